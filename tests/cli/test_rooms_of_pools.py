@@ -96,6 +96,25 @@ def test_an_instance_is_placed_by_the_room_of_its_pools(
     types("gnt-cluster verify")
 
 
+def test_pools_of_the_same_presets_are_one_room(types: Callable[..., str]) -> None:
+    types("gnt-storage pool add -p roomy -D tier=ssd -g default swift")
+    shown = types(
+        "gnt-storage pool list --no-headers --separator=: --units=m -o name,total,free"
+    )
+    assert "swift:1000:300" in shown.split()
+    told = types("gnt-node list --no-headers -o storage node1")
+    assert told.count("roomy/fast") == 1
+    assert "swift" not in told
+    types("gnt-disk add --pool swift -s 200M data1")
+    assert "Storage unit: ext/roomy/fast\n" in types("gnt-disk info data1")
+    told = types(
+        "gnt-instance add -I hail --no-install --no-nics "
+        "--disk 0:size=200M,pool=fast --disk 1:size=200M,pool=swift web1",
+        status=1,
+    )
+    assert "ext/roomy/fast" in told
+
+
 @pytest.mark.parametrize(
     ("template", "one", "other"),
     [

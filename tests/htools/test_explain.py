@@ -234,7 +234,7 @@ def _put(fleet, request, part, after):
 
 
 def _put_node(fleet, part, by):
-    at = fleet.node_index(part.node)
+    at = [row.name for row in fleet.nodes].index(part.node)
     node = fleet.nodes[at]
     changes = {
         "memory": {"mem_total": node.mem_total + by, "mem_free": node.mem_free + by},

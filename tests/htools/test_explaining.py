@@ -206,7 +206,7 @@ def _holds(fleet, request, one):
 def _stuck(fleet, request, one, amounts):
     for part, by in zip(one.change.parts, amounts, strict=True):
         nodes = list(fleet.nodes)
-        at = fleet.node_index(part.node)
+        at = [row.name for row in fleet.nodes].index(part.node)
         nodes[at] = _more(nodes[at], part.what, by)
         fleet = fleet.replaced(nodes=tuple(nodes))
     found = answer(load(fleet).state, request, UNCHECKED)
@@ -307,7 +307,7 @@ def _changed(fleet, row, parts, amounts):
     for part, amount in zip(parts, amounts, strict=True):
         if part.node:
             nodes = list(fleet.nodes)
-            at = fleet.node_index(part.node)
+            at = [row.name for row in fleet.nodes].index(part.node)
             nodes[at] = _more(nodes[at], part.what, amount)
             fleet = fleet.replaced(nodes=tuple(nodes))
             continue

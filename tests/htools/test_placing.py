@@ -5,13 +5,25 @@ from dataclasses import replace
 
 import pytest
 
-from moorage.htools import Allocate, Asking, load, place, sample
+from moorage.htools import (
+    Allocate,
+    Asking,
+    Disk,
+    Fleet,
+    Group,
+    InstanceRow,
+    NodeRow,
+    answer,
+    load,
+    place,
+    sample,
+)
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import COMPILED
 from moorage.htools.placement import kernel_search as placing
 from moorage.htools.placement.allocate import tally, targets, try_allocate
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.single_placement import on_pair
+from moorage.htools.single_placement import on_nodes
 from moorage.htools.survival.n1 import Guard
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
@@ -61,7 +73,7 @@ def test_what_is_foreseen_is_what_losing_every_node_shows(seed):
     inst, guard = newcomer(state, row), Guard()
     for p, others in targets(state, 2, Asking()):
         for s in others:
-            moved = on_pair(state, inst, (p, s), force=False)
+            moved = on_nodes(state, inst, (p, s), force=False)
             if not isinstance(moved, Violation):
                 known = guard.foresee(state, inst, (p, s))
                 assert known in {None, Guard()(state.placed(moved))}
@@ -80,3 +92,27 @@ def test_a_tally_counts_what_allocating_counts(seed, kind, monkeypatch):
     assert counts[1:] == list(found.failures.values())
     monkeypatch.setattr(placing, "COMPILED", False)
     assert counts == tally(state, inst, places, Asking(), None)
+
+
+def test_exclusive_storage_goes_only_where_the_disks_can_be_used():
+    nodes = [
+        NodeRow(
+            f"node{at}",
+            mem_total=8192.0,
+            mem_free=8192,
+            disk_total=102400.0,
+            disk_free=102400,
+            cpus=8.0,
+            spindles=8,
+            spindles_free=8,
+            exclusive=True,
+        )
+        for at in range(3)
+    ]
+    group = Group("default", "uuid")
+    state = load(Fleet((group,), tuple(nodes), ())).state
+    disks = (Disk(1024, 1),)
+    for at in range(3):
+        row = InstanceRow("new", 512, 1024, 1, disks=disks, reach=frozenset({at}))
+        found = answer(state, Allocate(row, 1), Asking(capacity=False))
+        assert found.result == [f"node{at}"]

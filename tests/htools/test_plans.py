@@ -27,11 +27,11 @@ from moorage.htools.grid import COMPILED
 from moorage.htools.inst import NOWHERE
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, F, Move, R, apply
-from moorage.htools.plans.balancing import candidates, movers
+from moorage.htools.plans.balancing import candidates, legal_step, movers
 from moorage.htools.plans.compact import direct
 from moorage.htools.plans.lookahead import beam_width
 from moorage.htools.plans.plan import involved, job_sets
-from moorage.htools.plans.steps import careful, legal_step, newly_short, short_nodes
+from moorage.htools.plans.steps import careful, newly_short, short_nodes
 
 SEEDS = range(1, 46)
 

@@ -18,6 +18,7 @@ from moorage.htools import (
     place,
     sample,
 )
+from moorage.htools.constants import Fail
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
 from moorage.htools.metrics import SPREAD, SUM, Metric, Share
@@ -133,3 +134,9 @@ def test_a_new_metric_counts_for_new_instances(added, seed, monkeypatch):
     monkeypatch.setattr(kernel_search, "COMPILED", False)
     slow = place(state, request, Asking()).best
     assert (fast.nodes, fast.score) == (slow.nodes, slow.score)
+
+
+def test_the_kernel_counts_refusals_by_every_word():
+    numbers = {f"NO_{fail.name}": number for number, fail in enumerate(Fail, 1)}
+    known = {name: at for name, at in vars(columns).items() if name.startswith("NO_")}
+    assert known == numbers

@@ -9,13 +9,12 @@ import pytest
 from aiohttp import web
 from msgspec import json
 
-from moorage.errors import BadInput, MoorageError, Stale, Unreachable
+from moorage.errors import BadInput, NotFound, Stale, Unreachable
 from moorage.model import NodeFacts
 from moorage.node import tls, wire
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.protocol import GetFacts, ListGuests, ListSystems
-from moorage.protocol.line import DrawTicket
 from moorage.protocol.sender import Sender
 
 ASKED = (ListGuests(), ListSystems())
@@ -109,16 +108,19 @@ async def test_what_was_said_before_the_line_broke_counts(
 async def test_a_call_that_fails_does_not_keep_the_others_from_an_answer(
     served: Any, nodes: HttpNodes
 ) -> None:
-    calls = (
-        ListGuests(),
-        DrawTicket(uuid="u", name="u", hypervisor="xen", address="127.0.0.1"),
-        GetFacts(),
-    )
+    refusal = {"error": NotFound("no such guest").to_json()}
+    told = json.encode(refusal) + b'\n{"result": []}\n'
+    stranger = Stranger(newest=3, answer=told)
+    _, (refused, systems) = await ask_stranger(served, nodes, stranger, 2)
+    assert isinstance(refused, NotFound)
+    assert refused.message == "no such guest"
+    assert systems == []
+
+
+async def test_an_agent_answers_each(served: Any, nodes: HttpNodes) -> None:
     for _ in range(2):  # one by one, then together
-        guests, refused, facts = await nodes.ask(served.node, calls, 1)
+        guests, facts = await nodes.ask(served.node, (ListGuests(), GetFacts()), 1)
         assert guests == []
-        assert isinstance(refused, MoorageError)
-        assert not isinstance(refused, Unreachable)
         assert isinstance(facts, NodeFacts)
         assert facts.certificate_ends  # it comes from the connection
 
@@ -136,8 +138,8 @@ async def test_a_line_that_is_no_call_is_refused_alone(
     served: Any, nodes: HttpNodes, authority: Authority
 ) -> None:
     """It is in its place among the answers, so that none is taken for another's."""
-    good = nodes._request(ListGuests(), 1)
-    made = nodes._open()
+    good = nodes.exchange._request(ListGuests(), 1)
+    made = nodes.exchange._open()
     at = f"https://127.0.0.1:{served.port}/call"
     body, context = good + b"\n{\n" + good, authority.asking()
     async with made.post(at, data=body, ssl=context, server_hostname="node1") as told:

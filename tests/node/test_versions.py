@@ -63,7 +63,7 @@ async def test_an_agent_refuses_a_master_that_is_too_new_and_one_sentence_says_i
     nodes: HttpNodes, served: Any
 ) -> None:
     far = NEWEST + 5
-    nodes.sender = replace(ourselves(), oldest=far, newest=far, software="9.0")
+    nodes.exchange.sender = replace(ourselves(), oldest=far, newest=far, software="9.0")
     with pytest.raises(WrongState) as error:
         await ask(nodes, served)
     assert f"Moorage 9.0, protocol {far}" in error.value.message
@@ -76,7 +76,7 @@ async def test_an_agent_refuses_a_master_that_is_too_new_and_one_sentence_says_i
 async def test_a_master_from_before_versions_were_told_is_served(
     served: Any, nodes: HttpNodes
 ) -> None:
-    nodes.sender = Sender()
+    nodes.exchange.sender = Sender()
     assert (await ask(nodes, served)).version == __version__
 
 
@@ -93,10 +93,10 @@ async def test_a_master_refuses_an_agent_that_is_too_new(
 async def test_a_node_knows_who_leads_and_forgets_no_later_one(
     nodes: HttpNodes, served: Any, authority: Authority
 ) -> None:
-    nodes.sender = ourselves("node1", "10.0.0.1", "one")
+    nodes.exchange.sender = ourselves("node1", "10.0.0.1", "one")
     await ask(nodes, served, term=3)
     later = HttpNodes(authority)
-    later.sender = ourselves("node2", "10.0.0.2", "one")
+    later.exchange.sender = ourselves("node2", "10.0.0.2", "one")
     await ask(later, served, term=4)
     await later.close()
     with pytest.raises(MoorageError, match="a master of term 4 has spoken"):

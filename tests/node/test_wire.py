@@ -173,7 +173,7 @@ async def test_the_client_asks_with_such_connections(
     served: Any, nodes: HttpNodes
 ) -> None:
     await told(nodes, served, "facts")
-    connector = nodes._open().connector
+    connector = nodes.exchange._open().connector
     (found,) = (one for many in connector._conns.values() for one, _ in many)
     sock = found.transport.get_extra_info("socket")
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1

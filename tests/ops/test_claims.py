@@ -183,15 +183,15 @@ async def test_room_that_was_told_before_a_disk_was_made_is_not_given_twice(sim)
     fields = {"disk_template": "sharedfile", "size": 600}
     first = await sim.submit("OP_DISK_ADD", name="d0", **fields)
     await started.wait()
-    answer = sim.engine._waiting._answer
+    answer = sim.engine._waiting._answers
 
-    async def late(question):
-        found = await answer(question)
+    async def late(asked):
+        found = await answer(asked)
         gate.set()
         await told.wait()
         return found
 
-    sim.engine._waiting._answer = late
+    sim.engine._waiting._answers = late
     second = await sim.submit("OP_DISK_ADD", name="d1", **fields)
     await sim.finished(first)
     told.set()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on nodes: what they are for, and emptying them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import Commit, View
-from moorage.model import GuestState, load
+from moorage.model import GuestState, Instance, load
 from moorage.model.token import Token, to_text
 from moorage.ops.node.add import NodeAdd
 from moorage.ops.node.remove import NodeRemove
@@ -51,6 +52,32 @@ async def test_migrate_moves_what_runs(sim):
     result = await sim.run("OP_NODE_MIGRATE", **fields)
     assert await opcodes(sim, result) == [("OP_INSTANCE_MIGRATE", "web1", "node3")]
     assert sim.config.instance("web1").primary_node == "node3"
+
+
+async def test_a_job_that_follows_finds_an_instance_by_its_new_name(tmp_path):
+    builder = ClusterBuilder(nodes=3)
+    builder.objects["42"] = Instance(uuid="42", name="web3", primary_node="node2")
+    cluster = await SimCluster.start(tmp_path, builder)
+    begun, done = asyncio.Event(), asyncio.Event()
+
+    async def slow(point: str) -> None:
+        if point.startswith("before record web3"):
+            begun.set()
+            await done.wait()
+
+    cluster.extra_point = slow
+    rename = await cluster.submit(
+        "OP_INSTANCE_RENAME", instance_name="web3", new_name="web9"
+    )
+    await begun.wait()
+    fields = {"node_name": "node2", "remote_node": "node3"}
+    result = await cluster.run("OP_NODE_EVACUATE", **fields)
+    done.set()
+    await cluster.finished(rename)
+    job = await cluster.finished(result["jobs"][0][1])
+    assert (job.status, job.ops[0].summary) == ("success", "INSTANCE_FAILOVER(web3)")
+    assert cluster.config.instance("web9").primary_node == "node3"
+    await cluster.stop()
 
 
 @pytest.mark.requirement("S0-14")

@@ -157,6 +157,26 @@ async def test_a_line_that_stays_cut_keeps_the_old_copy_from_its_turn(
     await not_gone_to(cluster)
 
 
+async def test_a_line_that_breaks_while_the_guest_shuts_down_stops_its_failover(
+    cluster: SimCluster,
+) -> None:
+    """What it wrote last, on its way down, is on the first copy alone."""
+
+    async def breaks(name: str) -> None:
+        if name.startswith("before stop web"):
+            cut(cluster)
+            cluster.nodes.san.drbd.write("node2", 0, NEW)
+
+    cluster.extra_point = breaks
+    refused = await cluster.refused("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert "the copies of disk root do not become the same" in refused.message
+    web = cluster.config.instance("web")
+    assert (web.primary_node, web.admin_state) == ("node2", "up")
+    assert list(cluster.nodes.san.guests) == [f"node2 {web.uuid}"]
+    again = await cluster.refused("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert "--ignore-consistency" in again.hint
+
+
 async def test_a_guest_that_runs_is_looked_after_while_its_second_node_is_off(
     cluster: SimCluster,
 ) -> None:

@@ -3,7 +3,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, ValidationError, convert
 
@@ -30,21 +30,22 @@ LONGEST_WAIT = 89.0
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
 
+    although_drained: ClassVar[bool] = False
+    """Whether the job is taken all the same when the queue is drained."""
+
     ops: Opcodes
 
     async def answer(self, at: Sources) -> int:
         """Check the common fields, then let the engine check the others."""
         check_opcodes(at.engine, self.ops, [])
-        return await at.engine.submit(self.ops)
+        drained = self.although_drained
+        return await at.engine.submit(self.ops, although_drained=drained)
 
 
 class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
     """Queue one job although the queue is drained; return its number."""
 
-    async def answer(self, at: Sources) -> int:
-        """Take the job all the same."""
-        check_opcodes(at.engine, self.ops, [])
-        return await at.engine.submit(self.ops, although_drained=True)
+    although_drained = True
 
 
 class SubmitManyJobs(Method, frozen=True):

@@ -33,7 +33,7 @@ from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops import addresses
-from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster import defaults, image_directories, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import is_machine_name
@@ -248,7 +248,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 def _check(cluster: Cluster, node: Node) -> None:
     if not is_machine_name(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
-    limits.check(cluster)
+    defaults.check_numbers(cluster)
     nicparams.checked_prefix(cluster.mac_prefix)
     addresses.check(node.primary_ip, "primary", "--primary-ip")
     addresses.check(node.secondary_ip, "secondary", "--secondary-ip")

@@ -330,12 +330,9 @@ def read(root: Path) -> Scratch:
         raise NotFound(
             f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
         ) from None
-    except ValidationError as error:
-        raise BadInput(
-            f"{note} describes no scratch cluster: {misfit(error)}"
-        ) from None
     except (DecodeError, UnicodeError, RecursionError) as error:
-        raise BadInput(f"{note} describes no scratch cluster: {error}") from None
+        told = misfit(error) if isinstance(error, ValidationError) else error
+        raise BadInput(f"{note} describes no scratch cluster: {told}") from None
     if found.path.resolve() != root.resolve():
         raise WrongState(
             f"{note} is that of the cluster in {found.root}",

@@ -31,7 +31,7 @@ from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
 from .succession import drafted, put_aside, raise_term
-from .voting import LEAP, asking
+from .voting import LEAP, ask, asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +173,13 @@ async def promote(
     agreed: Callable[[list[str]], None],
 ) -> list[str]:
     """Ask, agree, fence, and lay the state where a master finds it."""
-    votes = await _ask(nodes, read(node), GetStanding(), 0)
+    votes = await ask(nodes, read(node).voters, GetStanding(), 0)
     heritage = read(node)  # a master that lives has gone on meanwhile
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
     term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
     asked = read(node)  # somebody may have thought for hours, and nodes come and go
-    fenced = await _ask(nodes, asked, HeedTerm(), term)
+    fenced = await ask(nodes, asked.voters, HeedTerm(), term)
     with _told_to_repeat():
         heritage = read(node)  # now that no earlier master changes it any more
         _check_same(asked, heritage)
@@ -188,12 +188,6 @@ async def promote(
         await _settle(places, heritage, term)
     told.append(f"node {heritage.own} is the master, from term {term} on")
     return told
-
-
-async def _ask(
-    nodes: Nodes, heritage: Heritage, call: GetStanding | HeedTerm, term: int
-) -> voting.Votes:
-    return await voting.ask(nodes, heritage.voters, call, term)
 
 
 def _check_same(asked: Heritage, heritage: Heritage) -> None:

@@ -196,7 +196,7 @@ async def _serve(
         return
     log, truth, records = leading
     nodes = HttpNodes(keys)
-    nodes.sender = _sender(truth.config)
+    nodes.exchange.sender = _sender(truth.config)
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)

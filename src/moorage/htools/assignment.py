@@ -34,80 +34,38 @@ def add_primary(
     found = RUNNING.violation(Arrival(node, inst, None, force, names=names))
     if found is not None:
         return found
-    changes = _primary_all(node, inst)
-    if inst.forthcoming:
-        return node.copy(**changes)
-    mem_inst = node.mem_inst + inst.mem if inst.uses_mem else node.mem_inst
-    load, more = node.load, inst.load
-    return node.copy(
-        **changes,
-        mem_inst=mem_inst,
-        fails_n1=node.mem_base - mem_inst <= node.reserved,
-        disk_free=node.disk_free - inst.dsk if inst.local else node.disk_free,
-        spindles_free=spindles_after(node, inst, node.spindles_free),
-        spindles_used=_spindle_use(node, inst, node.spindles_used, 1),
-        cpu_used=node.cpu_used + inst.vcpus if inst.counts_cpu else node.cpu_used,
-        units=node.units and node.units.taken(inst.wants),
-        primaries=(inst.idx, *node.primaries),
-        load=(
-            load[0] + more[0],
-            load[1] + more[1],
-            load[2] + more[2],
-            load[3] + more[3],
-        ),
-        location=node.location + inst.location + _missed(node, inst),
-        domains=_count(node.domains, _domains(node, inst)),
-    )
-
-
-def _primary_all(node: Node, inst: Inst) -> dict[str, Any]:
-    """Return the changes that count forthcoming instances too."""
-    space = node.disk_free_all
-    cpu = node.cpu_used_all
-    return {
-        "excl": _count(node.excl, inst.excl_tags),
-        "mem_free_all": node.mem_free_all - inst.mem,
-        "disk_free_all": space - inst.dsk if inst.local else space,
-        "cpu_used_all": cpu + inst.vcpus if inst.counts_cpu else cpu,
-        "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, 1),
-        "spindles_free_all": spindles_after(node, inst, node.spindles_free_all),
-    }
+    return node.copy(**_with_primary(node, inst, 1))
 
 
 def drop_primary(node: Node, inst: Inst) -> Node:
     """Return `node` without an instance that runs on it."""
-    space, cpu = node.disk_free_all, node.cpu_used_all
-    changes: dict[str, Any] = {
-        "excl": _uncount(node.excl, inst.excl_tags),
-        "mem_free_all": node.mem_free_all + inst.mem,
-        "disk_free_all": space + inst.dsk if inst.local else space,
-        "cpu_used_all": cpu - inst.vcpus if inst.counts_cpu else cpu,
-        "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, -1),
-        "spindles_free_all": _spindles_freed(node, inst, node.spindles_free_all),
+    return node.copy(**_with_primary(node, inst, -1))
+
+
+def _with_primary(node: Node, inst: Inst, sign: int) -> dict[str, Any]:
+    """Return what changes when an instance comes to run here, or goes (-1)."""
+    mem = sign * inst.mem
+    cpu = sign * inst.vcpus if inst.counts_cpu else 0
+    changes = _with_disks(node, inst, sign) | {
+        "excl": _counted(node.excl, inst.excl_tags, sign),
+        "mem_free_all": node.mem_free_all - mem,
+        "cpu_used_all": node.cpu_used_all + cpu,
     }
     if inst.forthcoming:
-        return node.copy(**changes)
-    mem_inst = node.mem_inst - inst.mem if inst.uses_mem else node.mem_inst
-    load, less = node.load, inst.load
-    return node.copy(
-        **changes,
-        mem_inst=mem_inst,
-        fails_n1=node.mem_base - mem_inst <= node.reserved,
-        disk_free=node.disk_free + inst.dsk if inst.local else node.disk_free,
-        spindles_free=_spindles_freed(node, inst, node.spindles_free),
-        spindles_used=_spindle_use(node, inst, node.spindles_used, -1),
-        cpu_used=node.cpu_used - inst.vcpus if inst.counts_cpu else node.cpu_used,
-        primaries=_without(node.primaries, inst.idx),
-        load=(
-            load[0] - less[0],
-            load[1] - less[1],
-            load[2] - less[2],
-            load[3] - less[3],
-        ),
-        location=node.location - inst.location - _missed(node, inst),
-        domains=_uncount(node.domains, _domains(node, inst)),
-        units=node.units and node.units.released(inst.wants),
-    )
+        return changes
+    mem_inst = node.mem_inst + mem if inst.uses_mem else node.mem_inst
+    where = [(tag, excl) for tag in node.location_tags for excl in inst.excl_tags]
+    missed = len(inst.desired - node.location_tags)
+    pairs = zip(node.load, inst.load, strict=True)
+    return changes | {
+        "mem_inst": mem_inst,
+        "fails_n1": node.mem_base - mem_inst <= node.reserved,
+        "cpu_used": node.cpu_used + cpu,
+        "primaries": _listed(node.primaries, inst.idx, sign),
+        "load": tuple([load + sign * more for load, more in pairs]),
+        "location": node.location + sign * (inst.location + missed),
+        "domains": _counted(node.domains, where, sign),
+    }
 
 
 def add_secondary(
@@ -133,52 +91,54 @@ def add_secondary(
     found = COPYING.violation(Arrival(node, inst, primary, force, copied, names))
     if found is not None:
         return found
-    changes = {
-        "disk_free_all": node.disk_free_all - inst.dsk,
-        "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, 1),
-        "spindles_free_all": spindles_after(node, inst, node.spindles_free_all),
-    }
-    if inst.forthcoming:
-        return node.copy(**changes)
     peers = dict(node.peers)
     peers[primary] = peers.get(primary, 0) + (inst.mem if inst.uses_sec_mem else 0)
     reserved = max(node.reserved, peers[primary])
-    return node.copy(
-        **changes,
-        disk_free=node.disk_free - inst.dsk,
-        spindles_free=spindles_after(node, inst, node.spindles_free),
-        spindles_used=_spindle_use(node, inst, node.spindles_used, 1),
-        reserved=reserved,
-        fails_n1=node.unallocated <= reserved,
-        units=node.units and node.units.taken(inst.wants),
-        peers=peers,
-        secondaries=(inst.idx, *node.secondaries),
-        load=(*node.load[:2], node.load[2] + inst.load[2], node.load[3]),
-    )
+    return node.copy(**_with_secondary(node, inst, peers, reserved, 1))
 
 
 def drop_secondary(node: Node, inst: Inst) -> Node:
     """Return `node` without the second copy of an instance."""
+    return node.copy(**_with_secondary(node, inst, *_unreserve(node, inst), -1))
+
+
+def _with_secondary(
+    node: Node, inst: Inst, peers: dict[int, int], reserved: int, sign: int
+) -> dict[str, Any]:
+    """Return what changes when a second copy comes here, or goes (-1)."""
+    changes = _with_disks(node, inst, sign)
+    if inst.forthcoming:
+        return changes
+    cpu, mem, disk, net = node.load
+    return changes | {
+        "peers": peers,
+        "reserved": reserved,
+        "fails_n1": node.unallocated <= reserved,
+        "secondaries": _listed(node.secondaries, inst.idx, sign),
+        "load": (cpu, mem, disk + sign * inst.load[2], net),
+    }
+
+
+def _with_disks(node: Node, inst: Inst, sign: int) -> dict[str, Any]:
+    """Return what changes when the disks of an instance come here, or go (-1)."""
+    space = sign * inst.dsk if inst.local else 0
+    use = sign * inst.spindle_use if inst.local else 0
     changes: dict[str, Any] = {
-        "disk_free_all": node.disk_free_all + (inst.dsk if inst.local else 0),
-        "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, -1),
-        "spindles_free_all": _spindles_freed(node, inst, node.spindles_free_all),
+        "disk_free_all": node.disk_free_all - space,
+        "spindles_used_all": 0.0 if node.exclusive else node.spindles_used_all + use,
+        "spindles_free_all": spindles_after(node, inst, node.spindles_free_all, sign),
     }
     if inst.forthcoming:
-        return node.copy(**changes)
-    peers, reserved = _unreserve(node, inst)
-    return node.copy(
-        **changes,
-        disk_free=node.disk_free + (inst.dsk if inst.local else 0),
-        spindles_free=_spindles_freed(node, inst, node.spindles_free),
-        spindles_used=_spindle_use(node, inst, node.spindles_used, -1),
-        peers=peers,
-        reserved=reserved,
-        fails_n1=node.unallocated <= reserved,
-        secondaries=_without(node.secondaries, inst.idx),
-        load=(*node.load[:2], node.load[2] - inst.load[2], node.load[3]),
-        units=node.units and node.units.released(inst.wants),
-    )
+        return changes
+    units = node.units
+    if units is not None:
+        units = units.taken(inst.wants) if sign > 0 else units.released(inst.wants)
+    return changes | {
+        "disk_free": node.disk_free - space,
+        "spindles_used": 0.0 if node.exclusive else node.spindles_used + use,
+        "spindles_free": spindles_after(node, inst, node.spindles_free, sign),
+        "units": units,
+    }
 
 
 def _unreserve(node: Node, inst: Inst) -> tuple[dict[int, int], int]:
@@ -193,49 +153,25 @@ def _unreserve(node: Node, inst: Inst) -> tuple[dict[int, int], int]:
     return peers, max([0, *peers.values()])
 
 
-def _spindle_use(node: Node, inst: Inst, before: float, sign: int) -> float:
-    if node.exclusive:
-        return 0.0
-    return before + sign * inst.spindle_use if inst.local else before
+def spindles_after(node: Node, inst: Inst, before: int, sign: int = 1) -> int:
+    """Return free spindles with an instance, or without (-1).
 
-
-def spindles_after(node: Node, inst: Inst, before: int) -> int:
-    """Return free spindles with an instance; -1 when its need is unknown."""
+    -1 when the need of one that comes is unknown.
+    """
     if not node.exclusive:
         return 0
-    return -1 if inst.total_spindles is None else before - inst.total_spindles
+    if inst.total_spindles is None:
+        return -1 if sign > 0 else before
+    return before - sign * inst.total_spindles
 
 
-def _spindles_freed(node: Node, inst: Inst, before: int) -> int:
-    if not node.exclusive:
-        return 0
-    return before + (inst.total_spindles or 0)
-
-
-def _missed(node: Node, inst: Inst) -> int:
-    """Return how many desired locations the node does not offer."""
-    return len(inst.desired - node.location_tags)
-
-
-def _domains(node: Node, inst: Inst) -> list[tuple[str, str]]:
-    return [(loc, tag) for loc in node.location_tags for tag in inst.excl_tags]
-
-
-def _count(counts: dict[K, int], keys: Iterable[K]) -> dict[K, int]:
+def _counted(counts: dict[K, int], keys: Iterable[K], sign: int) -> dict[K, int]:
+    """Return how often keys occur, with each of some once more, or once less."""
     new = counts
     for key in keys:
         if new is counts:
             new = dict(counts)
-        new[key] = new.get(key, 0) + 1
-    return new
-
-
-def _uncount(counts: dict[K, int], keys: Iterable[K]) -> dict[K, int]:
-    new = counts
-    for key in keys:
-        if new is counts:
-            new = dict(counts)
-        left = new.get(key, 0) - 1
+        left = new.get(key, 0) + sign
         if left > 0:
             new[key] = left
         else:
@@ -243,6 +179,9 @@ def _uncount(counts: dict[K, int], keys: Iterable[K]) -> dict[K, int]:
     return new
 
 
-def _without(places: tuple[int, ...], idx: int) -> tuple[int, ...]:
-    at = places.index(idx) if idx in places else len(places)
-    return places[:at] + places[at + 1 :]
+def _listed(idxs: tuple[int, ...], idx: int, sign: int) -> tuple[int, ...]:
+    """Return a list of instances with one more in front, or without it."""
+    if sign > 0:
+        return (idx, *idxs)
+    at = idxs.index(idx) if idx in idxs else len(idxs)
+    return idxs[:at] + idxs[at + 1 :]

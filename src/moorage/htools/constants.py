@@ -56,6 +56,14 @@ ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
 """What a group allows, best first."""
 
 
+LARGEST: Final = 2**44
+"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
+LEAST: Final = 1e-6
+"""Of fractions above 0: smaller ones only serve to make others infinite."""
+MOST: Final = 2**31
+"""Of what is counted: processors, spindles."""
+
+
 def ratio(part: float, whole: float) -> float:
     """Return ``part / whole`` with IEEE results where `whole` is 0.
 
@@ -98,6 +106,9 @@ def fixed(value: float, places: int) -> str:
 __all__ = [
     "ALLOC_POLICIES",
     "IDLE",
+    "LARGEST",
+    "LEAST",
+    "MOST",
     "PAIRED",
     "SPELLINGS",
     "STATUSES",

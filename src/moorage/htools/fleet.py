@@ -201,14 +201,6 @@ class Fleet:
         """Return a copy with some fields changed."""
         return replace(self, **changes)
 
-    def node_index(self, name: str) -> int | None:
-        """Return the index of a node, by name; None when there is none."""
-        return self._node_indices.get(name)
-
-    @cached_property
-    def _node_indices(self) -> dict[str, int]:
-        return {row.name: at for at, row in enumerate(self.nodes)}
-
     @cached_property
     def units(self) -> tuple[UnitName, ...]:
         """Every storage unit's name, shape (u,), in order of appearance."""

@@ -2,12 +2,21 @@
 """Running sums of the score: one node's change costs O(1)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final, Self
+from typing import Self
 
-from moorage.htools.metrics import METRICS, SPREAD, SUM, measure, values, variance
+from moorage.htools.kernel.columns import G_DOMAINS
+from moorage.htools.metrics import (
+    METRICS,
+    SPREAD,
+    SUM,
+    measure,
+    total,
+    values,
+    variance,
+)
 from moorage.htools.node import Node
 
 
@@ -20,7 +29,7 @@ class Sums:
     count : int
         Online nodes.
     sums, variances : tuple of float
-        Of each metric over the nodes, shape (20,).
+        Of each metric over the nodes, in their order.
     domains : dict
         The merged maps of tags over online nodes.
     """
@@ -37,7 +46,7 @@ class Sums:
         online = [values(node) for node in nodes if not node.offline]
         columns = list(zip(*online, strict=True))
         spreads = [
-            (_sum(columns[at]), variance(columns[at]))
+            (total(columns[at]), variance(columns[at]))
             if metric.kind == SPREAD
             else (measured[at], 0.0)
             for at, metric in enumerate(METRICS)
@@ -65,13 +74,12 @@ class Sums:
             if metric.kind == SPREAD:
                 change = y - x
                 more = y * y - x * x
-                total = sums[at]
-                dev = (count * more - 2 * total * change) - change * change
-                sums[at] = total + change
+                dev = (count * more - 2 * sums[at] * change) - change * change
+                sums[at] = sums[at] + change
                 variances[at] = max(0.0, variances[at] + dev / square)
             elif metric.kind == SUM:
                 sums[at] = sums[at] + y - x
-        sums[_DOMAINS] += self._excess(old, new)
+        sums[G_DOMAINS] += self._excess(old, new)
         return type(self)(count, tuple(sums), tuple(variances), self.domains)
 
     def _excess(self, old: Node, new: Node) -> float:
@@ -89,13 +97,3 @@ class Sums:
             value = sqrt(self.variances[at]) if spread else self.sums[at]
             result += value * metric.weight
         return result
-
-
-_DOMAINS: Final = 18
-
-
-def _sum(column: Iterable[float]) -> float:
-    result = 0.0
-    for value in column:
-        result += value
-    return result

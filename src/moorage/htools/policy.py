@@ -95,7 +95,7 @@ class Limit:
     @property
     def constraint(self) -> str:
         """Its name in a sentence."""
-        return _NAMES[self.of]
+        return _BOUNDS[self.of][1]
 
     def allowed(self, policy: Policy) -> list[list[int]]:
         """Return what each range of the policy allows, least and most."""
@@ -105,21 +105,14 @@ class Limit:
         ]
 
 
-_FAILS: Final = {
-    "memory": Fail.MEMORY,
-    "disk": Fail.DISK,
-    "cpus": Fail.CPU,
-    "spindles": Fail.SPINDLES,
-    "disks": Fail.DISK_COUNT,
+_BOUNDS: Final = {
+    "memory": (Fail.MEMORY, "policy memory"),
+    "disk": (Fail.DISK, "policy disk size"),
+    "cpus": (Fail.CPU, "policy vcpus"),
+    "spindles": (Fail.SPINDLES, "policy spindles"),
+    "disks": (Fail.DISK_COUNT, "policy disk count"),
 }
 """The bounds of a policy, in the order in which they are looked at."""
-_NAMES: Final = {
-    "memory": "policy memory",
-    "disk": "policy disk size",
-    "cpus": "policy vcpus",
-    "spindles": "policy spindles",
-    "disks": "policy disk count",
-}
 
 
 def breach(policy: Policy, asked: Sized, *, exclusive: bool) -> Fail | None:
@@ -155,7 +148,7 @@ def _outside(
     bounds: Spec, amounts: Iterable[Sequence[int | None]], sign: int
 ) -> Limit | None:
     """Return the first bound that is broken: downwards, or upwards if `sign` is -1."""
-    for (name, fail), amount in zip(_FAILS.items(), amounts, strict=True):
+    for (name, (fail, _)), amount in zip(_BOUNDS.items(), amounts, strict=True):
         bound = getattr(bounds, name)
         for asked in amount:
             if asked is None or sign * (bound - asked) > 0:

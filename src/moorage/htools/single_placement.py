@@ -52,6 +52,15 @@ def place_one(
     return Placement(moved, score(seen))
 
 
+def on_nodes(
+    state: State, inst: Inst, nodes: Sequence[int], *, force: bool
+) -> Moved | Violation:
+    """Return what an instance changes on one node, or on a pair, primary first."""
+    if len(nodes) == 1:
+        return on_one(state, inst, nodes[0], force=force)
+    return Half(state, inst, nodes[0], force=force).joined(nodes[1])
+
+
 def on_one(state: State, inst: Inst, at: int, *, force: bool) -> Moved | Violation:
     """Return what an instance changes on one node, or why it cannot be there."""
     node = state.nodes[at]
@@ -71,13 +80,6 @@ def full_pool(state: State, inst: Inst, node: Node) -> Violation | None:
     return None if inst.idx < len(state.insts) else pool(node, inst)
 
 
-def on_pair(
-    state: State, inst: Inst, pair: tuple[int, int], *, force: bool
-) -> Moved | Violation:
-    """Return what a mirrored instance changes on two nodes, or why it cannot."""
-    return Half(state, inst, pair[0], force=force).joined(pair[1])
-
-
 def why_place(
     state: State, inst: Inst, nodes: Sequence[int], *, force: bool = False
 ) -> Violation | None:
@@ -88,9 +90,7 @@ def why_place(
     nodes
         The node, or primary and secondary.
     """
-    if len(nodes) == 1:
-        return violation_in(on_one(state, inst, nodes[0], force=force))
-    return violation_in(on_pair(state, inst, (nodes[0], nodes[1]), force=force))
+    return violation_in(on_nodes(state, inst, nodes, force=force))
 
 
 class Half:

@@ -4,9 +4,11 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from moorage.errors import BadInput, Failed, WrongState
+from moorage.model import Config, Instance
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
@@ -74,18 +76,16 @@ class Engine:
         self.truth = truth
         self.queue = Queue(truth, world.clock, world.patience)
         self.parking = False
-        self.sleep = world.sleep
-        self._parse = parse
-        self._world = world
+        self._operation = parse
         self._clock = world.clock
         self._deciding = Deciding(truth, world, self.queue.working)
         self._waiting = Waiting(
             truth, nodes, self.queue, self._deciding.view, self.finished, world.aside
         )
         self.locks, self.slots = self._waiting.locks, self._waiting.slots
-        self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
-        self._hooks = Hooks(truth, self.queue, self._asker, hooks, self.point)
-        self._carrier = Executor(truth, self.queue, self._asker, self, world.clock)
+        asker = self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
+        self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
+        self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
 
@@ -262,10 +262,9 @@ class Engine:
         await self.locks.acquire(job.id, op.locks, job.priority)
         self.queue.note(job, op, "A new master goes on with this job")
         try:
-            if await self._carrier.recover(job, op):
+            if await self._executor.recover(job, op):
                 op.result = self._result_again(job, op)
-            operation = self._operation(op.input)
-            await self._hooks.after(job, op, operation, self._deciding.view(job))
+            await self._after(job, op, self._operation(op.input))
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op)
@@ -301,12 +300,11 @@ class Engine:
                 op.result = self._planned(operation, view, tasks)
             else:
                 await self._waiting.for_slot(job, op)
-                if self._hooks.known:
+                if self._hooks:
                     first = self._hooks.before(job, op, operation, view, tasks)
                     await self._waiting.for_hooks(job, first)
                 follow = await self._execute(job, op, operation, view, tasks)
-                now = self._deciding.view(job)
-                await self._hooks.after(job, op, operation, now)
+                await self._after(job, op, operation)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op, follow)
@@ -320,15 +318,29 @@ class Engine:
         tasks: list[Task],
     ) -> list[Job]:
         """Do the tasks; return the jobs that follow this one, not yet queued."""
-        self._carrier.begin(op, tasks)
-        if tasks and not await self._carrier.carry(job, op):
+        self._executor.begin(op, tasks)
+        if tasks and not await self._executor.carry(job, op):
             return []
         op.result = operation.result(view, op.results)
-        follow = in_turn(operation.jobs(view), self._new)
+        make = partial(self._following, view.config)
+        follow = in_turn(operation.jobs(view), make)
         if follow:
             jobs = [[True, one.id] for one in follow]
             op.result = {**(op.result or {}), "jobs": jobs}
         return follow
+
+    def _following(self, config: Config, opcodes: list[dict[str, Any]]) -> Job:
+        """Make a job that follows: it finds an instance that is renamed meanwhile."""
+        job = self._new(opcodes)
+        for op in job.ops:
+            name = op.input.get("instance_name")
+            if name and config.knows(Instance, name):
+                op.input = op.input | {"instance_name": config.instance(name).uuid}
+        return job
+
+    async def _after(self, job: Job, op: Op, operation: Operation) -> None:
+        if self._hooks:
+            await self._hooks.after(job, op, operation, self._deciding.view(job))
 
     # -- ends ---------------------------------------------------------------------
 
@@ -350,28 +362,19 @@ class Engine:
     async def _end(self, job: Job) -> None:
         """Give the operations that were never begun their end."""
         async with self.queue.turn(job):
+            status, why = ERROR, "an earlier operation failed"
+            if job.cancel_asked:
+                status, why = CANCELED, "the job was canceled"
             for op in job.ops:
-                if op.status in FINISHED:
-                    continue
-                cancelled = job.cancel_asked
-                why = "the job was canceled" if cancelled else _EARLIER
-                op.status = CANCELED if cancelled else ERROR
-                op.error = op.result = Failed(why).to_json()
-                op.end_timestamp = stamp(self._clock())
+                if op.status not in FINISHED:
+                    op.status = status
+                    op.error = op.result = Failed(why).to_json()
+                    op.end_timestamp = stamp(self._clock())
             job.end_timestamp = stamp(self._clock())
             await self.queue.write(job)
         self.queue.over(job)
 
-    # -- what others ask of it ----------------------------------------------------
-
-    async def point(self, name: str) -> None:
-        """Pass a place where a test may interrupt."""
-        await self._world.point(name)
-
-    # -- small parts --------------------------------------------------------------
-
-    def _operation(self, opcode: dict[str, Any]) -> Operation:
-        return self._parse(opcode)
+    # -- what would be done -------------------------------------------------------
 
     def _planned(
         self, operation: Operation, view: View, tasks: Sequence[Task]
@@ -389,9 +392,6 @@ class Engine:
         node = getattr(task, "node", None)
         name = self.truth.config.node(node).name if node else "master"
         return {"what": task.what, "node": name, "final": task.final}
-
-
-_EARLIER = "an earlier operation failed"
 
 
 def _priority(opcodes: list[dict[str, Any]]) -> int:

@@ -14,8 +14,8 @@ The rules, in the order in which they matter:
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import convert, to_builtins
 
@@ -27,6 +27,7 @@ from moorage.protocol import Call, one_disk
 from moorage.store import ConfigStore
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
+from .effects import Effects
 from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp, user_words
 from .queue import Queue
 from .task import Commit, Run, Task, today
@@ -41,26 +42,13 @@ class Parked(BaseException):
     """The master stops as planned, and the job stands between two tasks."""
 
 
-class Ports(Protocol):
-    """What the carrier asks of whoever owns the job."""
-
-    parking: bool
-    """Whether jobs are to stop at the next task."""
-
-    sleep: Callable[[float], Awaitable[None]]
-    """Waits some seconds."""
-
-    async def point(self, name: str) -> None:
-        """Pass a place where a test may interrupt."""
-
-
 class Executor:
     """Carries operations; holds no state of its own.
 
     Parameters
     ----------
-    clock
-        The time in seconds.
+    parking
+        Tells whether jobs are to stop at the next task.
     """
 
     def __init__(
@@ -68,14 +56,15 @@ class Executor:
         truth: ConfigStore,
         queue: Queue,
         asker: Asker,
-        ports: Ports,
-        clock: Callable[[], float],
+        world: Effects,
+        parking: Callable[[], bool],
     ) -> None:
         self._truth = truth
         self._queue = queue
         self._asker = asker
-        self._ports = ports
-        self._clock = clock
+        self._world = world
+        self._clock = world.clock
+        self._parking = parking
 
     def begin(self, op: Op, tasks: list[Task]) -> None:
         """Give an operation its tasks; nobody else changes what it holds from now."""
@@ -121,18 +110,18 @@ class Executor:
             if given_up(job, op):
                 await self._turn_back(job, op, Failed("the job was canceled"))
                 return
-            if self._ports.parking:
+            if self._parking():
                 op.parked = True
                 await self._queue.save(job)
                 raise Parked
             task = op.tasks[op.cursor]
-            await self._ports.point(f"before {task.what}")
+            await self._world.point(f"before {task.what}")
             try:
                 await self._do(job, op, task)
             except Exception as error:  # noqa: BLE001
                 if not await self._survived(job, op, task, sentence(error)):
                     return
-            await self._ports.point(f"after {task.what}")
+            await self._world.point(f"after {task.what}")
 
     async def _do(self, job: Job, op: Op, task: Task) -> None:
         self._queue.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
@@ -141,7 +130,7 @@ class Executor:
             await self._commit(job, op, change, op.cursor + 1, task.what)
         else:
             result = to_builtins(await self._run(job, op, task))
-            await self._ports.point(f"during {task.what}")
+            await self._world.point(f"during {task.what}")
             await self._advance(job, op, result)
 
     async def _run(self, job: Job, op: Op, task: Run) -> object:
@@ -217,7 +206,7 @@ class Executor:
         suspects: list[Suspect] = []
         while op.cursor >= 0:
             task = op.tasks[op.cursor]
-            await self._ports.point(f"before undoing {task.what}")
+            await self._world.point(f"before undoing {task.what}")
             if isinstance(task, Commit):
                 back, what = self._taken_back(op, task), f"undo '{task.what}'"
                 await self._commit(job, op, back, op.cursor - 1, what)
@@ -225,7 +214,7 @@ class Executor:
             suspects += await self._undo(job, op, task)
             op.cursor -= 1
             await self._queue.save(job)
-            await self._ports.point(f"after undoing {task.what}")
+            await self._world.point(f"after undoing {task.what}")
         if suspects:
             await self._quarantine(job, op, suspects)
 
@@ -243,7 +232,7 @@ class Executor:
                 cause = f"undoing '{task.what}': {error.message}"
                 self._queue.note(job, op, f"Warning: {cause}")
                 if attempt < ATTEMPTS and not isinstance(error, Unreachable):
-                    await self._ports.sleep(PAUSE)
+                    await self._world.sleep(PAUSE)
                     continue
                 disk = one_disk(task.undo)
                 return [(disk, cause)] if disk else []

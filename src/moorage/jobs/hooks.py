@@ -60,14 +60,9 @@ class Hooks:
     Parameters
     ----------
     of
-        Tells which an operation has; None for a cluster without hooks.
+        Tells which an operation has.
     point
         Passes a place where a test may interrupt.
-
-    Attributes
-    ----------
-    known
-        Whether there may be hooks at all.
     """
 
     def __init__(
@@ -75,14 +70,13 @@ class Hooks:
         truth: ConfigStore,
         queue: Queue,
         asker: Asker,
-        of: HooksOf | None,
+        of: HooksOf,
         point: Callable[[str], Awaitable[None]],
     ) -> None:
         self._truth = truth
         self._queue = queue
         self._asker = asker
         self._of = of
-        self.known = of is not None
         self._point = point
 
     async def before(
@@ -95,8 +89,6 @@ class Hooks:
         HookFailed
             If one of them fails.
         """
-        if not self._of:
-            return
         known = self._of(operation, view, tasks)
         env = self._common(operation, known) | dict(known.env)
         plan = self._plan(known.path, known.before)
@@ -122,7 +114,7 @@ class Hooks:
 
         The operation says what its result is when some of its own have failed.
         """
-        if not (self._of and op.hooks):
+        if not op.hooks:
             return
         known, done = op.hooks, op.error is None
         env = known.env | {"POST_STATUS": "success" if done else "error"}
@@ -206,7 +198,7 @@ class Hooks:
     def _afresh(self, operation: Operation, view: View) -> dict[str, str]:
         """Return the variables as they are by now; none of what is gone."""
         try:
-            env = self._of(operation, view, ()).env if self._of else {}
+            env = self._of(operation, view, ()).env
         except NotFound:
             return {}
         return {_POST + name: value for name, value in env.items()}

@@ -11,7 +11,7 @@ from msgspec import Struct, convert, field, json
 from moorage.model import Claim
 
 from .operation import Lock
-from .task import Commit, Run, Task
+from .task import Commit, Task
 
 QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
@@ -222,27 +222,3 @@ def _flat(values: Any) -> Any:  # noqa: ANN401 - whatever a journal holds
         kept = {name: args[old] for old, name in _SETTINGS.items() if old in args}
         return {"verb": values["verb"], **args, "settings": kept}
     return {name: _flat(one) for name, one in values.items()}
-
-
-__all__ = [
-    "CANCELED",
-    "CANCELING",
-    "ERROR",
-    "FAILED",
-    "FINISHED",
-    "LEFT_OUT",
-    "QUEUED",
-    "RUNNING",
-    "SUCCESS",
-    "WAITING",
-    "Commit",
-    "Job",
-    "Op",
-    "Run",
-    "Stamp",
-    "cancel",
-    "decode",
-    "encode",
-    "stamp",
-    "user_words",
-]

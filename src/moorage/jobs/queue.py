@@ -73,7 +73,9 @@ class Queue:
         """
         told = records.get("queue", {})
         self.draining = "draining" in told
-        found = sorted(map(decode, records.get("job", {}).values()), key=_number)
+        found = sorted(
+            map(decode, records.get("job", {}).values()), key=lambda job: job.id
+        )
         self.jobs = {job.id: job for job in found}
         self._last = max([int(told.get("last", b"0")), *self.jobs])
         left = [job for job in found if job.end_timestamp is None]
@@ -219,10 +221,6 @@ class Queue:
         event = self._changed.pop(number, None)
         if event is not None:
             event.set()
-
-
-def _number(job: Job) -> int:
-    return job.id
 
 
 def _copy(job: Job) -> Job:

@@ -21,11 +21,6 @@ class _Waiter:
     turn: int
     granted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """What sorts waiters; a job's priority may change while it waits."""
-        return self.job.priority, self.turn
-
 
 class Slots:
     """Who has a slot, and who waits for one."""
@@ -63,7 +58,8 @@ class Slots:
         self._admit()
 
     def _admit(self) -> None:
-        self._waiters.sort(key=lambda waiter: waiter.rank)
+        # A job's priority may change while it waits.
+        self._waiters.sort(key=lambda waiter: (waiter.job.priority, waiter.turn))
         while self._waiters and len(self.holders) < self.number:
             waiter = self._waiters.pop(0)
             self.holders.add(waiter.job.id)

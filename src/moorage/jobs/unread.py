@@ -51,7 +51,12 @@ class Unsupported(Unread):
 @cache
 def unread(kind: type[Struct]) -> dict[str, Unread]:
     """Return the fields of a request that are not read, by name."""
-    return {one.name: mark for one in fields(kind) for mark in _marks(one)}
+    return {
+        one.name: mark
+        for one in fields(kind)
+        for mark in getattr(one.type, "__metadata__", ())
+        if isinstance(mark, Unread)
+    }
 
 
 def check_unread(request: Struct) -> None:
@@ -74,12 +79,6 @@ def _asking(request: Struct, mark: type[Unread]) -> Iterator[tuple[str, Unread]]
             value = getattr(request, one.name)
             if value != _default(one) and value not in found.fine:
                 yield one.name, found
-
-
-def _marks(one: FieldInfo) -> Iterator[Unread]:
-    for mark in getattr(one.type, "__metadata__", ()):
-        if isinstance(mark, Unread):
-            yield mark
 
 
 def _default(one: FieldInfo) -> Any:  # noqa: ANN401

@@ -3,16 +3,9 @@
 
 import asyncio
 import errno
-import secrets
-import socket
-from collections.abc import Awaitable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from itertools import count
 from typing import TypeVar, cast
-
-import aiohttp
-from msgspec import json
-from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Node, NodeFacts
@@ -26,17 +19,17 @@ from moorage.protocol import (
     Verb,
     one_by_one,
     silent,
-    to_wire,
 )
-from moorage.protocol.line import GuestLine, LineRequest
-from moorage.protocol.sender import SEVERAL, check, ourselves
+from moorage.protocol.line import GuestLine
+from moorage.protocol.sender import SEVERAL
 from moorage.protocol.verb import AtMaster
 
-from . import answers, enrolment, key_issuing, tls, wire
+from . import enrolment, key_issuing, tls, wire
 from .authority import Authority
-from .lines import LONGEST, Line, WebLine
+from .exchange import Exchange
+from .lines import Line
 from .pins import Way
-from .unanswered import inner_of, place_of, told_as_the_nodes, unreachable
+from .unanswered import inner_of
 
 R = TypeVar("R")
 
@@ -47,8 +40,6 @@ _TRIES, _PATIENT = 3, 8
 is there and its agent is not: one that is upgraded is back in some seconds."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
-_ENDING = 1.0
-"""Seconds that an answer may take to end when all is said."""
 _FIRST_WORDS = 30.0
 """Seconds that a node may take from the door to its first answer."""
 
@@ -69,8 +60,8 @@ class HttpNodes:
 
     Attributes
     ----------
-    sender
-        Who asks, as the nodes are told.
+    exchange
+        The requests and answers themselves; its sender is who asks.
     """
 
     def __init__(
@@ -81,13 +72,8 @@ class HttpNodes:
         *,
         leads: bool = True,
     ) -> None:
-        self.sender = ourselves()
+        self.exchange = Exchange(connect, silence, leads=leads)
         self._authority = authority
-        self._connect = connect
-        self._silence = silence
-        self._numbers = count(1)
-        self._mark = secrets.token_hex(16) if leads else ""
-        self._session: aiohttp.ClientSession | None = None
         self._ways: dict[tuple[str, bool], Way] = {}
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
@@ -149,44 +135,7 @@ class HttpNodes:
         MoorageError
             What the node says instead.
         """
-        way = self._way(node, GetFacts())
-        try:
-            link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-        except _BROKEN as error:
-            raise unreachable(node, error, sent=False) from error
-        try:
-            asked = LineRequest(wanted, term, self._mark, self.sender)
-            await self._open_line(node, link, asked)
-        except BaseException:
-            await link.close()
-            raise
-        return WebLine(link)
-
-    async def _open_line(
-        self, node: Node, link: aiohttp.ClientWebSocketResponse, asked: LineRequest
-    ) -> None:
-        """Ask for a line, and raise what the node says instead."""
-        try:
-            await link.send_bytes(json.encode(asked))
-            message = await link.receive(timeout=self._silence)
-        except _BROKEN as error:
-            raise unreachable(node, error, sent=False) from error
-        if message.type is not aiohttp.WSMsgType.BINARY:
-            raise unreachable(node, ConnectionError("it hung up"), sent=False)
-        with told_as_the_nodes(node, "its console cannot be read"):
-            answers.check_opened(message.data)
-
-    async def _web_socket(
-        self, node: Node, way: Way
-    ) -> aiohttp.ClientWebSocketResponse:
-        return await self._open().ws_connect(
-            f"https://{place_of(node)}/line",
-            server_hostname=node.name,
-            heartbeat=wire.SILENCE,
-            max_msg_size=LONGEST,
-            timeout=aiohttp.ClientWSTimeout(ws_close=CONNECT),
-            ssl=way.context,
-        )
+        return await self.exchange.line(node, wanted, term, self._way(node, GetFacts()))
 
     async def _tried(
         self,
@@ -198,7 +147,7 @@ class HttpNodes:
     ) -> list[object]:
         for attempt in count(1):
             try:
-                return await self._ask(node, calls, term, report, way)
+                return await self.exchange.ask(node, calls, term, report, way)
             except Unreachable as error:
                 tries = min(_tries(call, error) for call in calls)
                 if error.facts.get("sent") or attempt >= tries:
@@ -210,17 +159,14 @@ class HttpNodes:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            # TLS ends in the background: do not end the loop first.
-            await asyncio.sleep(0.1)
+        await self.exchange.close()
 
     async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
         """Wait until a node that was let in serves with its new certificate."""
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
                 way = self._way(node, GetFacts())
-                found = await self._ask(node, [GetFacts()], term, report, way)
+                found = await self.exchange.ask(node, [GetFacts()], term, report, way)
                 return cast("NodeFacts", _only(found))
             except Unreachable as error:
                 if not left:
@@ -238,7 +184,9 @@ class HttpNodes:
         for last in (False, True):
             try:
                 way = self._way(node, LeaveCluster())
-                _only(await self._ask(node, [LeaveCluster()], term, report, way))
+                _only(
+                    await self.exchange.ask(node, [LeaveCluster()], term, report, way)
+                )
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -247,22 +195,6 @@ class HttpNodes:
             else:
                 return
             await asyncio.sleep(_LOOK)
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0,
-                limit_per_host=0,
-                keepalive_timeout=wire.KEPT,
-                socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
-            )
-            # Nothing is unpacked: a small answer could fill the memory.
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity"},
-            )
-        return self._session
 
     def _way(self, node: Node, call: Verb[object]) -> Way:
         """Return the way to a node, which is another one when its pins are others."""
@@ -273,107 +205,6 @@ class HttpNodes:
             way = Way(self._authority.asking(), node.name, node.pins, clock)
             self._ways[node.uuid, dated] = way
         return way
-
-    async def _ask(
-        self,
-        node: Node,
-        calls: Sequence[Verb[object]],
-        term: int,
-        report: Report,
-        way: Way,
-    ) -> list[object]:
-        """Return what came of each call: an error, if that is what the node told.
-
-        Raises
-        ------
-        Unreachable
-            If no answer came, to the first one at least.
-        """
-        found: list[object] = []
-        try:
-            async with self._open().post(
-                f"https://{place_of(node)}/call",
-                data=b"\n".join(self._request(call, term) for call in calls),
-                server_hostname=node.name,
-                allow_redirects=False,  # to whatever the master reaches
-                timeout=self._limits(calls),
-                ssl=way.context,
-            ) as answer:
-                speaker = answers.speaker(answer.headers.get(wire.SENDER, "{}"))
-                check(self.sender, speaker, node.name)
-                way.speaks = speaker.newest
-                lines = answers.lines(calls, answer.content.iter_any())
-                for call in calls:
-                    result = answers.result(call, lines, report)
-                    found.append(await _outcome(node, result, answer.status))
-                await _read_out(answer)
-        except _UNSENT as error:
-            raise unreachable(node, error, sent=False) from error
-        except _BROKEN as error:
-            if not found:
-                raise unreachable(node, error, sent=True) from error
-            found += [unreachable(node, error, sent=True)] * (len(calls) - len(found))
-        except Unreachable as error:
-            if not found:
-                raise
-            found += [error] * (len(calls) - len(found))
-        return [_dated(one, way) for one in found]
-
-    def _limits(self, calls: Iterable[Verb[object]]) -> aiohttp.ClientTimeout:
-        total = sum(call.limit for call in calls)
-        return aiohttp.ClientTimeout(
-            total=total, connect=self._connect, sock_read=self._silence
-        )
-
-    def _request(self, call: Verb[object], term: int) -> bytes:
-        verb, args = to_wire(call)
-        asked = {
-            "verb": verb,
-            "args": args,
-            "term": term,
-            "mark": self._mark,
-            "sender": self.sender,
-            "number": 0 if call.reads else next(self._numbers),
-        }
-        return json.encode(asked)
-
-
-async def _outcome(node: Node, result: Awaitable[object], status: int) -> object:
-    """Return the result of a call, or the error that the node answered with.
-
-    It is told as the node's: that may be anybody's by now, and what it advises is not
-    what this program does.
-    """
-    try:
-        with told_as_the_nodes(node, f"HTTP {status}"):
-            return await result
-    except MoorageError as error:
-        if isinstance(error, Unreachable):
-            raise
-        return error
-
-
-async def _read_out(answer: aiohttp.ClientResponse) -> None:
-    """Read an answer to its end, so that its connection serves the next call, too."""
-    with suppress(*_BROKEN):
-        async with asyncio.timeout(_ENDING):
-            while await answer.content.readany():
-                pass
-
-
-def _only(found: Sequence[object]) -> object:
-    """Return what came of the one call; raise it, if it is an error."""
-    [result] = found
-    if isinstance(result, MoorageError):
-        raise result
-    return result
-
-
-def _dated(found: object, way: Way) -> object:
-    """Return facts with the end of the certificate that their node showed."""
-    if way.shown is not None and isinstance(found, NodeFacts):
-        return replace(found, certificate_ends=way.shown.ends)
-    return found
 
 
 def _tries(call: Verb[object], error: Unreachable) -> int:
@@ -394,7 +225,9 @@ def _let_in_by(authority: Authority, node: Node) -> str:
     )
 
 
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-"""There was no connection, so the node cannot have got the request."""
-_BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
-"""There was one."""
+def _only(found: Sequence[object]) -> object:
+    """Return what came of the one call; raise it, if it is an error."""
+    [result] = found
+    if isinstance(result, MoorageError):
+        raise result
+    return result

@@ -14,15 +14,7 @@ from moorage.model.addresses import is_v6
 
 
 def check(word: str, what: str, option: str) -> None:
-    """Raise `BadInput` unless a word is an address at which others reach a node.
-
-    Parameters
-    ----------
-    what
-        What it is to be, such as ``primary``.
-    option
-        How another one is given.
-    """
+    """Raise `BadInput` unless others reach a node at a word, its `what` IP address."""
     try:
         found = ip_address(word)
     except ValueError:

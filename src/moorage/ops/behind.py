@@ -156,13 +156,7 @@ def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> st
 
 
 def check_source(view: View, disks: Iterable[Disk], node: Node, name: str) -> None:
-    """Raise `WrongState` if a copy that is to be the only good one missed writes.
-
-    Parameters
-    ----------
-    name
-        Of the instance, which is down.
-    """
+    """Raise `WrongState` if a copy that is to be the only good one missed writes."""
     for disk in disks:
         if disk.behind == node.uuid:
             others = copies.others(view.config, disk, node)

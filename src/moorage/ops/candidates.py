@@ -14,10 +14,7 @@ def able(node: Node) -> bool:
 def missing(config: Config, without: Collection[str] = ()) -> int:
     """Return how many candidates there are too few, at least 0.
 
-    Parameters
-    ----------
-    without
-        Uuids of nodes that do not count.
+    Nodes `without`, by their uuids, do not count.
     """
     nodes = [node for node in config.named(Node) if node.uuid not in without]
     having = sum(node.master_candidate for node in nodes)
@@ -36,12 +33,7 @@ def promoted(
 ) -> tuple[Node, ...]:
     """Return the nodes that become candidates, so that there are enough of them.
 
-    Parameters
-    ----------
-    now
-        The time in seconds.
-    without
-        Uuids of nodes that are none, and do not become one.
+    Nodes `without`, by their uuids, are none, and do not become one.
     """
     free = (
         node

@@ -25,10 +25,7 @@ from moorage.protocol import (
 def request_on(node: Node, *, any_key: bool = False) -> Ask[KeyRequest]:
     """Ask a node for the request for a certificate of a new key.
 
-    Parameters
-    ----------
-    any_key
-        Ask whoever has the authority's certificate for the node.
+    With `any_key`, ask whoever has the authority's certificate for the node.
     """
     return Ask(node.uuid, RequestKey(any_key=any_key))
 

@@ -80,13 +80,7 @@ class Conversion:
         return group_of(config, self.disk)
 
     def worker(self, view: View) -> Node:
-        """Return the node that has both volumes for the time of the work.
-
-        Raises
-        ------
-        WrongState
-            If there is none.
-        """
+        """Return the node that has both volumes; raise `WrongState` if none can."""
         config, owner = view.config, view.config.owner(self.disk)
         if owner is None and not self.node:
             return worker(view, self.disk)
@@ -118,13 +112,7 @@ class Conversion:
         return pairs.wanted(view, template, node, self.peer(view), beside)
 
     def target(self, view: View, beside: Iterable[Disk] = ()) -> Disk:
-        """Return the new volume, as a disk that has no name.
-
-        Parameters
-        ----------
-        beside
-            Other new volumes of the same request.
-        """
+        """Return the new volume, `beside` others, as a disk that has no name."""
         owner = view.config.owner(self.disk)
         made = disk_spec.bear(
             view,

@@ -28,7 +28,6 @@ from moorage.protocol import (
     SplitMirror,
     SwitchMirror,
 )
-from moorage.storage.templates.ext import metadata, plain
 
 from . import copies, node_tasks
 from .conversion import Conversion, targets
@@ -70,20 +69,17 @@ class Step:
         """Whether the node has the disk attached, and keeps it so."""
         return self.owner is not None and holds(self.view, self.owner)
 
-    @property
-    def _asked(self) -> Disk:
-        """The new volume, by the name that people know."""
-        return replace(self.target, name=self.target.name or self.disk.name)
-
     def make(self) -> Iterator[Task]:
         """Yield what makes the new volume, and attaches it."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield from node_tasks.verify(config, self._asked, node)
+            # The new volume, by the name that people know.
+            asked = replace(target, name=target.name or disk.name)
+            yield from node_tasks.verify(config, asked, node)
             yield from copies.create(config, target, node)
         yield from copies.attach(config, target, node)
-        note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
-        yield node_tasks.setinfo(config, target, node, note)
+        owner = self.owner.name if self.owner else ""
+        yield node_tasks.setinfo(config, target, node, owner, label=disk.label)
 
     def fill(self) -> Iterator[Task]:
         """Yield what makes the volumes equal; at rest, nothing is attached then."""
@@ -212,9 +208,9 @@ class Step:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
         config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
         hint = f"the disk has its new volume; the old one is disk {old.uuid}"
-        for removed in copies.remove(config, old, self.node, hint=hint):
-            where = config.node(removed.node).name
-            yield replace(removed, what=f"remove {whose} on {where}")
+        for node in (*copies.peers(config, old, self.node), self.node):
+            removed = node_tasks.remove(config, old, node, hint=hint)
+            yield replace(removed, what=f"remove {whose} on {node.name}")
         yield self.view.record(f"forget {whose}", drop=(old,), final=True)
 
 

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Run
+from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
+from .disk_access import elsewhere, forgetting
 from .node_tasks import of_disk, on_disk
 from .storage.units import occupied, unit_of
 
@@ -83,9 +84,6 @@ def room(config: Config, disks: Iterable[Disk], template: str, node: Node) -> Cl
     """Claim the room of copies of disks on a node, kept as disks of a template."""
     made = ((unit_of(config, one), occupied(template, one.size)) for one in disks)
     return Claim(node=node.uuid, rooms=tuple(made))
-
-
-# -- tasks -----------------------------------------------------------------------------
 
 
 def create(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
@@ -161,20 +159,16 @@ def let_go(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
         yield node_tasks.let_go(config, disk, one)
 
 
-def remove(
-    config: Config,
-    disk: Disk,
-    node: Node,
-    *,
-    sought: bool = False,
-    tolerant: bool = False,
-    hint: str = "",
-) -> Iterator[Run]:
-    """Destroy the volumes: no way back (:func:`moorage.ops.node_tasks.remove`)."""
+def destroy(
+    view: View, disk: Disk, node: Node, *, tolerant: bool = False
+) -> Iterator[Task]:
+    """Destroy the volumes of a disk that a node may have to find first; forget it."""
+    config, sought, hint = view.config, elsewhere(disk, node), forgetting(disk)
     for one in (*peers(config, disk, node), node):
         yield node_tasks.remove(
             config, disk, one, sought=sought, tolerant=tolerant, hint=hint
         )
+    yield view.record(f"forget disk {disk.label}", drop=(disk,))
 
 
 def left_behind(config: Config, disk: Disk) -> Iterator[str]:
@@ -194,10 +188,7 @@ def wait(
 ) -> Iterator[Run]:
     """Wait until both copies of a mirrored disk are the same.
 
-    Parameters
-    ----------
-    firm
-        Whether that they do not become so is a failure, or else a warning.
+    That they do not become so is a warning, or, where it is `firm`, a failure.
     """
     if keeps(disk, node) and peers(config, disk, node):
         yield Run(
@@ -208,17 +199,8 @@ def wait(
         )
 
 
-# -- a guest that goes to another node -------------------------------------------------
-
-
 def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:
-    """Attach where a guest starts that another node may have lost.
-
-    Parameters
-    ----------
-    seized
-        Whether it is to be used although the copy on `node` may lack what was written.
-    """
+    """Attach where a guest starts; if `seized`, a copy that may lack writes, too."""
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, tolerant=True)
     opened = SEIZED if seized and keeps(disk, node) else ALONE

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from moorage.errors import MoorageError, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Disk
 from moorage.ops.disk_access import able, can
@@ -51,10 +51,7 @@ def _lends(disk: Disk) -> bool:
 
 def _needing(view: View, disk: Disk, question: Ask[list[Listed]]) -> list[str]:
     """Return what the snapshots of a disk are called; volumes, where they are none."""
-    try:
-        (listed,) = view.answer(question) or (Listed(),)
-    except MoorageError:
-        return []
+    (listed,) = view.told(question) or (Listed(),)
     called = {one.logical_id: one.label for one in view.config.all(Disk)}
     return sorted(
         called.get(tuple(one.logical_id), str(one.logical_id[-1]))

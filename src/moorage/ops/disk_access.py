@@ -53,6 +53,14 @@ def online(config: Config, group: NodeGroup) -> list[Node]:
     return [node for node in nodes if node.vm_capable and not node.offline]
 
 
+def some_online(config: Config, group: NodeGroup) -> list[Node]:
+    """Return the nodes of a group that may do so; raise `WrongState` for none."""
+    nodes = online(config, group)
+    if not nodes:
+        raise WrongState(f"no node of group {group.name} is online")
+    return nodes
+
+
 def group_of(config: Config, disk: Disk) -> NodeGroup:
     """Return the group where the disk is used, or was last."""
     owner = config.owner(disk)
@@ -74,13 +82,7 @@ def check_within(config: Config, node: Node, group: str | None) -> None:
 
 
 def only_group(config: Config) -> NodeGroup:
-    """Return the cluster's node group, when there is one alone.
-
-    Raises
-    ------
-    Refused
-        If there are several: somebody has to choose.
-    """
+    """Return the only node group; raise `Refused` if somebody has to choose one."""
     groups = config.named(NodeGroup)
     if len(groups) > 1:
         names = ", ".join(group.name for group in groups)
@@ -165,12 +167,8 @@ def _check_not_behind(disk: Disk, node: Node) -> None:
 def remover(view: View, disk: Disk, home: Node) -> Node:
     """Return the node that is to destroy the volume of a disk that `home` had.
 
-    It is `home`, unless that is off, or never held the volume.
-
-    Raises
-    ------
-    WrongState
-        If no node can.
+    It is `home`, unless that is off, or never held the volume; raise `WrongState` if no
+    node can.
     """
     gone = home.offline or elsewhere(disk, home)
     return worker(view, disk, old=True) if gone else home

@@ -20,10 +20,7 @@ from .node_tasks import providers_on
 def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
     """Raise `Refused` unless the disk can be made for use on `node` and its group.
 
-    Parameters
-    ----------
-    pair
-        Of a mirrored disk, who keeps its copies; None while they are not chosen yet.
+    The `pair` keeps a mirrored one; None while it is not chosen yet.
     """
     kind, group = wanted.kind, view.config.group(node.group)
     if wanted.pool:
@@ -95,10 +92,8 @@ def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
     """Whether a node answered, and has the provider that a new disk needs."""
     if not wanted.kind.capabilities.provider:
         return True
-    try:
-        found = usable(providers(view, node)).get(str(wanted.params.get("provider")))
-    except MoorageError:
-        return False
+    known = usable(view.told(providers_on(node.uuid)) or [])
+    found = known.get(str(wanted.params.get("provider")))
     return found is not None and found.valid
 
 

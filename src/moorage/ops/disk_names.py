@@ -21,12 +21,9 @@ _TAKEN = frozenset({"add", "attach", "default", "detach", "modify", "none", "rem
 
 
 def check_disk_name(name: str) -> str:
-    """Return `name` if a disk can be called so.
+    """Return `name` if a disk can be called so, or raise `BadInput`.
 
-    Raises
-    ------
-    BadInput
-        If it is too long, or would be taken for a slot, a uuid or an action.
+    It must not be too long, nor what could be a slot, a uuid or an action.
     """
     check_name("disk", name)
     if len(name) > LONGEST:
@@ -80,12 +77,8 @@ def hold_names(*names: object) -> Iterator[Lock]:
 def sought(config: Config, word: str, value: str) -> Disk:
     """Return the disk that ``name=value`` or ``uuid=value`` means.
 
-    Raises
-    ------
-    NotFound
-        If there is none; a name is no uuid, and a uuid no name.
-    Ambiguous
-        If several disks of an old configuration share the name.
+    Raise `NotFound` if there is none, for a name is no uuid, and a uuid no name; and
+    `Ambiguous` if several disks of an old configuration share the name.
     """
     if word == "uuid":
         found = config.objects.get(value)

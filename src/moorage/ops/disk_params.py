@@ -11,7 +11,7 @@ from moorage.model import Config, Disk, Node, Provider
 from moorage.storage.provider import check_parameters, usable
 
 from . import node_tasks
-from .disk_access import able, check_provider, group_of, online, providers, template
+from .disk_access import able, check_provider, group_of, online, template
 from .node_tasks import providers_on
 
 
@@ -89,9 +89,6 @@ def _askable(view: View, disk: Disk) -> Iterator[Node]:
 
 def _valid(view: View, disk: Disk, name: str) -> Iterator[Provider]:
     for node in online(view.config, group_of(view.config, disk)):
-        try:
-            found = usable(providers(view, node)).get(name)
-        except MoorageError:
-            continue
+        found = usable(view.told(providers_on(node.uuid)) or []).get(name)
         if found and not found.problem:
             yield found

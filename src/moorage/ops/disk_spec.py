@@ -85,17 +85,8 @@ def wish(
 ) -> DiskSpec:
     """Return the disk that ``{size: 1024, provider: nas, …}`` describes.
 
-    Parameters
-    ----------
-    default
-        The template of a disk that names neither one nor a storage pool.
-
-    Raises
-    ------
-    BadInput
-        If there is no template, or a value is off.
-    NotFound
-        If there is no such storage pool.
+    It is of the template `default`, where it names neither one nor a storage pool.
+    Raise what :func:`specified` does.
     """
     return specified(
         config,
@@ -140,12 +131,15 @@ def specified(
             "or pool=NAME",
         )
     own = {key: value for key, value in params.items() if value is not None}
+    adopt = given.get("adopt")
+    if adopt:
+        adopt = template_named(str(template)).adoptable(str(adopt))
     return DiskSpec(
         template=str(template),
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
-        adopt=checked_volume(str(template), given.get("adopt")),
+        adopt=adopt or None,
         spindles=exclusive_storage.checked_spindles(given.get("spindles")),
         params=pools.completed(pool, own) if pool else own,
         pool=pool,
@@ -184,11 +178,6 @@ def checked_mode(value: object) -> str:
     if value not in MODES:
         raise BadInput(f"a disk's mode is rw or ro, not '{value}'")
     return str(value)
-
-
-def checked_volume(template: str, value: object) -> str | None:
-    """Return a volume to adopt, as a template names it; None for none."""
-    return template_named(template).adoptable(str(value)) if value else None
 
 
 def checked_name(value: object) -> str | None:
@@ -279,12 +268,7 @@ def bear_all(
 ) -> list[Disk]:
     """Return new disks of an instance by their slots; each knows of those before it.
 
-    Parameters
-    ----------
-    node
-        Where the instance runs.
-    peer
-        The node that keeps second copies, if any disk has them.
+    The instance runs on `node`; `peer` keeps second copies, if any disk has them.
     """
     made: list[Disk] = []
     for index, wanted in enumerate(wishes):
@@ -308,7 +292,7 @@ def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, 
 def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
     """Return the storage unit that a new disk in a group will be in."""
     given = parameters(config, wanted, group) | adopted(wanted)
-    return unit_named(config.cluster, wanted.template, given, wanted.pool)
+    return unit_named(config, wanted.template, given, wanted.pool)
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:

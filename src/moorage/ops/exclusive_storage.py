@@ -33,10 +33,7 @@ def check(
 ) -> None:
     """Raise `Refused` unless a new disk says what the storage of its node needs.
 
-    Parameters
-    ----------
-    spindles
-        How many physical volumes it is to have for itself; None for any share of them.
+    It has `spindles`, physical volumes for itself; None for any share of them.
     """
     exclusive = is_exclusive(config, node)
     if spindles is not None and not (exclusive and facts.spindles):

@@ -139,9 +139,6 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     )
 
 
-# -- groups and policies ---------------------------------------------------------------
-
-
 def _groups(config: Config, nodes: Iterable[Node]) -> list[NodeGroup]:
     uuids = dict.fromkeys(node.group for node in nodes)
     return sorted((config.group(u) for u in uuids), key=lambda g: nice(g.name))
@@ -178,9 +175,6 @@ def _any_size(found: htools.Policy) -> htools.Policy:
     return replace(found, ranges=ranges, templates=TEMPLATES)
 
 
-# -- nodes and instances ---------------------------------------------------------------
-
-
 def _pending(view: View) -> tuple[Claim, ...]:
     """Return the claims that the configuration does not show yet."""
     return tuple(one for one in view.claims if not _is_recorded(view.config, one))
@@ -208,8 +202,6 @@ class _Rows:
         self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
         self._reached: dict[frozenset[Named], frozenset[int] | None] = {}
-
-    # -- nodes ---------------------------------------------------------------------
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
         """Return a node's row; where nothing may go counts as off."""
@@ -257,8 +249,6 @@ class _Rows:
             free = None if unit.free is None else max(0, unit.free - taken)
             yield htools.Unit(unit.name, free, unit.total, shared)
 
-    # -- instances -----------------------------------------------------------------
-
     def instances(self) -> Iterator[htools.InstanceRow]:
         """Yield who is here, and who comes, in the order of queries."""
         rows = [*self._residents(), *self._claimed()]
@@ -305,12 +295,8 @@ class _Rows:
     ) -> frozenset[int] | None:
         """Return the nodes that have all providers of some disks; None for all nodes.
 
-        Looked up once for all instances that have disks of the same providers.
-
-        Parameters
-        ----------
-        home
-            Where they are in use now, and so can be used.
+        Looked up once for all disks of the same providers. Where they are in use now,
+        their `home`, they can be used.
         """
         wanted = _providers(units)
         if wanted not in self._reached:

@@ -16,13 +16,7 @@ def start(
     *,
     paused: bool = False,
 ) -> Run:
-    """Start a guest; undone by pulling its plug.
-
-    Parameters
-    ----------
-    paused
-        Whether it stands still before its first instruction.
-    """
+    """Start a guest, to stand still at once if `paused`; undone by pulling its plug."""
     return Run(
         what=f"start {instance.name} on {node.name}",
         node=node.uuid,
@@ -44,10 +38,7 @@ def stop(
 ) -> Run:
     """Power a guest down within `patience` seconds; undone by starting it.
 
-    Parameters
-    ----------
-    final
-        Whether it is stopped for good: once it is down, there is no way back.
+    If it is `final`, there is no way back once it is down.
     """
     return Run(
         what=f"stop {instance.name} on {node.name}",

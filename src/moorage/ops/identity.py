@@ -36,9 +36,6 @@ def adopted(config: Config) -> list[Disk]:
     return [disk for disk in config.all(Disk) if is_adopted(disk)]
 
 
-# -- questions -----------------------------------------------------------------------
-
-
 def ask(config: Config, nodes: Iterable[Node], path: str) -> Iterator[Question]:
     """Ask nodes for a device, and for all that are adopted already."""
     paths = sorted({path, *(disk.volume for disk in adopted(config))})
@@ -49,10 +46,7 @@ def ask(config: Config, nodes: Iterable[Node], path: str) -> Iterator[Question]:
 def devices(view: View, node: Node) -> dict[str, Device]:
     """Return what a node told about paths; those that it was not asked for are absent.
 
-    Raises
-    ------
-    MoorageError
-        If it did not answer.
+    Raise what came instead of an answer.
     """
     found: dict[str, Device] = {}
     for question in view.answers:
@@ -67,16 +61,10 @@ def device(view: View, node: Node, path: str) -> Device:
     return devices(view, node).get(path, Device())
 
 
-# -- a disk that is there ------------------------------------------------------------
-
-
 def check_at_rest(view: View, disk: Disk, node: Node, at: Where) -> None:
-    """Raise `WrongState` unless a node has at a path what the disk's record says.
+    """Raise `WrongState` unless a node has what the disk's record says, and where.
 
-    Parameters
-    ----------
-    at
-        Where the data is while nobody has it attached.
+    `at` is where the data is while nobody has it attached.
     """
     found = devices(view, node).get(str(at.path))
     if found is None:  # nobody asked
@@ -173,9 +161,6 @@ def _overlap(one: str, other: str) -> bool:
 
 def _named(identity: str) -> str:
     return identity or "a device without a name"
-
-
-# -- a disk that is to be -------------------------------------------------------------
 
 
 def check_adoption(view: View, path: str, worker: Node, nodes: list[Node]) -> None:

@@ -18,10 +18,7 @@ NOT_WRITING = frozenset({"incoming", "moved"})
 def guest(view: View, instance: Instance) -> GuestState | None:
     """Return the guest on the instance's node; None if it has no process there.
 
-    Raises
-    ------
-    MoorageError
-        If the node did not answer.
+    Raise what came instead of an answer.
     """
     return view.answer(guest_on(instance.primary_node, instance))
 
@@ -112,10 +109,7 @@ def _others(config: Config, instance: Instance) -> list[Node]:
 
 def _has(view: View, node: Node, instance: Instance) -> bool:
     """Whether a node has a process of the guest that can write."""
-    try:
-        found = view.answer(guest_on(node.uuid, instance))
-    except MoorageError:
-        return False
+    found = view.told(guest_on(node.uuid, instance))
     return found is not None and found.state not in NOT_WRITING
 
 

@@ -27,13 +27,7 @@ def check_diskparams(name: str, own: Mapping[str, Any]) -> None:
 def with_diskparams(
     old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return parameters of disks by template, with changes.
-
-    Raises
-    ------
-    BadInput
-        If there is no such template or parameter.
-    """
+    """Return parameters of disks by template, with changes, or raise `BadInput`."""
     names = sorted(old.keys() | new.keys())
     found = {name: merged(old.get(name, {}), new.get(name, {})) for name in names}
     for name in new:

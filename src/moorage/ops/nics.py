@@ -162,13 +162,7 @@ def read(what: str, given: Mapping[str, Any]) -> Card:
 
 
 def new(making: Making, what: str, card: Card, *, mac: str = "") -> Nic:
-    """Return a new card.
-
-    Parameters
-    ----------
-    mac
-        Its hardware address, if that is taken already.
-    """
+    """Return a new card; its hardware address may be taken already (`mac`)."""
     network = _network(making.view.config, card)
     nic = Nic(
         uuid=making.view.fresh(),
@@ -208,9 +202,6 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
         network=network.uuid if network else None,
         nicparams=params,
     )
-
-
-# -- the parts of a card ---------------------------------------------------------------
 
 
 def _network(config: Config, card: Card) -> Network | None:
@@ -340,9 +331,6 @@ def take_mac(
         mac = ":".join([prefix.lower(), tail[:2], tail[2:4], tail[4:6]])
         if not making.whose((MAC, mac)):
             return making.take((MAC, mac), what)
-
-
-# -- where cards can be ----------------------------------------------------------------
 
 
 def of_card(nic: Nic) -> Iterator[Address]:

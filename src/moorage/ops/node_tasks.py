@@ -49,6 +49,7 @@ from moorage.protocol import (
 from moorage.protocol.disk import ALONE, EXCLUSIVE
 from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
+from moorage.storage.templates.ext import metadata, plain
 from moorage.units import Mib
 
 
@@ -76,9 +77,6 @@ def diskparams(config: Config, template: str, group: NodeGroup) -> dict[str, Any
     """Return the parameters of a group's disks that have no others of their own."""
     cluster = config.cluster.diskparams.get(template, {})
     return cluster | group.diskparams.get(template, {})
-
-
-# -- what a verb is told ---------------------------------------------------------------
 
 
 class OfDisk(TypedDict):
@@ -141,13 +139,7 @@ def of_guest(instance: Instance) -> OfGuest:
 
 
 def of_whole(config: Config, instance: Instance, node: Node | None = None) -> OfWhole:
-    """Return what makes up a guest, but for its disks.
-
-    Parameters
-    ----------
-    node
-        Where it is to be, if that is not its primary node.
-    """
+    """Return what makes up a guest but for its disks, on its own or another node."""
     backend = beparams(config, instance)
     return {
         **of_guest(instance),
@@ -178,9 +170,6 @@ def networks(config: Config, nics: Iterable[Nic]) -> tuple[NetworkOf, ...]:
     return tuple(NetworkOf(**{n: getattr(one, n) for n in names}) for one in found)
 
 
-# -- questions -----------------------------------------------------------------------
-
-
 def guest_on(node: str, instance: Instance) -> Ask[GuestState | None]:
     """Ask a node for one guest: its state, or None."""
     return Ask(node, GetGuest(uuid=instance.uuid))
@@ -206,9 +195,6 @@ def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
     return Ask(node, GetDevices(paths=tuple(paths)))
 
 
-# -- tasks on disks ------------------------------------------------------------------
-
-
 class How(TypedDict, total=False):
     """How a task is done: see :class:`moorage.jobs.Run`."""
 
@@ -229,13 +215,7 @@ def on_disk(
     undo: type[OnDisk[Any]] | None = None,
     **how: Unpack[How],
 ) -> Run:
-    """Return the task that does something with a disk on a node, and nothing else.
-
-    Parameters
-    ----------
-    what
-        What a person reads, up to the word ``disk``.
-    """
+    """Return a task with a disk on a node; `what` is read before the word ``disk``."""
     told = of_disk(config, disk)
     return Run(
         what=f"{what} disk {disk.label} on {node.name}",
@@ -297,11 +277,7 @@ def detach(
 ) -> Run:
     """Detach on a node; undone by attaching, but for a tolerant one.
 
-    Parameters
-    ----------
-    held
-        Whether it was attached there at all; if not, this is a precaution, and there
-        is nothing to undo.
+    If the node did not hold it, this is a precaution, and there is nothing to undo.
     """
     again = AttachDisk(**of_disk(config, disk), opened=ALONE, ignore_size=True)
     return Run(
@@ -359,8 +335,14 @@ def forget(config: Config, disk: Disk, node: Node) -> Run:
     return on_disk(config, disk, node, "forget", ForgetDisk, tolerant=True)
 
 
-def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
-    """Leave a note beside the volume; nobody fails for its lack."""
+def setinfo(
+    config: Config, disk: Disk, node: Node, owner: str = "", *, label: str = ""
+) -> Run:
+    """Leave a note beside the volume: whose it is; nobody fails for its lack.
+
+    Without an owner, the instance's name, it is the disk's own label, or another one.
+    """
+    text = metadata(owner) if owner else plain(f"disk+{label or disk.label}")
     return Run(
         what=f"note the owner of disk {disk.label} on {node.name}",
         node=node.uuid,

@@ -103,13 +103,7 @@ def install(
     *,
     again: bool = False,
 ) -> Run:
-    """Return the task that puts the system on the disks.
-
-    Parameters
-    ----------
-    again
-        Whether they held one before.
-    """
+    """Return the task that puts the system on the disks, where one may be (`again`)."""
     return Run(
         what=f"install {instance.os} on {instance.name}",
         node=node.uuid,

@@ -36,9 +36,6 @@ def is_mirrored(template: str) -> bool:
     return template_named(template).capabilities.mirror is Mirror.INTERNAL
 
 
-# -- numbers ---------------------------------------------------------------------------
-
-
 def chosen(view: View, node: Node, peer: Node, beside: Iterable[Disk] = ()) -> Pair:
     """Return a pair for a new disk, whose data will be on `node` first.
 
@@ -55,8 +52,11 @@ def chosen(view: View, node: Node, peer: Node, beside: Iterable[Disk] = ()) -> P
     check_apart(node, peer)
     taken = _taken(view, beside)
     minors = (_minor(view, node, taken), _minor(view, peer, taken))
+    port = next(_free(view, "", PORTS, taken), None)
+    if port is None:
+        raise NoCapacity(f"all ports of mirrored disks are taken: {len(PORTS)} in all")
     secret = "".join(view.fresh().replace("-", "") for _ in range(2))[:SECRET]
-    return Pair((node.uuid, peer.uuid), _port(view, taken), minors, secret)
+    return Pair((node.uuid, peer.uuid), port, minors, secret)
 
 
 def moved(
@@ -82,10 +82,7 @@ def wanted(
 ) -> Pair | None:
     """Return the pair of a new disk; None for a template without a second copy.
 
-    Raises
-    ------
-    BadInput
-        If it needs a second node, and there is none.
+    Raise `BadInput` if it needs a second node, and there is none.
     """
     if not is_mirrored(template):
         return None
@@ -137,21 +134,16 @@ def reserved(disk: Disk) -> tuple[Reserved, ...]:
 
 
 def _minor(view: View, node: Node, taken: set[Reserved]) -> int:
-    known = view.config.mirrors
-    free = (
-        number
-        for number in count()
-        if (node.uuid, number) not in known and (node.uuid, number) not in taken
-    )
-    return next(free)
+    return next(_free(view, node.uuid, count(), taken))
 
 
-def _port(view: View, taken: set[Reserved]) -> int:
+def _free(
+    view: View, place: str, numbers: Iterable[int], taken: set[Reserved]
+) -> Iterator[int]:
     known = view.config.mirrors
-    for port in PORTS:
-        if ("", port) not in known and ("", port) not in taken:
-            return port
-    raise NoCapacity(f"all ports of mirrored disks are taken: {len(PORTS)} in all")
+    for number in numbers:
+        if (place, number) not in known and (place, number) not in taken:
+            yield number
 
 
 def claims(pairs: Iterable[Pair | None]) -> Iterator[Claim]:
@@ -163,9 +155,6 @@ def claims(pairs: Iterable[Pair | None]) -> Iterator[Claim]:
     ports = tuple(minors.pop("", ()))
     for node, numbers in minors.items():
         yield Claim(node=node, minors=tuple(numbers), ports=ports)
-
-
-# -- an instance's pair ----------------------------------------------------------------
 
 
 def check_alike(config: Config, instance: Instance, disk: Disk) -> None:
@@ -190,9 +179,6 @@ def _names(config: Config, pair: Pair) -> str:
     return " and ".join(config.node(uuid).name for uuid in pair.nodes)
 
 
-# -- how the copies are ----------------------------------------------------------------
-
-
 def mirrors_on(node: str) -> Ask[list[MirrorState]]:
     """Ask a node for its side of all mirrored disks."""
     return Ask(node, GetMirrors())
@@ -209,10 +195,7 @@ def ask(config: Config, disks: Iterable[Disk]) -> Iterator[Question]:
 def state(view: View, disk: Disk, node: Node) -> MirrorState | None:
     """Return a node's side of a mirrored disk; None where it is not set up.
 
-    Raises
-    ------
-    MoorageError
-        If the node did not answer.
+    Raise what came instead of an answer.
     """
     pair = pair_of(disk)
     told: Sequence[MirrorState] = view.answer(mirrors_on(node.uuid)) or ()
@@ -221,13 +204,7 @@ def state(view: View, disk: Disk, node: Node) -> MirrorState | None:
 
 
 def check_in_sync(view: View, disks: Iterable[Disk], node: Node) -> None:
-    """Raise `WrongState` unless both copies of each mirrored disk are the same.
-
-    Parameters
-    ----------
-    node
-        One of the two: it tells.
-    """
+    """Raise `WrongState` unless both copies of disks are the same, as `node` tells."""
     for disk in disks:
         if pair_of(disk) is None:
             continue

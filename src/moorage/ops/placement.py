@@ -42,9 +42,6 @@ def check_allocator(name: str | None) -> None:
         raise BadInput(f"there is no allocator '{name}': hail is the one there is")
 
 
-# -- asking ----------------------------------------------------------------------------
-
-
 def takes(node: Node) -> bool:
     """Whether a node takes instances and second copies."""
     return node.vm_capable and not (node.offline or node.drained)
@@ -65,12 +62,9 @@ def hosts(config: Config, groups: Iterable[NodeGroup]) -> list[Node]:
 def able(
     hosts: Iterable[Node], check: Callable[[Node], None], nobody: MoorageError
 ) -> list[Node]:
-    """Return the nodes that pass a check.
+    """Return the nodes that pass a check; for none, raise what the last one raised.
 
-    Raises
-    ------
-    MoorageError
-        What the last one raised, when none passes; `nobody` when there is none.
+    If there are no hosts, raise `nobody`.
     """
     found, refusal = [], nobody
     for node in hosts:
@@ -117,9 +111,6 @@ def check_told(view: View, node: Node) -> None:
     """Raise what came instead of an answer, if a node was asked for its room."""
     if node.uuid not in room(view):
         view.answer(room_on(view.config, node))
-
-
-# -- answers ---------------------------------------------------------------------------
 
 
 def place(
@@ -177,14 +168,7 @@ def elsewhere(
     Where those go that can, and why the others cannot, by uuid.
     """
     config = view.config
-    groups = dict.fromkeys(config.home(one).group for one in instances)
-    how = Reading(
-        fleet.of_groups(config, groups),
-        room(view),
-        allowed=frozenset(node.uuid for node in allowed),
-    )
-    state = fleet.state(view, how)
-    index = {inst.name: inst.idx for inst in state.insts}
+    state, index = _among(view, map(config.home, instances), allowed)
     by_index = {index[one.name]: one.uuid for one in instances}
     found = htools.evacuate(state, list(by_index), "primary-only")
     away = {
@@ -194,23 +178,21 @@ def elsewhere(
     return away, {by_index[at]: why for at, why in found.stuck}
 
 
-def new_secondary(view: View, instance: Instance, allowed: Sequence[Node]) -> Node:
-    """Return the best node for the second copies of an instance.
+def _among(
+    view: View, homes: Iterable[Node], allowed: Iterable[Node]
+) -> tuple[htools.State, dict[str, int]]:
+    """Return the groups of nodes as the planner sees them, and instances by name."""
+    nodes = fleet.of_groups(view.config, dict.fromkeys(node.group for node in homes))
+    able = frozenset(node.uuid for node in allowed)
+    state = fleet.state(view, Reading(nodes, room(view), allowed=able))
+    return state, {inst.name: inst.idx for inst in state.insts}
 
-    Raises
-    ------
-    NoCapacity
-        If none can take them.
-    """
+
+def new_secondary(view: View, instance: Instance, allowed: Sequence[Node]) -> Node:
+    """Return the best node for second copies; raise `NoCapacity` for none."""
     config = view.config
     homes = [config.home(instance), *config.secondary_nodes(instance)]
-    how = Reading(
-        fleet.of_groups(config, dict.fromkeys(node.group for node in homes)),
-        room(view),
-        allowed=frozenset(node.uuid for node in (*homes, *allowed)),
-    )
-    state = fleet.state(view, how)
-    index = {inst.name: inst.idx for inst in state.insts}
+    state, index = _among(view, homes, (*homes, *allowed))
     found = htools.evacuate(state, [index[instance.name]], "secondary-only")
     for why in (why for _, why in found.stuck):
         raise nowhere(instance.name, why)
@@ -227,13 +209,7 @@ def nowhere(name: str, why: str) -> NoCapacity:
 
 
 def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
-    """Raise unless a node that was named has the memory and the room for a newcomer.
-
-    Raises
-    ------
-    NoCapacity
-        With the numbers.
-    """
+    """Raise `NoCapacity` unless a named node has memory and room for a newcomer."""
     how = _one(view, node)
     row = fleet.newcomer(wanted, how)
     state = fleet.state(view, how)
@@ -250,19 +226,10 @@ def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
 def check_move(
     view: View, instance: Instance, node: Node, memory: int | None = None
 ) -> None:
-    """Raise unless a node that was named has the memory for an instance that moves.
+    """Raise `NoCapacity` unless a named node has the memory for one that moves.
 
-    Its disks are made already, and take no room anew.
-
-    Parameters
-    ----------
-    memory
-        MiB that it comes with; None for what is on record.
-
-    Raises
-    ------
-    NoCapacity
-        With the numbers.
+    Its disks are made already, and take no room anew. It comes with `memory` MiB, or
+    with what is on record.
     """
     if instance.admin_state == "up":
         moved = fleet.on_record(view.config, instance)
@@ -270,12 +237,7 @@ def check_move(
 
 
 def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
-    """Raise unless storage units have the room that is claimed for disks.
-
-    Parameters
-    ----------
-    what
-        The disks, for the sentence.
+    """Raise unless storage units have the room that is claimed for disks (`what`).
 
     Raises
     ------
@@ -337,11 +299,6 @@ def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
     """Return who could not restart if a node were lost: instances by node.
 
     What hcheck counts; nodes that can be lost are not named.
-
-    Parameters
-    ----------
-    facts
-        What the nodes said, by uuid.
     """
     groups = [group.uuid for group in view.config.all(NodeGroup)]
     state = fleet.state(view, Reading(fleet.of_groups(view.config, groups), facts))

@@ -33,13 +33,7 @@ def chosen_template(pool: StoragePool, asked: object) -> str:
 
 
 def completed(pool: StoragePool, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a disk with the pool's provider among them.
-
-    Raises
-    ------
-    BadInput
-        If another provider was named.
-    """
+    """Return parameters with the pool's provider; raise `BadInput` for another."""
     if pool.provider is None:
         return dict(params)
     named = params.get("provider", pool.provider)

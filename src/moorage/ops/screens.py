@@ -16,13 +16,7 @@ PORTS = range(15000, 19000)
 
 
 def check(config: Config, hypervisor: str, given: Mapping[str, Any]) -> None:
-    """Raise `BadInput` if strangers would reach the screen of an instance.
-
-    Parameters
-    ----------
-    given
-        The instance's own hypervisor parameters.
-    """
+    """Raise `BadInput` if strangers would reach the screen of an instance."""
     if hypervisor == KVM:
         hvscreen.check_open(_whole(config, given))
 
@@ -31,12 +25,7 @@ def with_port(config: Config, instance: Instance) -> Instance:
     """Return the instance, with a port if its screen needs one and it has none.
 
     The search begins at a place that is the uuid's: so two that are made at once, and
-    do not know of each other, get two.
-
-    Raises
-    ------
-    Failed
-        If all are taken.
+    do not know of each other, get two. Raise `Failed` if all are taken.
     """
     wanted = instance.hypervisor == KVM and hvscreen.port_address(
         _whole(config, instance.hvparams)

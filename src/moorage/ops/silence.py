@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What to do about a node that gave no proper answer: not always the same."""
 
+from collections.abc import Iterable
+
 from moorage.errors import MoorageError, may_be_off
+from moorage.jobs import Question, View
 from moorage.model import Config, Instance, Node
 from moorage.storage import mirrored
 
@@ -16,6 +19,16 @@ def way_out(node: Node, error: MoorageError) -> str:
         off = f"gnt-node modify --offline=yes {node.name}"
         return f"make sure that the node is powered off, then: {off}"
     return error.hint or "gnt-cluster verify"
+
+
+def unanswered(view: View, questions: Iterable[Question]) -> dict[str, str]:
+    """Return why nodes did not answer questions, by their names."""
+    asked = [
+        (view.config.node(one.node).name, view.answers.get(one)) for one in questions
+    ]
+    return {
+        name: said.message for name, said in asked if isinstance(said, MoorageError)
+    }
 
 
 def rescue(config: Config, instance: Instance) -> str:

@@ -16,7 +16,6 @@ from moorage.model import (
     Node,
     NodeGroup,
     StoragePool,
-    successor,
 )
 from moorage.model.pattern import Pattern
 from moorage.storage.validation import check_tags
@@ -34,15 +33,7 @@ _KINDS: dict[str, tuple[type[Entity], str, str]] = {
 
 
 def tagged(config: Config, kind: str, name: str | None) -> Entity:
-    """Return the object that has tags.
-
-    Parameters
-    ----------
-    kind
-        ``cluster``, ``nodegroup``, ``network``, ``pool``, ``node``, ``instance`` or
-        ``disk``.
-    name
-        Its name or uuid; of no meaning for the cluster.
+    """Return the object of a kind and name, or uuid; the cluster needs none.
 
     Raises
     ------
@@ -99,18 +90,12 @@ class TagsGet(OnTagged, frozen=True, kw_only=True):
         False
     )
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: a snapshot is read."""
-        del view
-        return iter(())
-
     def check(self, view: View) -> None:
         """Refuse an object that there is not."""
         self.object(view)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[str]:
         """Return the tags, sorted."""
-        del results
         return sorted(self.object(view).tags)
 
 
@@ -149,8 +134,7 @@ class TagsChange(OnTagged, frozen=True, kw_only=True):
         one = self.object(view)
         wanted = self.after(one)
         if wanted != one.tags:
-            new = successor(one, view.now, tags=wanted)
-            yield view.record(f"change the tags of {_label(one)}", new)
+            yield view.change(f"change the tags of {_label(one)}", one, tags=wanted)
 
 
 class TagsSet(TagsChange, frozen=True, kw_only=True):
@@ -190,29 +174,22 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
 
     pattern: str
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: a snapshot is read."""
-        del view
-        return iter(())
-
     def check(self, view: View) -> None:
         """Refuse what is no pattern, or could take for ever."""
         self._found(view)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[tuple[str, str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[tuple[str, str]]:
         """Return the path and the tag of each hit: ``/disks/data1``, ``gold``."""
-        del results
         return self._found(view)
 
     def _found(self, view: View) -> list[tuple[str, str]]:
-        return view.once("found", lambda: list(_search(view.config, self.pattern)))
+        return view.once("found", lambda: _search(view.config, Pattern(self.pattern)))
 
 
-def _search(config: Config, text: str) -> Iterator[tuple[str, str]]:
-    pattern = Pattern(text)
-    fits = {tag: pattern.fits(tag) for _, one in _all(config) for tag in one.tags}
-    for path, one in _all(config):
-        yield from ((path, tag) for tag in sorted(one.tags) if fits[tag])
+def _search(config: Config, pattern: Pattern) -> list[tuple[str, str]]:
+    told = list(_all(config))
+    fits = {tag: pattern.fits(tag) for _, one in told for tag in one.tags}
+    return [(path, tag) for path, one in told for tag in sorted(one.tags) if fits[tag]]
 
 
 def _all(config: Config) -> Iterator[tuple[str, Entity]]:

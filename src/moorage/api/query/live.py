@@ -53,15 +53,14 @@ class Sources:
     lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
     copies: Callable[[], Sequence[CopyStatus]] = tuple
 
-    def scene(self, facts: Facts | None = None) -> Snapshot:
-        """Return the newest snapshot, and what nodes said."""
+    def scene(self) -> Snapshot:
+        """Return the newest snapshot; no node was asked yet."""
         engine = self.engine
         return Snapshot(
             config=self.truth.config,
             jobs=dict(engine.jobs),
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
-            facts=facts or {},
             copies={one.node: one for one in self.copies()},
         )
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Carrying a plan out: job sets over LUXI, one set after the other."""
+"""Carrying something out: job sets over LUXI, one set after the other."""
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.api.luxi import LuxiClient
 from moorage.cli.declaration import Options
@@ -14,68 +14,103 @@ from moorage.errors import Failed
 from moorage.htools.plans.balancing import Plan, Step
 from moorage.htools.plans.plan import opcodes
 
+Opcode = dict[str, Any]
+
 PRIORITIES: Final = {"low": 10, "normal": 0, "high": -10}
-_DONE: Final = ("success", "error", "canceled", "archived")
-_PAUSE: Final = 1.0
+_OVER: Final = ("success", "error", "canceled", "archived")
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 15.0
+"""Seconds between two looks at jobs."""
 
 
-class _Stop:
-    """Whether somebody pressed ^C: stop after the running set."""
+class JobSet(NamedTuple):
+    """Jobs that run at the same time.
 
-    def __init__(self) -> None:
-        self.asked = False
+    Attributes
+    ----------
+    jobs : list of list of opcode
+        Opcodes as JSON values.
+    heading : str
+        What to print before them; nothing if empty.
+    """
 
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-        print("Cancel request registered, will exit at the end of the current job set")
+    jobs: list[list[Opcode]]
+    heading: str = ""
 
 
-def execute(options: Options, sets: Sequence[Sequence[Step]], found: Plan) -> None:
-    """Submit each set, wait for it, then the next.
+def run_sets(path: str, sets: Iterable[JobSet], comma: str) -> None:
+    """Submit each set to the master at `path`, wait for it, then the next.
+
+    After SIGINT the running set is the last.
+
+    Parameters
+    ----------
+    comma
+        Between the numbers of jobs, where they are printed.
 
     Raises
     ------
     Failed
         If a job of a set did not succeed; later sets are not submitted.
     """
-    stop = _Stop()
+    asked: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
+        print("Cancel request registered, will exit at the end of the current job set")
+
     before = signal.signal(signal.SIGINT, stop)
     try:
-        with connect(options.luxi) as link:
-            for steps in sets:
-                if stop.asked:
+        with connect(path) as link:
+            for one in sets:
+                if asked:
                     print("Exiting early due to user request")
                     return
-                _run_set(link, options, steps, found)
+                _run(link, one, comma)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _run_set(
-    link: LuxiClient,
-    options: Options,
-    steps: Sequence[Step],
-    found: Plan,
-) -> None:
-    names = ", ".join(step.before.name for step in steps)
-    print(f"Executing jobset for instances {names}")
-    jobs = [
-        link.submit_job([_annotated(op, options) for op in _ops(step, found)])
-        for step in steps
-    ]
-    print("Got job IDs " + ", ".join(map(str, jobs)))
-    states = _wait(link, jobs)
+def _run(link: LuxiClient, one: JobSet, comma: str) -> None:
+    """Submit the jobs of a set and wait until all have succeeded."""
+    if one.heading:
+        print(one.heading)
+    numbers = [link.submit_job(job) for job in one.jobs]
+    print("Got job IDs " + comma.join(map(str, numbers)), flush=True)
+    states, pause = _states(link, numbers), _FIRST_PAUSE
+    while not all(state in _OVER for state in states):
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        states = _states(link, numbers)
     if any(state != "success" for state in states):
         raise Failed(
-            "not every job of the set succeeded: " + ", ".join(states), jobs=jobs
+            "not every job of the set succeeded: " + ", ".join(states), jobs=numbers
         )
 
 
-def _ops(step: Step, found: Plan) -> list[dict[str, Any]]:
-    return opcodes(step, found.start.nodes)
+def _states(link: LuxiClient, numbers: Sequence[Any]) -> list[str]:
+    rows = link.query_jobs(numbers, ["status"])
+    return [str(row[0]) if row else "archived" for row in rows]
 
 
-def _annotated(opcode: dict[str, Any], options: Options) -> dict[str, Any]:
+def execute(options: Options, sets: Sequence[Sequence[Step]], found: Plan) -> None:
+    """Carry out the job sets of a balancing plan (see `run_sets`)."""
+    run_sets(options.luxi, _balancing(options, sets, found), ", ")
+
+
+def _balancing(
+    options: Options, sets: Sequence[Sequence[Step]], found: Plan
+) -> Iterator[JobSet]:
+    for steps in sets:
+        names = ", ".join(step.before.name for step in steps)
+        jobs = [
+            [_annotated(op, options) for op in opcodes(step, found.start.nodes)]
+            for step in steps
+        ]
+        yield JobSet(jobs, f"Executing jobset for instances {names}")
+
+
+def _annotated(opcode: Opcode, options: Options) -> Opcode:
     """Return the opcode with who asked for it, and how urgently."""
     why = options.reason or "hbal called"
     noted = opcode | {
@@ -85,13 +120,3 @@ def _annotated(opcode: dict[str, Any], options: Options) -> dict[str, Any]:
     if options.priority:
         noted["priority"] = PRIORITIES[options.priority]
     return noted
-
-
-def _wait(link: LuxiClient, jobs: Sequence[Any]) -> list[str]:
-    """Return the state of each job once all have ended."""
-    while True:
-        rows = link.query_jobs(jobs, ["status"])
-        states = [str(row[0]) if row else "archived" for row in rows]
-        if all(state in _DONE for state in states):
-            return states
-        time.sleep(_PAUSE)

@@ -2,11 +2,11 @@
 """hail: say where an instance goes, as an allocator of the cluster."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.declaration import Example, Operand, Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet
@@ -74,49 +74,37 @@ def _show(options: Options, when: str, state: State) -> None:
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hail",
     "say where an instance goes, as an allocator of the cluster",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say where an instance goes, as an allocator of the cluster",
-            (Operand("FILE"),),
-            (
-                declared.PRINT_NODES,
-                declared.SAVE,
-                declared.TEXT,
-                declared.SIMULATE,
-                declared.VERBOSE,
-                declared.IGNORE_DYNU,
-                declared.IGNORE_SOFT_ERRORS,
-                declared.NO_CAPACITY_CHECKS,
-                declared.KVM_MEMORY,
-                declared.MOND,
-                declared.MOND_XEN,
-                Option(
-                    ("--restrict-allocation-to",),
-                    "allocate on these nodes only",
-                    "NODE,...",
-                    dest="restrict",
-                ),
-                declared.EXPLAIN,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hail request.json", "answer a request of the cluster"),
-                Example("hail --explain request.json", "and say why not elsewhere"),
-            ),
+        declared.PRINT_NODES,
+        declared.SAVE,
+        declared.TEXT,
+        declared.SIMULATE,
+        declared.VERBOSE,
+        declared.IGNORE_DYNU,
+        declared.IGNORE_SOFT_ERRORS,
+        declared.NO_CAPACITY_CHECKS,
+        declared.KVM_MEMORY,
+        declared.MOND,
+        declared.MOND_XEN,
+        Option(
+            ("--restrict-allocation-to",),
+            "allocate on these nodes only",
+            "NODE,...",
+            dest="restrict",
         ),
+        declared.EXPLAIN,
     ),
+    (
+        Example("hail request.json", "answer a request of the cluster"),
+        Example("hail --explain request.json", "and say why not elsewhere"),
+    ),
+    operands=(Operand("FILE"),),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hail."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,10 +2,11 @@
 """hbal: move instances until the cluster is well balanced."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Example, Option, Options
 from moorage.cli.htools import declared, plan_options, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.rules import rules
@@ -246,68 +247,55 @@ def _execute(options: Options, found: Plan) -> None:
     execute(options, sets[:1] if options.first_job_group else sets, found)
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hbal",
     "move instances until the cluster is well balanced",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Move instances until the cluster is well balanced",
-            (),
-            (
-                *declared.SOURCES,
-                *declared.LEVELS,
-                declared.PRINT_NODES,
-                declared.PRINT_INSTANCES,
-                declared.PRINT_COMMANDS,
-                declared.SAVE,
-                declared.GROUP,
-                *declared.BALANCING,
-                declared.RESTRICTED,
-                declared.DYNU,
-                declared.IGNORE_DYNU,
-                declared.MOND,
-                declared.MOND_DATA,
-                declared.MOND_XEN,
-                declared.MOND_EXIT,
-                declared.EXECUTE,
-                Option(
-                    ("--first-job-group",),
-                    "print and submit the first set of jobs only",
-                ),
-                Option(("--reason",), "why, for the trail of the jobs", "REASON"),
-                Option(
-                    ("--priority",),
-                    "priority of the jobs: low, normal or high",
-                    "PRIO",
-                    choices=("low", "normal", "high"),
-                ),
-                declared.LOOKAHEAD,
-                declared.COMPACT,
-                declared.COST,
-                declared.EXPLAIN,
-                declared.HTML,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hbal -L", "plan on the cluster whose master is here"),
-                Example("hbal -L -C", "and print the commands"),
-                Example("hbal -L -X", "and carry it out"),
-                Example(
-                    "hbal -t cluster.data -l 5",
-                    "at most five steps, on a saved cluster",
-                ),
-            ),
+        *declared.SOURCES,
+        *declared.LEVELS,
+        declared.PRINT_NODES,
+        declared.PRINT_INSTANCES,
+        declared.PRINT_COMMANDS,
+        declared.SAVE,
+        declared.GROUP,
+        *declared.BALANCING,
+        declared.RESTRICTED,
+        declared.DYNU,
+        declared.IGNORE_DYNU,
+        declared.MOND,
+        declared.MOND_DATA,
+        declared.MOND_XEN,
+        declared.MOND_EXIT,
+        declared.EXECUTE,
+        Option(
+            ("--first-job-group",),
+            "print and submit the first set of jobs only",
+        ),
+        Option(("--reason",), "why, for the trail of the jobs", "REASON"),
+        Option(
+            ("--priority",),
+            "priority of the jobs: low, normal or high",
+            "PRIO",
+            choices=("low", "normal", "high"),
+        ),
+        declared.LOOKAHEAD,
+        declared.COMPACT,
+        declared.COST,
+        declared.EXPLAIN,
+        declared.HTML,
+    ),
+    (
+        Example("hbal -L", "plan on the cluster whose master is here"),
+        Example("hbal -L -C", "and print the commands"),
+        Example("hbal -L -X", "and carry it out"),
+        Example(
+            "hbal -t cluster.data -l 5",
+            "at most five steps, on a saved cluster",
         ),
     ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hbal."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

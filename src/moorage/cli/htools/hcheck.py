@@ -3,9 +3,10 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Example, Option, Options
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import is_yes, verbosity
@@ -136,43 +137,30 @@ class _Printer:
                 print(f"    {text}: {value}")
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hcheck",
     "say what is wrong with a cluster, and what balancing would mend",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say what is wrong with a cluster, and what balancing would mend",
-            (),
-            (
-                *declared.SOURCES,
-                *declared.LEVELS,
-                *declared.BALANCING,
-                declared.DYNU,
-                declared.IGNORE_DYNU,
-                declared.MACHINE,
-                Option(
-                    ("--no-simulation",),
-                    "only say how things are: simulate no balancing",
-                ),
-                declared.SURVIVE,
-                declared.EXPLAIN,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hcheck -L", "check the cluster whose master is here"),
-                Example("hcheck -L --survive", "who restarts where if a node is lost"),
-            ),
+        *declared.SOURCES,
+        *declared.LEVELS,
+        *declared.BALANCING,
+        declared.DYNU,
+        declared.IGNORE_DYNU,
+        declared.MACHINE,
+        Option(
+            ("--no-simulation",),
+            "only say how things are: simulate no balancing",
         ),
+        declared.SURVIVE,
+        declared.EXPLAIN,
+    ),
+    (
+        Example("hcheck -L", "check the cluster whose master is here"),
+        Example("hcheck -L --survive", "who restarts where if a node is lost"),
     ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hcheck."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,10 +2,10 @@
 """hinfo: say what a cluster looks like."""
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Options, Program
+from moorage.cli.declaration import Example, Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.htools import reports
@@ -96,39 +96,26 @@ def _row(state: State, at: int, view: State) -> list[str]:
     ]
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hinfo",
     "say what a cluster looks like",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say what a cluster looks like",
-            (),
-            (
-                *declared.SOURCES,
-                *declared.LEVELS,
-                declared.PRINT_NODES,
-                declared.PRINT_INSTANCES,
-                declared.OFFLINE,
-                declared.IGNORE_DYNU,
-                declared.MOND,
-                declared.MOND_DATA,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hinfo -L", "the cluster whose master is here"),
-                Example("hinfo -t cluster.data -p", "a saved one, with its nodes"),
-            ),
-        ),
+        *declared.SOURCES,
+        *declared.LEVELS,
+        declared.PRINT_NODES,
+        declared.PRINT_INSTANCES,
+        declared.OFFLINE,
+        declared.IGNORE_DYNU,
+        declared.MOND,
+        declared.MOND_DATA,
+    ),
+    (
+        Example("hinfo -L", "the cluster whose master is here"),
+        Example("hinfo -t cluster.data -p", "a saved one, with its nodes"),
     ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hinfo."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

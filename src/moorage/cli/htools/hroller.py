@@ -2,11 +2,11 @@
 """hroller: say which nodes can be rebooted at the same time."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Example, Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
@@ -121,41 +121,26 @@ _SWITCHES: Final = (
     Option(("--ignore-non-redundant",), "let instances without a secondary go down"),
     Option(("--one-step-only",), "print the first group of nodes only"),
 )
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hroller",
     "say which nodes can be rebooted at the same time",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say which nodes can be rebooted at the same time",
-            (),
-            (
-                *declared.SOURCES,
-                *declared.LEVELS,
-                declared.OFFLINE,
-                declared.SAVE,
-                declared.GROUP,
-                *_SWITCHES,
-                Option(
-                    ("--node-tags",), "only nodes with one of these tags", "TAG,..."
-                ),
-                Option(("-f", "--force"), "go on without a master node"),
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hroller -L", "all nodes, in groups"),
-                Example("hroller -L --node-tags kernel", "those that carry a tag"),
-            ),
-        ),
+        *declared.SOURCES,
+        *declared.LEVELS,
+        declared.OFFLINE,
+        declared.SAVE,
+        declared.GROUP,
+        *_SWITCHES,
+        Option(("--node-tags",), "only nodes with one of these tags", "TAG,..."),
+        Option(("-f", "--force"), "go on without a master node"),
+    ),
+    (
+        Example("hroller -L", "all nodes, in groups"),
+        Example("hroller -L --node-tags kernel", "those that carry a tag"),
     ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hroller."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,11 +2,12 @@
 """hscan: write clusters to files that the other programs read."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.declaration import Example, Operand, Option, Options
 from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
 from moorage.htools import reports
@@ -81,45 +82,33 @@ def summary(state: State) -> str:
     )
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hscan",
     "write clusters to files that the other programs read",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Write clusters to files that the other programs read",
-            (Operand("CLUSTER", 0, None),),
-            (
-                declared.PRINT_NODES,
-                declared.LUXI,
-                declared.KVM_MEMORY,
-                declared.VERBOSE,
-                Option(
-                    ("-d", "--output-dir"),
-                    "where to write NAME.data",
-                    "PATH",
-                    default=".",
-                ),
-                declared.NO_HEADERS,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example(
-                    "hscan -d /tmp",
-                    "the cluster whose master is here, to /tmp/LOCAL.data",
-                ),
-                Example("hscan cluster.example.com", "one that answers over RAPI"),
-            ),
+        declared.PRINT_NODES,
+        declared.LUXI,
+        declared.KVM_MEMORY,
+        declared.VERBOSE,
+        Option(
+            ("-d", "--output-dir"),
+            "where to write NAME.data",
+            "PATH",
+            default=".",
         ),
+        declared.NO_HEADERS,
     ),
+    (
+        Example(
+            "hscan -d /tmp",
+            "the cluster whose master is here, to /tmp/LOCAL.data",
+        ),
+        Example("hscan cluster.example.com", "one that answers over RAPI"),
+    ),
+    operands=(Operand("CLUSTER", 0, None),),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hscan."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,11 +2,11 @@
 """hspace: say how many instances still fit."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Example, Option, Options
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.print_space import PREFIX, Printer
 from moorage.cli.htools.values import whole
@@ -178,81 +178,68 @@ def _without_groups(state: State, closed: set[int]) -> State:
     return replace(state, fleet=state.fleet.replaced(groups=groups))
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hspace",
     "say how many instances still fit",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say how many instances still fit",
-            (),
-            (
-                *declared.SOURCES,
-                declared.SIMULATE,
-                *declared.LEVELS,
-                declared.PRINT_NODES,
-                declared.SAVE,
-                declared.MACHINE,
-                declared.OFFLINE,
-                declared.MAX_CPU,
-                declared.MAX_LENGTH,
-                declared.MIN_DISK,
-                declared.NO_CAPACITY_CHECKS,
-                Option(
-                    ("--independent-groups",),
-                    "let a group that is in disorder not stop the others",
-                    dest="independent",
-                ),
-                Option(
-                    ("--accept-existing-errors",),
-                    "go on where a node cannot be lost already, but break nothing else",
-                    dest="accept_existing",
-                ),
-                Option(
-                    ("--disk-template",),
-                    "disk template of the new instances; usual is the policy's first",
-                    "TEMPLATE",
-                    choices=tuple(SPELLINGS),
-                ),
-                Option(
-                    ("--spindle-use",),
-                    "spindles that an instance uses, instead of what the policy says",
-                    "SPINDLES",
-                    whole(0, 2**31),
-                ),
-                Option(
-                    ("--standard-alloc",),
-                    "size of the standard instance: disk,memory,cpus[,spindles]",
-                    "STDSPEC",
-                    _size,
-                ),
-                Option(
-                    ("--tiered-alloc",),
-                    "largest size of the tiered instances: disk,memory,cpus[,spindles]",
-                    "TSPEC",
-                    _size,
-                ),
-                declared.EXPLAIN,
-                declared.HTML,
-                *declared.ASKED,
-            ),
-            examples=(
-                Example("hspace -L", "room on the cluster whose master is here"),
-                Example(
-                    "hspace --simulate p,20,1t,64g,16",
-                    "room on 20 nodes that you may buy",
-                ),
-            ),
+        *declared.SOURCES,
+        declared.SIMULATE,
+        *declared.LEVELS,
+        declared.PRINT_NODES,
+        declared.SAVE,
+        declared.MACHINE,
+        declared.OFFLINE,
+        declared.MAX_CPU,
+        declared.MAX_LENGTH,
+        declared.MIN_DISK,
+        declared.NO_CAPACITY_CHECKS,
+        Option(
+            ("--independent-groups",),
+            "let a group that is in disorder not stop the others",
+            dest="independent",
+        ),
+        Option(
+            ("--accept-existing-errors",),
+            "go on where a node cannot be lost already, but break nothing else",
+            dest="accept_existing",
+        ),
+        Option(
+            ("--disk-template",),
+            "disk template of the new instances; usual is the policy's first",
+            "TEMPLATE",
+            choices=tuple(SPELLINGS),
+        ),
+        Option(
+            ("--spindle-use",),
+            "spindles that an instance uses, instead of what the policy says",
+            "SPINDLES",
+            whole(0, 2**31),
+        ),
+        Option(
+            ("--standard-alloc",),
+            "size of the standard instance: disk,memory,cpus[,spindles]",
+            "STDSPEC",
+            _size,
+        ),
+        Option(
+            ("--tiered-alloc",),
+            "largest size of the tiered instances: disk,memory,cpus[,spindles]",
+            "TSPEC",
+            _size,
+        ),
+        declared.EXPLAIN,
+        declared.HTML,
+    ),
+    (
+        Example("hspace -L", "room on the cluster whose master is here"),
+        Example(
+            "hspace --simulate p,20,1t,64g,16",
+            "room on 20 nodes that you may buy",
         ),
     ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hspace."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

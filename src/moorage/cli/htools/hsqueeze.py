@@ -4,9 +4,10 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Example, Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.values import number
@@ -118,55 +119,40 @@ def _execute(options: Options, found: Squeeze, *, offline: bool) -> None:
     execute(options.luxi, found, offline=offline)
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hsqueeze",
     "say which nodes can be powered off, or must be powered on",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Say which nodes can be powered off, or must be powered on",
-            (),
-            (
-                declared.TEXT,
-                declared.LUXI,
-                declared.KVM_MEMORY,
-                declared.VERBOSE,
-                declared.SAVE,
-                declared.PRINT_COMMANDS,
-                declared.EXECUTE,
-                declared.NO_HEADERS,
-                Option(
-                    ("--minimal-resources",),
-                    "switch nodes on when one has room for less, in standard instances",
-                    "FACTOR",
-                    number(0, _MOST),
-                    2.0,
-                ),
-                Option(
-                    ("--target-resources",),
-                    "leave every node room for so many, in standard instances",
-                    "FACTOR",
-                    number(0, _MOST),
-                    2.0,
-                ),
-                *declared.ASKED,
-            ),
-            examples=(
-                Example(
-                    "hsqueeze -L", "what the cluster whose master is here could do"
-                ),
-                Example("hsqueeze -L -X", "and do it"),
-            ),
+        declared.TEXT,
+        declared.LUXI,
+        declared.KVM_MEMORY,
+        declared.VERBOSE,
+        declared.SAVE,
+        declared.PRINT_COMMANDS,
+        declared.EXECUTE,
+        declared.NO_HEADERS,
+        Option(
+            ("--minimal-resources",),
+            "switch nodes on when one has room for less, in standard instances",
+            "FACTOR",
+            number(0, _MOST),
+            2.0,
+        ),
+        Option(
+            ("--target-resources",),
+            "leave every node room for so many, in standard instances",
+            "FACTOR",
+            number(0, _MOST),
+            2.0,
         ),
     ),
+    (
+        Example("hsqueeze -L", "what the cluster whose master is here could do"),
+        Example("hsqueeze -L -X", "and do it"),
+    ),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hsqueeze."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())

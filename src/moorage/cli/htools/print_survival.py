@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from moorage.htools.constants import Mirror
-from moorage.htools.constraints.violation import Violation
+from moorage.htools.constraints.violation import located, nearest
 from moorage.htools.state import State
 from moorage.htools.survival.certificate import (
     ANEW,
@@ -118,17 +118,11 @@ def _stranded(state: State, one: Restart, verbose: int) -> Iterator[str]:
         yield f"  {name} is stranded: no node is left"
         return
     yield f"  {name} is stranded"
-    # Nodes that lack least first: that is where an operator would look.
-    order = sorted(one.reasons, key=lambda found: (not found.short, found.short))
+    order = nearest(one.reasons)
     shown = order if verbose > 1 else order[:_SHOWN]
-    yield from (f"    {_why(state, found)}" for found in shown)
+    yield from (f"    {located(state, found)}" for found in shown)
     if len(order) > len(shown):
         yield f"    and {len(order) - len(shown)} more nodes (-v shows them)"
-
-
-def _why(state: State, found: Violation) -> str:
-    who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
-    return who + found.sentence()
 
 
 def _way(state: State, loss: Loss) -> Iterator[str]:

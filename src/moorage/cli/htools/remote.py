@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from moorage.api.luxi import LuxiClient
+from moorage.api.luxi import ANSWER_TIMEOUT, LuxiClient
 from moorage.cli.environment import agent_socket, socket_path
 from moorage.cli.htools.files import LONGEST, decoded, read_text
 from moorage.cli.htools.values import one_line
@@ -187,8 +187,7 @@ def luxi(path: str, timeout: float = TIMEOUT) -> Fleet:
 
 
 def _asked(path: str, timeout: float) -> dict[str, Any]:
-    other = "" if path else agent_socket(os.environ)
-    with LuxiClient(path or socket_path(os.environ), timeout, other=other) as link:
+    with connect(path, timeout) as link:
         return {
             name: _answer(link, method, args)
             for name, (method, args) in luxi_format.CALLS.items()
@@ -209,7 +208,7 @@ def _answer(link: LuxiClient, method: str, args: list[Any]) -> Any:  # noqa: ANN
         )
 
 
-def connect(path: str) -> LuxiClient:
+def connect(path: str, timeout: float = ANSWER_TIMEOUT) -> LuxiClient:
     """Return a connection to the master; an empty path is the usual socket."""
     other = "" if path else agent_socket(os.environ)
-    return LuxiClient(path or socket_path(os.environ), other=other)
+    return LuxiClient(path or socket_path(os.environ), timeout, other=other)

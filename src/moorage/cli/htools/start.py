@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Any, Final
 
-from moorage.cli.declaration import Option, Options, Program
+from moorage.cli.declaration import (
+    Command,
+    Example,
+    Operand,
+    Option,
+    Options,
+    Program,
+)
 from moorage.cli.htools.declared import ASKED, COMPLETION, HELP, OURS
 from moorage.cli.htools.getopt import Given, Misspelled, spelled
 from moorage.cli.htools.values import one_line
@@ -20,6 +27,21 @@ from moorage.errors import BadInput, MoorageError
 _INTERRUPTED: Final = 130
 """Exit status after ^C, as the shell counts."""
 _MISSPELLED: Final = 2
+
+
+def program(
+    name: str,
+    summary: str,
+    handler: Callable[[Options], int],
+    options: tuple[Option, ...],
+    examples: tuple[Example, ...],
+    operands: tuple[Operand, ...] = (),
+) -> Program:
+    """Return a program of one command; it answers ``--help`` and its like, too."""
+    said = summary[0].upper() + summary[1:]
+    every = (*options, *ASKED)
+    only = Command("", handler, said, operands, every, examples=examples)
+    return Program(name, summary, (only,))
 
 
 def run(program: Program, argv: Sequence[str] | None = None) -> int:

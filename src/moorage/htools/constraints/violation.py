@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A constraint that is not met: which one, by whom, and with which numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -86,6 +86,17 @@ class Violation:
 
 _STRANDED: Final = 2
 """Instances, and nodes that refuse them, in one sentence."""
+
+
+def located(names: Names, found: Violation) -> str:
+    """Return a violation in words, with the node that says no."""
+    who = f"{names.nodes[found.node].name}: " if found.node >= 0 else ""
+    return who + found.sentence()
+
+
+def nearest(findings: Iterable[Violation]) -> list[Violation]:
+    """Return violations, those that lack least first: there an operator would look."""
+    return sorted(findings, key=lambda found: (not found.short, found.short))
 
 
 def violation_in(outcome: object) -> Violation | None:

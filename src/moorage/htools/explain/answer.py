@@ -3,25 +3,34 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
-from moorage.htools.assignment import drop_primary
 from moorage.htools.constants import Fail, Mirror
 from moorage.htools.constraints.violation import Violation, is_away
-from moorage.htools.explain.explain import Explanation, explain_place, refusal_reasons
+from moorage.htools.explain.explain import (
+    Explanation,
+    explain_place,
+    reasons,
+    refusal_reasons,
+)
 from moorage.htools.explain.node_remedy import node_change
 from moorage.htools.explain.reason import Reason
 from moorage.htools.explain.skipped import untried
-from moorage.htools.inst import NOWHERE, Inst
+from moorage.htools.inst import Inst
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply, why_move
-from moorage.htools.placement.allocate import Asking, as_drbd
+from moorage.htools.placement.allocate import Asking
 from moorage.htools.placement.evacuation import (
     ALL,
+    COPY,
+    FIRST,
+    OVER,
     PRIMARY,
     SECONDARY,
     Evacuation,
     change_group,
     evacuate,
+    left_nodes,
+    to_primary,
 )
 from moorage.htools.placement.grouping import Chosen, best_group
 from moorage.htools.placement.requests import (
@@ -34,8 +43,11 @@ from moorage.htools.placement.requests import (
     Request,
     Response,
     answer,
+    unplaced,
 )
 from moorage.htools.state import State
+
+_DOING: Final = {FIRST: "fail over first", COPY: "copy the data", OVER: "fail over"}
 
 Done = Callable[[State], Evacuation]
 """Does the evacuation again, in some cluster."""
@@ -93,18 +105,13 @@ def _second(
 ) -> Iterator[Explanation]:
     """Explain why nobody keeps a second copy."""
     old = state.insts[request.inst]
-    home = state.nodes[old.p]
-    insts = list(state.insts)
-    insts[old.idx] = as_drbd(old)
-    without = replace(state.with_nodes([drop_primary(home, old)]), insts=insts)
+    without, inst = unplaced(state, old)
     told = [
         reason
         for found in response.allocations
-        for reason in refusal_reasons(
-            without, insts[old.idx], found.refusals, force=asking.force
-        )
+        for reason in reasons(without, inst, found, force=asking.force)
     ]
-    told += _offline(state, home.group, {old.p})
+    told += _offline(state, state.nodes[old.p].group, {old.p})
     change = None
     if not response.success:
         change = node_change(
@@ -166,7 +173,9 @@ def _moving(
             return evacuate(here, insts, mode, force=asking.force)
 
     closed = (
-        frozenset() if isinstance(request, ChangeGroup) else _left(state, insts, mode)
+        frozenset()
+        if isinstance(request, ChangeGroup)
+        else frozenset(left_nodes(state, insts, mode))
     )
     force = asking.force and not isinstance(request, ChangeGroup)
     leaving = _Leaving(insts, mode, closed, force)
@@ -191,13 +200,6 @@ def _leavers(
 
 def _helps(done: Done, at: int) -> Callable[[State], bool]:
     return lambda here: all(stuck != at for stuck, _ in done(here).stuck)
-
-
-def _left(state: State, insts: Sequence[int], mode: str) -> frozenset[int]:
-    people = [state.insts[at] for at in insts]
-    left = {inst.p for inst in people if mode != SECONDARY}
-    left |= {inst.s for inst in people if mode != PRIMARY and inst.s != NOWHERE}
-    return frozenset(left)
 
 
 def _stuck(
@@ -284,9 +286,10 @@ def _chains(
 ) -> Iterator[Reason]:
     """Yield where the way to each new pair of nodes ends."""
     for p in open_nodes:
-        here: State | Reason = _to_primary(state, inst, p, force=force)
-        if isinstance(here, Reason):
-            yield here
+        here = to_primary(state, inst, p, force=force)
+        if not isinstance(here, State):
+            step, refused = here
+            yield _reason(state, refused, p, step=_DOING[step])
             continue
         for s in open_nodes:
             new = here.insts[inst.idx]
@@ -297,20 +300,6 @@ def _chains(
         name = state.groups[state.nodes[inst.p].group].name
         facts = {"usable": [state.nodes[at].name for at in open_nodes], "needed": 2}
         yield Reason((), "too few nodes", facts, group=name)
-
-
-def _to_primary(state: State, inst: Inst, p: int, *, force: bool) -> State | Reason:
-    """Bring an instance to a new primary, or say at which step that ends."""
-    steps = [("copy the data", Move(R, p)), ("fail over", FAILOVER)]
-    if state.nodes[inst.p].offline:
-        steps.insert(0, ("fail over first", FAILOVER))
-    for step, move in steps:
-        now = state.insts[inst.idx]
-        moved = apply(state.nodes, now, move, force=force, names=state)
-        if isinstance(moved, Violation):
-            return _reason(state, moved, p, step=step)
-        state = state.after(moved)
-    return state
 
 
 def _nowhere(

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from moorage.htools.constants import PAIRED
-from moorage.htools.constraints.violation import is_away
 from moorage.htools.explain.explain import (
     Explanation,
     mended,
     refusal_reasons,
     unchecked,
 )
-from moorage.htools.explain.reason import Reason, named, of_group
-from moorage.htools.fleet import Disk, InstanceRow
+from moorage.htools.explain.reason import Reason, away, of_group
 from moorage.htools.placement.allocate import Asking, Predicate, try_allocate
 from moorage.htools.placement.requests import Allocate, newcomer
-from moorage.htools.placement.space import Filled, Filling, Safety, Size
+from moorage.htools.placement.space import Filled, Filling, Safety, Size, row_of
 from moorage.htools.state import State
 from moorage.htools.survival.n1 import Guard
 
@@ -33,15 +31,7 @@ def explain_full(
     how
         How it was filled; a limit is passed over.
     """
-    row = InstanceRow(
-        name=f"new-{len(done.new)}",
-        mem=size.mem,
-        disk=size.disk,
-        vcpus=size.cpu,
-        template=template,
-        spindle_use=spindle_use,
-        disks=(Disk(size.disk, size.spindles),),
-    )
+    row = row_of(f"new-{len(done.new)}", size, template, spindle_use)
     request = Allocate(row, 2 if template == PAIRED else 1)
     safe = None if template == PAIRED else how.safe
     fits = _fits(how, safe)
@@ -81,10 +71,7 @@ def _guard(safe: Safety) -> Guard:
 
 def _left_out(state: State, needed: int, tried: set[int]) -> Iterator[Reason]:
     """Yield the nodes, and the groups, that are not filled."""
-    for node in state.seen:
-        if node.offline:
-            off = is_away(node.idx)
-            yield named(state, (node.idx,), off)
+    yield from away(state)
     for at, view in state.split():
         usable = [node.idx for node in view.seen if not node.offline]
         if tried.isdisjoint(usable):

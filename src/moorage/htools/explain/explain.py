@@ -25,7 +25,7 @@ from moorage.htools.placement.allocate import (
     Refusal,
 )
 from moorage.htools.placement.requests import Allocate, answer, find_place, newcomer
-from moorage.htools.single_placement import on_one, on_pair, why_place
+from moorage.htools.single_placement import on_nodes, why_place
 from moorage.htools.state import State
 from moorage.htools.survival.explain_loss import Breach
 from moorage.htools.survival.n1 import Guard
@@ -105,19 +105,9 @@ def _lost(
     state: State, inst: Inst, nodes: Sequence[int], breach: Breach, *, force: bool
 ) -> Reason:
     """Return whom a place would strand when some node is lost."""
-    moved = _moved(state, inst, nodes, force=force)
-    found = None if moved is None else breach.finding(state.placed(moved))
+    moved = on_nodes(state, inst, nodes, force=force)
+    found = breach.finding(state.placed(moved)) if isinstance(moved, Moved) else None
     return named(state, nodes, found or Violation(-1, Fail.N1, NAMES[Fail.N1]))
-
-
-def _moved(
-    state: State, inst: Inst, nodes: Sequence[int], *, force: bool
-) -> Moved | None:
-    if len(nodes) == 1:
-        made = on_one(state, inst, nodes[0], force=force)
-    else:
-        made = on_pair(state, inst, (nodes[0], nodes[1]), force=force)
-    return made if isinstance(made, Moved) else None
 
 
 # -- an answer with its reasons --------------------------------------------------------

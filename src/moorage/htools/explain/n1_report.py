@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from moorage.htools.constraints.violation import Violation
+from moorage.htools.constraints.violation import located, nearest
 from moorage.htools.node import Node
 from moorage.htools.state import State
 from moorage.htools.survival.explain_loss import lose
@@ -109,16 +109,10 @@ def _why(state: State, one: Restart) -> Iterator[str]:
     name = state.insts[one.inst].name
     if not one.reasons:
         yield f"{name}: no node is left"
-    # Nodes that lack least first: that is where an operator would look.
-    order = sorted(one.reasons, key=lambda found: (not found.short, found.short))
-    yield from (f"{name}: {_here(state, found)}" for found in order[:_SHOWN])
+    order = nearest(one.reasons)
+    yield from (f"{name}: {located(state, found)}" for found in order[:_SHOWN])
     if len(order) > _SHOWN:
         yield f"{name}: and {len(order) - _SHOWN} more nodes (--survive -v)"
 
 
 _SHOWN = 3
-
-
-def _here(state: State, found: Violation) -> str:
-    who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
-    return who + found.sentence()

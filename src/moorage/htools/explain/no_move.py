@@ -21,6 +21,7 @@ from moorage.htools.plans.balancing import (
     Step,
     candidates,
     movers,
+    score_after,
     worth,
 )
 from moorage.htools.plans.plan import letters, place
@@ -235,7 +236,7 @@ def _roughly(state: State, sums: Sums, inst: Inst, move: Move) -> float | None:
     if moved is None:
         return None
     if any(node.offline for node in moved.nodes):
-        return _score_after(state, moved)
+        return score_after(state, moved)
     for node in moved.nodes:
         sums = sums.changed(state.nodes[node.idx], node)
     return sums.score()
@@ -247,13 +248,8 @@ def _exactly(
     moved = _against_all(state, inst, move)
     if moved is None:
         return None
-    after = _score_after(state, moved)
+    after = score_after(state, moved)
     return RefusedMove(Step(inst, move, moved, after), now - after, found)
-
-
-def _score_after(state: State, moved: Moved) -> float:
-    nodes = moved.on(state.nodes)
-    return score([nodes[at] for at in state.view])
 
 
 def _against_all(state: State, inst: Inst, move: Move) -> Moved | None:
@@ -326,7 +322,7 @@ def _better(state: State, rules: Rules, now: float, shown: int) -> Iterable[Step
         return len(seen) >= enough
 
     Searcher().best_step(state, rules, now, passing)
-    best = nsmallest(shown, seen, key=lambda moved: _score_after(state, moved))
+    best = nsmallest(shown, seen, key=lambda moved: score_after(state, moved))
     return [step for moved in best if (step := _step(state, rules, moved)) is not None]
 
 
@@ -336,5 +332,5 @@ def _step(state: State, rules: Rules, moved: Moved) -> Step | None:
     for move in candidates(state, before, rules):
         again = apply(state.nodes, before, move, force=rules.force)
         if isinstance(again, Moved) and again.inst.nodes == moved.inst.nodes:
-            return Step(before, move, moved, _score_after(state, moved))
+            return Step(before, move, moved, score_after(state, moved))
     return None

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A reason: who says no to an instance, by which constraint, with its numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
 from moorage.htools.constants import Fail
-from moorage.htools.constraints.violation import Violation
+from moorage.htools.constraints.violation import Violation, is_away
 from moorage.htools.state import State
 
 
@@ -78,6 +78,13 @@ def named(
     """Return the reason that a failed check gives."""
     names = tuple(state.nodes[at].name for at in nodes)
     return Reason(names, found.constraint, found.facts, role, finding=found)
+
+
+def away(state: State) -> Iterator[Reason]:
+    """Yield the nodes in view that are not there to be asked."""
+    for node in state.seen:
+        if node.offline:
+            yield named(state, (node.idx,), is_away(node.idx))
 
 
 def of_group(name: str, constraint: str, **facts: Any) -> Reason:  # noqa: ANN401

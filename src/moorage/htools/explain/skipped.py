@@ -3,8 +3,7 @@
 
 from collections.abc import Iterator
 
-from moorage.htools.constraints.violation import is_away
-from moorage.htools.explain.reason import Reason, named, of_group
+from moorage.htools.explain.reason import Reason, away, of_group
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import Asking
 from moorage.htools.placement.grouping import lacks_network
@@ -41,10 +40,7 @@ def _closed_nodes(
     view: State, at: int, request: Allocate, allowed: frozenset[str] | None
 ) -> Iterator[Reason]:
     name = view.groups[at].name
-    for node in view.seen:
-        if node.offline:
-            found = is_away(node.idx)
-            yield named(view, (node.idx,), found)
+    yield from away(view)
     usable = [node.name for node in view.seen if not node.offline]
     if allowed is not None:
         kept = [one for one in usable if one in allowed]

@@ -9,11 +9,10 @@ nothing is accepted here that would be refused there.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from moorage.htools.constants import SPELLINGS
+from moorage.htools.constants import MOST, SPELLINGS
 from moorage.htools.fleet import Disk, InstanceRow
 
 STATES: Final = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
-_MOST: Final = 2**31
 _EXTRAS: Final = ("spindles", "sunit")
 
 
@@ -59,7 +58,7 @@ def _homes(names: list[str], places: Mapping[str, int]) -> tuple[int, int]:
 
 
 def _size(value: object) -> int:
-    if type(value) is not int or not 0 <= value < _MOST:
+    if type(value) is not int or not 0 <= value < MOST:
         raise _Unusual
     return value
 

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from moorage.errors import BadInput
+from moorage.htools.constants import LARGEST, LEAST, MOST
 from moorage.htools.formats.excerpt import brief
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 
-LARGEST: Final = 2**44
-"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
-LEAST: Final = 1e-6
-"""Of fractions above 0: smaller ones only serve to make others infinite."""
-MOST: Final = 2**31
-"""Of what is counted: processors, spindles."""
 _BLANK: Final = " \t\r\n"
 _MOST_PARTS: Final = 2_000_000
 """Lists and objects in one text; each takes many times its bytes in memory."""

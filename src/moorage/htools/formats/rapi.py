@@ -56,7 +56,8 @@ def assembled(values: Mapping[str, Value]) -> Fleet:
     nodes = [_of_cluster(node, info) for node in nodes]
     homes = {node.name: at for at, node in enumerate(nodes)}
     rows = _apart("name", values["instances"], odd)
-    insts = tuple(_in_units(_instance(value, homes), value, nodes) for value in rows)
+    listed = {unit.name for node in nodes for unit in node.units or ()}
+    insts = tuple(_in_units(_instance(value, homes), value, listed) for value in rows)
     return Fleet(
         tuple(groups),
         tuple(nodes),
@@ -171,34 +172,21 @@ def _kinds(value: Value) -> list[str]:
     return [template(disk) for disk in value["disk.templates"].items()] if told else []
 
 
-def _in_units(inst: InstanceRow, value: Value, nodes: Iterable[NodeRow]) -> InstanceRow:
-    """Return an instance with the storage unit of each disk, where the master tells."""
-    if value.has("disk.sunits"):
-        return _told_units(inst, value["disk.sunits"], nodes)
-    if value["disk_template"].data != _MIXED:
-        return inst
-    names = {unit.name for node in nodes for unit in node.units or ()}
-    disks = tuple(
-        replace(disk, unit=_only(names, kind))
-        for disk, kind in zip(inst.disks, _kinds(value), strict=False)
-    )
-    return replace(inst, disks=disks or inst.disks)
-
-
-def _told_units(
-    inst: InstanceRow, told: Value, nodes: Iterable[NodeRow]
-) -> InstanceRow:
-    """Return an instance whose disks are where the master says, if any node has that.
+def _in_units(inst: InstanceRow, value: Value, listed: set[UnitName]) -> InstanceRow:
+    """Return an instance with the storage unit of each disk, where the master tells.
 
     A unit that no node lists bounds nobody: it is a device, and a node of its own.
     """
-    listed = {unit.name for node in nodes for unit in node.units or ()}
-    names = [unit_name(item) for item in told.items()]
-    disks = tuple(
-        replace(disk, unit=name if name in listed else None)
-        for disk, name in zip(inst.disks, names, strict=False)
-    )
-    return replace(inst, disks=disks)
+    names: list[UnitName | None] = []
+    if value.has("disk.sunits"):
+        told = [unit_name(item) for item in value["disk.sunits"].items()]
+        names = [name if name in listed else None for name in told]
+    elif value["disk_template"].data == _MIXED:
+        names = [_only(listed, kind) for kind in _kinds(value)]
+    if not names:
+        return inst
+    pairs = zip(inst.disks, names, strict=False)
+    return replace(inst, disks=tuple(replace(disk, unit=name) for disk, name in pairs))
 
 
 def _only(names: Iterable[UnitName], kind: str) -> UnitName | None:

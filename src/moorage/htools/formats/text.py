@@ -15,7 +15,14 @@ from operator import itemgetter
 from typing import Final, TypeVar
 
 from moorage.errors import BadInput
-from moorage.htools.constants import ALLOC_POLICIES, SPELLINGS, STATUSES
+from moorage.htools.constants import (
+    ALLOC_POLICIES,
+    LARGEST,
+    LEAST,
+    MOST,
+    SPELLINGS,
+    STATUSES,
+)
 from moorage.htools.fleet import (
     Disk,
     Fleet,
@@ -33,12 +40,6 @@ T = TypeVar("T")
 
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_LARGEST: Final = 2**44
-"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
-LEAST: Final = 1e-6
-"""Of fractions above 0: smaller ones only serve to make others infinite."""
-_MOST: Final = 2**31
-"""Of what is counted: processors, spindles."""
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _EMPTY_LINE: Final = re.compile(r"^\n", re.MULTILINE)
 
@@ -64,8 +65,8 @@ class Cell:
         if not _INTEGER.fullmatch(self.text) or len(self.text) > 18:
             raise self.bad("a whole number")
         value = int(self.text)
-        if abs(value) > _LARGEST:
-            raise self.bad(f"a number up to {_LARGEST}")
+        if abs(value) > LARGEST:
+            raise self.bad(f"a number up to {LARGEST}")
         return value
 
     def size(self) -> int:
@@ -78,11 +79,11 @@ class Cell:
     def count(self) -> int:
         """Return how many there are of something."""
         value = self.size()
-        if value > _MOST:
-            raise self.bad(f"a count up to {_MOST}")
+        if value > MOST:
+            raise self.bad(f"a count up to {MOST}")
         return value
 
-    def number(self, most: float = _LARGEST) -> float:
+    def number(self, most: float = LARGEST) -> float:
         """Return a number that is not negative."""
         if not _FLOAT.fullmatch(self.text):
             raise self.bad("a number")
@@ -93,7 +94,7 @@ class Cell:
 
     def ratio(self) -> float:
         """Return how many of one thing come on one of another."""
-        return self.number(_MOST)
+        return self.number(MOST)
 
     def one_of(self, choices: Sequence[str]) -> str:
         """Return one of some words."""

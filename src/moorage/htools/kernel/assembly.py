@@ -47,7 +47,7 @@ class Kernel:
         self.know_units = tables.know_units
         self.prepare, self.reset = scores.prepare, scores.reset
         self.current, self.tries = scores.current, moves.tries
-        self.find, self.all_near, self.band = search.find, search.all_near, search.band
+        self.find, self.band = search.find, search.band
         self.new_pair, self.restart = leaving.new_pair, placing.restart
         self.verdict, self.lose, self.anew = placing.verdict, placing.lose, placing.anew
         self.singles, self.pairs = placing.singles, placing.pairs

@@ -58,9 +58,8 @@ class Candidates:
             self.spreads(col.FA, p, -1.0, 0.0, p, 0.0, 0.0)
             return
         self.gone_s = self.tables.is_off(s) or self.tables.force
-        self.stays = (
-            self.tables.inst(i)[col.I_REAL] == 0.0
-            or self.rows.lacks(i, p, p, True) == 0
+        self.stays = self.tables.inst(i)[col.I_REAL] == 0.0 or self.rows.still_runs(
+            i, p
         )
         self.as_second = self.rows.holds(i, p, 1.0, 1.0)
         self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.rows.here)

@@ -219,7 +219,7 @@ class Placing:
         score: cython.double
         least: cython.double = col.HUGE
         best = None
-        counts = [0] * (col.NO_SPINDLES + 1)
+        counts = [0] * (col.NO_INTERNAL + 1)
         for p, others in places:
             why = self.enter(i, p, force)
             if why != 0:

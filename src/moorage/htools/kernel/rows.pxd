@@ -21,17 +21,17 @@ cdef class Rows:
     cdef void drop_primary(self, int i, int row, int node) noexcept
     cdef void drop_secondary(self, int i, int row, int node, double kept) noexcept
     cdef int add_primary(self, int i, int row, int node, bint force) noexcept
-    cdef int lacks(self, int i, int row, int node, bint force) noexcept
-    cdef int space(self, int i, int row, int node, double times) noexcept
-    cdef int strains(self, int i, int row, int node, double failed) noexcept
-    cdef int lacks_later(self, int i, int row) noexcept
-    cdef int lacks_disk_later(self, int i, double* r, double times) noexcept
-    cdef bint is_over(self, double* r, double used) noexcept
     cdef int add_secondary(self, int i, int row, int node, double peer, bint force, bint there) noexcept
-    cdef int lacks_for_copy(self, int i, int row, int node, bint force, bint there) noexcept
     cdef int runs(self, int i, int j, double freed, double kept) noexcept
     cdef int holds(self, int i, int j, double main, double freed) noexcept
-    cdef int room(self, int i, int j, double times) noexcept
-    cdef bint crowds(self, int i, double* r, double times) noexcept
+    cdef bint still_runs(self, int i, int j) noexcept
+    cdef bint is_strained(self, int i, double* r, double kept, bint safe) noexcept
+    cdef int why_not_run(self, int i, int row, int node, double times, bint strained, bint force) noexcept
+    cdef int why_not_keep(self, int i, int row, int node, double main, double times, bint strained, bint force, bint there) noexcept
+    cdef int lacks_room(self, int i, int row, int node, double times, bint force, bint there) noexcept
+    cdef int lacks_room_later(self, int i, double* r, double times) noexcept
+    cdef int space(self, int i, int row, int node, double times) noexcept
+    cdef bint is_crowded(self, int i, double* r, double used, double times) noexcept
+    cdef bint is_over(self, double* r, double used) noexcept
     cdef double reserve_without(self, int i) noexcept
     cdef void reserve(self, int i) noexcept

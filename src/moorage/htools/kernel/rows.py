@@ -7,8 +7,8 @@ These are `moorage.htools.assignment` once more: the order of arithmetic is the 
 and so is every digit. Who is only planned touches the columns that count planned
 instances, and no others.
 
-What comes is checked when it is there (`lacks`, `strains`), for a move that is made,
-and before (`runs`, `holds`), for one that is only weighed.
+What comes is checked before it is there (`why_not_run`, `why_not_keep`), so a move that
+is made and one that is only weighed are asked the same.
 """
 
 from moorage.htools.kernel import columns as col
@@ -136,28 +136,169 @@ class Rows:
 
     def add_primary(self, i, row, node, force):
         """Run an instance on a row; return 0, or the number of the refusal."""
-        r, t = self.tables.row(row), self.tables.inst(i)
-        failed = r[col.UNSAFE]
-        self.run_on(i, row, 1.0)
-        self.weight(i, row, node, 1.0)
-        why = 0
-        if t[col.I_REAL] != 0.0:
-            why = self.lacks(i, row, node, force)
-            if why == 0 and not force:
-                why = self.strains(i, row, node, failed)
-        return why if why != 0 or force else self.lacks_later(i, row)
+        r = self.tables.row(row)
+        strained = self.is_strained(i, r, r[col.KEPT], r[col.UNSAFE] == 0.0)
+        why = self.why_not_run(i, row, node, 1.0, strained, force)
+        if why == 0:
+            self.run_on(i, row, 1.0)
+            self.weight(i, row, node, 1.0)
+        return why
 
-    def lacks(self, i, row, node, force):
-        """Say what a row that has an instance has no more of."""
-        r, local = self.tables.row(row), self.tables.inst(i)[col.I_LOCAL] != 0.0
-        if r[col.FREE] <= 0.0:
+    def add_secondary(self, i, row, node, peer, force, there):
+        """Keep the second copy on a row; return 0, or the number of the refusal.
+
+        Parameters
+        ----------
+        peer
+            What the row keeps for the primary already, MiB.
+        there
+            Whether the copy's data is there already.
+        """
+        r, t = self.tables.row(row), self.tables.inst(i)
+        kept = max(r[col.KEPT], peer + t[col.I_KEEPS])
+        strained = r[col.FREE] <= kept and r[col.UNSAFE] == 0.0
+        why = self.why_not_keep(i, row, node, 0.0, 1.0, strained, force, there)
+        if why == 0:
+            self.weight(i, row, node, 1.0)
+        if why == 0 and t[col.I_REAL] != 0.0:
+            r[col.KEPT] = kept
+            r[col.LOAD + 2] += t[col.I_LOAD + 2]
+            r[col.COPIES] += 1.0
+            self.judge(r)
+        return why
+
+    def runs(self, i, j, freed, kept):
+        """Say whether an instance may run on a node.
+
+        0: it cannot, 1: only if forced, 2: it may.
+
+        Parameters
+        ----------
+        freed
+            1 if its second copy leaves the node first, else 0.
+        kept
+            The node's reserve then.
+        """
+        r = self.tables.row(j)
+        safe = r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
+        strained = self.is_strained(i, r, kept, safe)
+        if self.why_not_run(i, j, j, 1.0 - freed, strained, False) == 0:
+            return 2
+        return 1 if self.why_not_run(i, j, j, 1.0 - freed, strained, True) == 0 else 0
+
+    def holds(self, i, j, main, freed):
+        """Say whether a node may keep the second copy, the reserve aside.
+
+        The same numbers.
+
+        Parameters
+        ----------
+        main
+            1 if the instance ran there until now, else 0.
+        freed
+            1 if its disk was there until now, else 0.
+        """
+        times = 1.0 - freed
+        if self.why_not_keep(i, j, j, main, times, False, False, False) == 0:
+            return 2
+        why = self.why_not_keep(i, j, j, main, times, False, True, False)
+        return 1 if why == 0 else 0
+
+    def still_runs(self, i, j):
+        """Say whether a node still has what an instance that runs there must have."""
+        free = self.tables.row(j)[col.FREE]
+        return free > 0.0 and self.lacks_room(i, j, j, 0.0, True, False) == 0
+
+    def is_strained(self, i, r, kept, safe):
+        """Say whether an instance that runs on a row ends its N+1."""
+        return safe and r[col.FREE] - self.tables.inst(i)[col.I_RUNS] <= kept
+
+    def why_not_run(self, i, row, node, times, strained, force):
+        """Say why an instance cannot run on a row; 0 if it can.
+
+        Parameters
+        ----------
+        times
+            0 if the row has its disks already, else 1.
+        strained
+            Whether that ends N+1.
+        force
+            Skip what protects comfort only.
+        """
+        r, t = self.tables.row(row), self.tables.inst(i)
+        if t[col.I_REAL] != 0.0:
+            if r[col.FREE] - t[col.I_RUNS] <= 0.0:
+                return col.NO_MEMORY
+            why = self.lacks_room(i, row, node, times, force, False)
+            if why != 0:
+                return why
+            if not force:
+                if strained:
+                    return col.NO_MEMORY
+                if self.is_over(r, r[col.CPU] + t[col.I_CPU]):
+                    return col.NO_CPU
+                if self.tables.tags > 0 and self.tables.clashes(i, node) > 0:
+                    return col.NO_TAGS
+        if force:
+            return 0
+        if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
             return col.NO_MEMORY
-        fit = self.space(i, row, node, 0.0)
-        if fit == 0 or (fit == 1 and not force):
+        why = self.lacks_room_later(i, r, times)
+        if why == 0 and self.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
+            return col.NO_CPU
+        return why
+
+    def why_not_keep(self, i, row, node, main, times, strained, force, there):
+        """Say why a row cannot keep the second copy of an instance; 0 if it can.
+
+        Parameters
+        ----------
+        main
+            1 if the instance ran there until now, else 0.
+        """
+        r, t = self.tables.row(row), self.tables.inst(i)
+        if t[col.I_REAL] != 0.0:
+            why = self.lacks_room(i, row, node, times, force, there)
+            if why != 0:
+                return why
+            free = r[col.FREE] + main * t[col.I_RUNS]
+            if not force and (t[col.I_KEEPS] >= free or strained):
+                return col.NO_MEMORY
+        if force:
+            return 0
+        why = self.lacks_room_later(i, r, times)
+        if why == 0 and t[col.I_KEEPS] >= r[col.FREE_ALL] + main * t[col.I_MEM]:
+            return col.NO_MEMORY
+        return why
+
+    def lacks_room(self, i, row, node, times, force, there):
+        """Say what of disk and spindles a row lacks for so many times an instance."""
+        r = self.tables.row(row)
+        if not there or r[col.UNITS] != 0.0:
+            fit = self.space(i, row, node, times)
+            if fit == 0 or (fit == 1 and not force):
+                return col.NO_DISK
+        if self.tables.inst(i)[col.I_LOCAL] == 0.0:
+            return 0
+        if r[col.EXCLUSIVE] != 0.0:
+            left = self.spindles_left(i, r[col.WHOLE], times)
+            return col.NO_SPINDLES if left < 0.0 else 0
+        crowded = not force and self.is_crowded(i, r, r[col.SPINDLES], times)
+        return col.NO_DISK if crowded else 0
+
+    def lacks_room_later(self, i, r, times):
+        """Say the same with planned instances counted."""
+        t = self.tables.inst(i)
+        if t[col.I_LOCAL] == 0.0:
+            return 0
+        left = r[col.DISK_ALL] - times * t[col.I_DISK]
+        if r[col.UNITS] == 0.0 and (left <= 0.0 or left < r[col.FLOOR]):
             return col.NO_DISK
-        if local and r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
-            return col.NO_SPINDLES
-        return 0
+        if r[col.EXCLUSIVE] != 0.0:
+            left = self.spindles_left(i, r[col.WHOLE_ALL], times)
+            return col.NO_SPINDLES if left < 0.0 else 0
+        crowded = self.is_crowded(i, r, r[col.SPINDLES_ALL], times)
+        return col.NO_DISK if crowded else 0
 
     def space(self, i, row, node, times):
         """Say whether a row has disk for so many times an instance more.
@@ -174,170 +315,13 @@ class Rows:
             return 0
         return 1 if left < r[col.FLOOR] else 2
 
-    def strains(self, i, row, node, failed):
-        """Say what only protects comfort and is not kept by a row with an instance."""
-        r = self.tables.row(row)
-        if (
-            self.tables.inst(i)[col.I_LOCAL] != 0.0
-            and r[col.SPINDLES] > r[col.SPINDLE_LIMIT]
-        ):
-            return col.NO_DISK
-        if r[col.UNSAFE] != 0.0 and failed == 0.0:
-            return col.NO_MEMORY
-        if self.is_over(r, r[col.CPU]):
-            return col.NO_CPU
-        return col.NO_TAGS if self.tables.clashes(i, node) > 0 else 0
-
-    def lacks_later(self, i, row):
-        """Say what a row has no more of with planned instances counted."""
-        r = self.tables.row(row)
-        if r[col.FREE_ALL] <= 0.0:
-            return col.NO_MEMORY
-        why = 0
-        if self.tables.inst(i)[col.I_LOCAL] != 0.0:
-            why = self.lacks_disk_later(i, r, 0.0)
-        if why == 0 and self.is_over(r, r[col.CPU_ALL]):
-            return col.NO_CPU
-        return why
-
-    def lacks_disk_later(self, i, r, times):
-        """Say the same of disk and spindles, with so many times an instance more."""
-        t = self.tables.inst(i)
-        left = r[col.DISK_ALL] - times * t[col.I_DISK]
-        if r[col.UNITS] == 0.0 and (left <= 0.0 or left < r[col.FLOOR]):
-            return col.NO_DISK
-        used = r[col.SPINDLES_ALL]
-        if r[col.EXCLUSIVE] == 0.0:
-            used += times * t[col.I_SPINDLES]
-        elif self.spindles_left(i, r[col.WHOLE_ALL], times) < 0.0:
-            return col.NO_SPINDLES
-        return col.NO_DISK if used > r[col.SPINDLE_LIMIT] else 0
+    def is_crowded(self, i, r, used, times):
+        """Say whether that is more use of spindles than the policy allows."""
+        return used + times * self.tables.inst(i)[col.I_SPINDLES] > r[col.SPINDLE_LIMIT]
 
     def is_over(self, r, used):
         """Say whether so many virtual processors are more than the policy allows."""
         return 0.0 <= r[col.RATIO] < used / r[col.CPUS]
-
-    def add_secondary(self, i, row, node, peer, force, there):
-        """Keep the second copy on a row; return 0, or the number of the refusal.
-
-        Parameters
-        ----------
-        peer
-            What the row keeps for the primary already, MiB.
-        there
-            Whether the copy's data is there already.
-        """
-        r, t = self.tables.row(row), self.tables.inst(i)
-        failed = r[col.UNSAFE]
-        self.weight(i, row, node, 1.0)
-        if t[col.I_REAL] != 0.0:
-            r[col.KEPT] = max(r[col.KEPT], peer + t[col.I_KEEPS])
-            r[col.LOAD + 2] += t[col.I_LOAD + 2]
-            r[col.COPIES] += 1.0
-            self.judge(r)
-            why = self.lacks_for_copy(i, row, node, force, there)
-            if why != 0:
-                return why
-        if force:
-            return 0
-        if t[col.I_REAL] != 0.0:
-            if r[col.SPINDLES] > r[col.SPINDLE_LIMIT]:
-                return col.NO_DISK
-            if t[col.I_KEEPS] >= r[col.FREE] or (
-                r[col.UNSAFE] != 0.0 and failed == 0.0
-            ):
-                return col.NO_MEMORY
-        why = self.lacks_disk_later(i, r, 0.0)
-        if why == 0 and t[col.I_KEEPS] >= r[col.FREE_ALL]:
-            return col.NO_MEMORY
-        return why
-
-    def lacks_for_copy(self, i, row, node, force, there):
-        """Say what a row that has a second copy has no more of."""
-        r = self.tables.row(row)
-        if r[col.UNITS] != 0.0:
-            fit = self.stocked(i, row, node, 0.0)
-            if fit == 0 or (fit == 1 and not (force or there)):
-                return col.NO_DISK
-        elif not there and r[col.DISK] <= 0.0:
-            return col.NO_DISK
-        elif not force and r[col.DISK] < r[col.FLOOR]:
-            return col.NO_DISK
-        if r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
-            return col.NO_SPINDLES
-        return 0
-
-    # What is weighed is not there yet. 0: cannot be, 1: only if forced, 2: may be.
-
-    def runs(self, i, j, freed, kept):
-        """Say whether an instance may run on a node.
-
-        Parameters
-        ----------
-        freed
-            1 if its second copy leaves the node first, else 0.
-        kept
-            The node's reserve then.
-        """
-        r, t = self.tables.row(j), self.tables.inst(i)
-        fit = 2
-        if t[col.I_REAL] != 0.0:
-            left = r[col.FREE] - t[col.I_RUNS]
-            fit = 0 if left <= 0.0 else self.room(i, j, 1.0 - freed)
-            if fit == 0:
-                return 0
-            if left <= kept and (
-                r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
-            ):
-                return 1
-            if self.is_over(r, r[col.CPU] + t[col.I_CPU]):
-                return 1
-            if self.tables.tags > 0 and self.tables.clashes(i, j) > 0:
-                return 1
-        if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
-            return 1
-        if self.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
-            return 1
-        return 1 if self.crowds(i, r, 1.0 - freed) else fit
-
-    def holds(self, i, j, main, freed):
-        """Say whether a node may keep the second copy, the reserve aside.
-
-        Parameters
-        ----------
-        main
-            1 if the instance ran there until now, else 0.
-        freed
-            1 if its disk was there until now, else 0.
-        """
-        r, t = self.tables.row(j), self.tables.inst(i)
-        fit = 2
-        if t[col.I_REAL] != 0.0:
-            fit = self.room(i, j, 1.0 - freed)
-            if fit == 0:
-                return 0
-            if t[col.I_KEEPS] >= r[col.FREE] + main * t[col.I_RUNS]:
-                return 1
-        if t[col.I_KEEPS] >= r[col.FREE_ALL] + main * t[col.I_MEM]:
-            return 1
-        return 1 if self.crowds(i, r, 1.0 - freed) else fit
-
-    def room(self, i, j, times):
-        """Say whether a node has disk and spindles for so many times an instance."""
-        r, t = self.tables.row(j), self.tables.inst(i)
-        fit = self.space(i, j, j, times)
-        if fit == 0 or t[col.I_LOCAL] == 0.0:
-            return fit
-        if r[col.EXCLUSIVE] != 0.0:
-            return 0 if self.spindles_left(i, r[col.WHOLE], times) < 0.0 else fit
-        over = r[col.SPINDLES] + times * t[col.I_SPINDLES] > r[col.SPINDLE_LIMIT]
-        return 1 if over else fit
-
-    def crowds(self, i, r, times):
-        """Say whether that is too much with planned instances counted."""
-        if self.tables.inst(i)[col.I_LOCAL] == 0.0:
-            return False
-        return self.lacks_disk_later(i, r, times) != 0
 
     def reserve_without(self, i):
         """Return what the secondary keeps when the instance is gone."""

@@ -30,7 +30,7 @@ class Search:
         self.memo = self.tables.space(self.tables.m * self.memory)
 
     def find(self, current, above, fresh, touched):
-        """Return the best move as (score, instance, verb, target), or None.
+        """Return the moves near the best one: (score, instance, verb, target).
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Search:
                 waiting[kept] = i
                 kept += 1
         self.scan_late(waiting, kept)
-        return self.winner(current)
+        return self.all_near(current)
 
     def scan_late(self, waiting, count):
         """Scan the instances whose bound does not forbid that they win, best first."""
@@ -154,9 +154,9 @@ class Search:
         self.near.keep(i, verb, t, found)
         return found
 
-    def winner(self, current):
-        """Return the first of the best among the candidates that are near."""
-        best = None
+    def all_near(self, current):
+        """Return every candidate near the best whose exact score is lower."""
+        found = []
         for c in range(self.near.count):
             if self.near.kept[4 * c + 3] >= self.near.best + col.NEAR:
                 continue
@@ -165,24 +165,7 @@ class Search:
             t = int(self.near.kept[4 * c + 2])
             self.rows.reserve(i)
             score = self.moves.change(i, verb, t, True)
-            found = (score, i, 0 if verb == col.F else 1 + t, verb, t)
-            if score < current and (best is None or found < best):
-                best = found
-        return None if best is None else (best[0], best[1], best[3], best[4])
-
-    def all_near(self, current):
-        """Return every candidate near the best with its exact score."""
-        found = []
-        for c in range(self.near.count):
-            i = int(self.near.kept[4 * c])
-            verb = int(self.near.kept[4 * c + 1])
-            t = int(self.near.kept[4 * c + 2])
-            self.rows.reserve(i)
-            score = self.moves.change(i, verb, t, True)
-            if (
-                score < current
-                and self.near.kept[4 * c + 3] < self.near.best + col.NEAR
-            ):
+            if score < current:
                 found.append((score, i, verb, t))
         return found
 

@@ -26,7 +26,13 @@ from moorage.htools.placement.allocation import (
     targets,
 )
 from moorage.htools.placement.kernel_search import ArrayCache, Placer, Scored, Spot
-from moorage.htools.single_placement import Half, Placement, on_one, on_pair, place_one
+from moorage.htools.single_placement import (
+    Half,
+    Placement,
+    on_nodes,
+    on_one,
+    place_one,
+)
 from moorage.htools.state import State
 
 __all__ = [
@@ -266,10 +272,7 @@ def _safest(
 
 def _placed(state: State, inst: Inst, spot: Spot, force: bool) -> Moved:
     """Return what an instance changes where there is room for it."""
-    if len(spot) == 1:
-        made = on_one(state, inst, spot[0], force=force)
-    else:
-        made = on_pair(state, inst, (spot[0], spot[1]), force=force)
+    made = on_nodes(state, inst, spot, force=force)
     if isinstance(made, Violation):
         # Two answers to one question: better no answer.
         raise RuntimeError(f"two answers for {spot}: {made}")  # noqa: TRY004

@@ -91,7 +91,7 @@ def evacuate(
     mode
         ``primary-only``, ``secondary-only`` or ``all`` of their nodes.
     """
-    closed = _left(state, insts, mode) | _offline(state)
+    closed = left_nodes(state, insts, mode) | _offline(state)
     groups = dict.fromkeys(state.nodes[state.insts[at].p].group for at in insts)
     known = {at: Refuges.of(state, at, insts, force=force) for at in groups}
     result = Evacuation(state)
@@ -134,7 +134,7 @@ def _one(result: Evacuation, at: int, way: _Way) -> None:
     result.away.append(away)
 
 
-def _left(state: State, insts: Iterable[int], mode: str) -> set[int]:
+def left_nodes(state: State, insts: Iterable[int], mode: str) -> set[int]:
     """Return the nodes that are being left."""
     people = [state.insts[at] for at in insts]
     left: set[int] = set()
@@ -251,8 +251,8 @@ def _best_pair(state: State, inst: Inst, way: _Way) -> tuple[int, int] | None:
     best: tuple[int, int] | None = None
     least = 0.0
     for p in way.open_nodes:
-        there = _to_primary(state, inst, p, way.force)
-        if isinstance(there, str):
+        there = to_primary(state, inst, p, force=way.force)
+        if not isinstance(there, State):
             continue
         for s in (at for at in way.open_nodes if at != p):
             moved = _to_secondary(there, inst, s, way.force)
@@ -269,31 +269,39 @@ def _no_pair(state: State, inst: Inst, way: _Way) -> str:
     if len(way.open_nodes) < 2:
         return "no nodes available"
     *_, s, p = way.open_nodes
-    there = _to_primary(state, inst, p, way.force)
-    if isinstance(there, str):
-        return f"Allocation failed: {there}"
+    there = to_primary(state, inst, p, force=way.force)
+    if not isinstance(there, State):
+        step, found = there
+        return f"Allocation failed: {_DOING[step]}: {found.fail.value}"
     fail = _to_secondary(there, inst, s, way.force)
     why = fail.fail.value if isinstance(fail, Violation) else Fail.INTERNAL.value
     return f"Allocation failed: Changing secondary to final secondary: {why}"
 
 
-def _steps(state: State, inst: Inst, p: int) -> list[tuple[str, Move]]:
+FIRST, COPY, OVER = range(3)
+"""What is done with an instance that gets to a new primary; the first if need be."""
+_DOING: Final = (
+    "Failing over to the secondary",
+    "Changing secondary to new primary",
+    "Failing over to new primary",
+)
+
+
+def _steps(state: State, inst: Inst, p: int) -> list[tuple[int, Move]]:
     """Return how an instance gets to a new primary: what is done, and the move."""
-    steps = [
-        ("Changing secondary to new primary", Move(R, p)),
-        ("Failing over to new primary", FAILOVER),
-    ]
-    if state.nodes[inst.p].offline:
-        steps.insert(0, ("Failing over to the secondary", FAILOVER))
-    return steps
+    steps = [(COPY, Move(R, p)), (OVER, FAILOVER)]
+    return [(FIRST, FAILOVER), *steps] if state.nodes[inst.p].offline else steps
 
 
-def _to_primary(state: State, inst: Inst, p: int, force: bool) -> State | str:
-    """Bring an instance to its new primary; a text says what failed."""
-    for what, move in _steps(state, inst, p):
-        moved = apply(state.nodes, state.insts[inst.idx], move, force=force)
+def to_primary(
+    state: State, inst: Inst, p: int, *, force: bool
+) -> State | tuple[int, Violation]:
+    """Bring an instance to its new primary, or say at which step that ends, and why."""
+    for step, move in _steps(state, inst, p):
+        now = state.insts[inst.idx]
+        moved = apply(state.nodes, now, move, force=force, names=state)
         if isinstance(moved, Violation):
-            return f"{what}: {moved.fail.value}"
+            return step, moved
         state = state.after(moved)
     return state
 

@@ -9,13 +9,12 @@ it loses, for the sizes with the largest disk first, then by the disk it leaves.
 from collections.abc import Sequence
 
 from moorage.htools import inst as insts_of
-from moorage.htools.assignment import add_primary, add_secondary
+from moorage.htools.assignment import add_primary
 from moorage.htools.constants import fixed
-from moorage.htools.constraints.admission import policy
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import Inst
-from moorage.htools.moves import Moved, shared_domains
+from moorage.htools.moves import Moved
 from moorage.htools.node import Node
 from moorage.htools.placement.allocate import (
     Allocation,
@@ -24,7 +23,7 @@ from moorage.htools.placement.allocate import (
     described,
 )
 from moorage.htools.policy import Policy
-from moorage.htools.single_placement import Placement
+from moorage.htools.single_placement import Placement, on_nodes
 from moorage.htools.state import State
 
 Loss = tuple[tuple[int, ...], int]
@@ -99,43 +98,23 @@ def _try_primary(
     p, others = place
     places: list[tuple[int, ...]] = [(p, s) for s in others]
     for nodes in places or [(p,)]:
-        result = _place(state, inst, nodes, force=asking.force)
-        if isinstance(result, Violation):
-            found.refused.append(Refusal(nodes, result.fail))
+        moved = on_nodes(state, inst, nodes, force=asking.force)
+        if isinstance(moved, Violation):
+            found.refused.append(Refusal(nodes, moved.fail))
             continue
-        moved, loss = result
+        loss = _loss(state, moved)
         found.successes += 1
         if best is None or not best < loss:
             best, found.best = loss, Placement(moved, 0.0)
     return found, best
 
 
-def _place(
-    state: State, inst: Inst, nodes: tuple[int, ...], *, force: bool
-) -> tuple[Moved, Loss] | Violation:
-    p = state.nodes[nodes[0]]
-    barred = policy(p, inst)
-    if barred is not None:
-        return barred
-    sizes = probes(p.policy)
-    s = state.nodes[nodes[1]] if len(nodes) > 1 else None
-    new = inst.moved(p.idx, -1 if s is None else s.idx, _domains(p, s))
-    new_p = add_primary(p, new, force=force)
-    if isinstance(new_p, Violation):
-        return new_p
-    lost, left = _lost(p, new_p, sizes), new_p.disk_free
-    if s is None:
-        return Moved((new_p,), new), (lost, left)
-    new_s = add_secondary(s, new, p.idx)
-    if isinstance(new_s, Violation):
-        return new_s
-    more = _lost(s, new_s, sizes)
-    both = tuple(a + b for a, b in zip(lost, more, strict=True))
-    return Moved((new_p, new_s), new), (both, left + new_s.disk_free)
-
-
-def _domains(p: Node, s: Node | None) -> int:
-    return 0 if s is None else shared_domains(p, s)
+def _loss(state: State, moved: Moved) -> Loss:
+    """Return what a place spoils; sizes are those of the primary's policy."""
+    pairs = [(state.nodes[node.idx], node) for node in moved.nodes]
+    sizes = probes(pairs[0][0].policy)
+    lost = zip(*(_lost(old, new, sizes) for old, new in pairs), strict=True)
+    return tuple(map(sum, lost)), sum(node.disk_free for node in moved.nodes)
 
 
 def _lost(before: Node, after: Node, sizes: Sequence[Inst]) -> tuple[int, ...]:

@@ -318,21 +318,27 @@ def _second(
     old = state.insts[request.inst]
     if old.s >= 0:
         raise _Unmet("Instance already has a secondary")
-    node = drop_primary(state.nodes[old.p], old)
-    insts = list(state.insts)
-    insts[old.idx] = as_drbd(old)
-    without = replace(state.with_nodes([node]), insts=insts)
+    without, inst = unplaced(state, old)
+    group = state.nodes[old.p].group
     mates = [
         at
         for at in state.view
         if at != old.p
-        and state.nodes[at].group == node.group
+        and state.nodes[at].group == group
         and not state.nodes[at].offline
     ]
     places = [(old.p, mates)] if mates else []
-    found = try_allocate(without, insts[old.idx], places, asking, safety(asking))
+    found = try_allocate(without, inst, places, asking, safety(asking))
     tried.append(described(state, found))
     if found.best is None:
         raise _Unmet(", ".join(found.log))
     best: Moved = found.best.moved
     return _Outcome(", ".join(found.log), best.nodes[1].name, without.after(best))
+
+
+def unplaced(state: State, old: Inst) -> tuple[State, Inst]:
+    """Return a local instance as one with a second copy, and the state without it."""
+    insts = list(state.insts)
+    insts[old.idx] = as_drbd(old)
+    node = drop_primary(state.nodes[old.p], old)
+    return replace(state.with_nodes([node]), insts=insts), insts[old.idx]

@@ -102,10 +102,10 @@ def size_of(inst: Inst) -> Size:
     return Size(inst.mem, inst.dsk, inst.vcpus, spindles or 0)
 
 
-def model(state: State, size: Size, template: str, spindle_use: int) -> Inst:
-    """Return an instance of a size, to be placed again and again."""
-    row = InstanceRow(
-        name="new",
+def row_of(name: str, size: Size, template: str, spindle_use: int) -> InstanceRow:
+    """Return the row of an instance of a size."""
+    return InstanceRow(
+        name=name,
         mem=size.mem,
         disk=size.disk,
         vcpus=size.cpu,
@@ -113,7 +113,11 @@ def model(state: State, size: Size, template: str, spindle_use: int) -> Inst:
         spindle_use=spindle_use,
         disks=(Disk(size.disk, size.spindles),),
     )
-    return newcomer(state, row)
+
+
+def model(state: State, size: Size, template: str, spindle_use: int) -> Inst:
+    """Return an instance of a size, to be placed again and again."""
+    return newcomer(state, row_of("new", size, template, spindle_use))
 
 
 class Safety:

@@ -15,7 +15,6 @@ from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, F, Move, Moved, R, apply
-from moorage.htools.node import Node
 from moorage.htools.state import State
 
 
@@ -158,22 +157,36 @@ def best_step(
 ) -> Step | None:
     """Return the first of the best steps; None when nothing beats `current`."""
     best: Step | None = None
-    for inst in movers(state, rules):
-        for move in candidates(state, inst, rules):
-            moved = apply(state.nodes, inst, move, force=rules.force)
-            if isinstance(moved, Violation):
-                continue
-            after = score(_seen_after(state, moved))
-            if after < (best.score if best else current) and (
-                allowed is None or allowed(state, moved)
-            ):
-                best = Step(inst, move, moved, after)
+    for step in legal_steps(state, rules):
+        if step.score < (best.score if best else current) and (
+            allowed is None or allowed(state, step.moved)
+        ):
+            best = step
     return best
 
 
-def _seen_after(state: State, moved: Moved) -> list[Node]:
+def legal_steps(state: State, rules: Rules) -> Iterator[Step]:
+    """Yield every step that no node refuses."""
+    for inst in movers(state, rules):
+        for move in candidates(state, inst, rules):
+            step = legal_step(state, inst.idx, move, rules)
+            if step is not None:
+                yield step
+
+
+def legal_step(state: State, at: int, move: Move, rules: Rules) -> Step | None:
+    """Return the step of moving instance `at`; None when a node refuses it."""
+    inst = state.insts[at]
+    moved = apply(state.nodes, inst, move, force=rules.force)
+    if isinstance(moved, Violation):
+        return None
+    return Step(inst, move, moved, score_after(state, moved))
+
+
+def score_after(state: State, moved: Moved) -> float:
+    """Return the score after a move."""
     nodes = moved.on(state.nodes)
-    return [nodes[at] for at in state.view]
+    return score([nodes[at] for at in state.view])
 
 
 def worth(step: Step, current: float, rules: Rules) -> bool:

@@ -19,8 +19,15 @@ from moorage.htools.constants import Mirror
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, Move, R
-from moorage.htools.plans.balancing import DEFAULT_RULES, Plan, Rules, Step, candidates
-from moorage.htools.plans.steps import careful, legal_step, short_nodes
+from moorage.htools.plans.balancing import (
+    DEFAULT_RULES,
+    Plan,
+    Rules,
+    Step,
+    candidates,
+    legal_step,
+)
+from moorage.htools.plans.steps import careful, short_nodes
 from moorage.htools.state import State
 from moorage.htools.survival.keeping import Losing
 

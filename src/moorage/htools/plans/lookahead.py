@@ -16,8 +16,7 @@ from heapq import nsmallest
 from math import inf
 from typing import Final
 
-from moorage.htools.constants import Mirror
-from moorage.htools.inst import NOWHERE, Inst
+from moorage.htools.inst import NOWHERE
 from moorage.htools.metrics import least_score, score
 from moorage.htools.moves import Move, Moved, apply
 from moorage.htools.plans.balancing import (
@@ -27,11 +26,12 @@ from moorage.htools.plans.balancing import (
     Rules,
     Step,
     balance,
-    candidates,
+    legal_steps,
     movers,
+    possible,
 )
 from moorage.htools.plans.search import VERBS, Searcher, supported
-from moorage.htools.plans.steps import after, careful
+from moorage.htools.plans.steps import careful
 from moorage.htools.state import State
 from moorage.htools.survival.keeping import Losing
 
@@ -180,7 +180,7 @@ class _Walk:
         width = beam_width(state, self.rules) if self.beam is None else self.beam
         if supported(state, self.rules):
             return self._scored(state, width)
-        steps = _all_steps(state, self.rules)
+        steps = legal_steps(state, self.rules)
         return iter(nsmallest(width, steps, key=lambda step: step.score))
 
     def _scored(self, state: State, width: int) -> Iterator[Step]:
@@ -198,13 +198,12 @@ class _Walk:
         assert arrays is not None  # noqa: S101 - loaded before
         online = [node.idx for node in state.seen if not node.offline]
         may = {inst.idx for inst in movers(state, self.rules)}
-        known: dict[tuple[Mirror, bool, bool], tuple[str, ...]] = {}
         for place, at in enumerate(arrays.movers):
             if at not in may:
                 continue
             inst = state.insts[at]
             targets = [to for to in online if to not in (inst.p, inst.s)]
-            for verb in _verbs(state, inst, self.rules, known):
+            for verb in possible(state, inst, self.rules):
                 goals = [NOWHERE] if verb == VERBS[0] else targets
                 places = [arrays.places.get(to, -1) for to in goals]
                 code = VERBS.index(verb)
@@ -212,28 +211,3 @@ class _Walk:
                 for value, to in zip(scores, goals, strict=True):
                     if value < _REFUSED:
                         yield value, at, code, to
-
-
-def _verbs(
-    state: State,
-    inst: Inst,
-    rules: Rules,
-    known: dict[tuple[Mirror, bool, bool], tuple[str, ...]],
-) -> tuple[str, ...]:
-    """Return the verbs an instance may use; they depend on little."""
-    s = state.nodes[inst.s] if inst.s != NOWHERE else None
-    lost = s is None or s.offline
-    key = (inst.mirror, state.nodes[inst.p].offline, lost)
-    if key not in known:
-        moves = candidates(state, inst, rules)
-        known[key] = tuple(dict.fromkeys(move.verb for move in moves))
-    return known[key]
-
-
-def _all_steps(state: State, rules: Rules) -> Iterator[Step]:
-    """Yield every legal move with its score, by the plain definition."""
-    for inst in movers(state, rules):
-        for move in candidates(state, inst, rules):
-            moved = apply(state.nodes, inst, move, force=rules.force)
-            if isinstance(moved, Moved):
-                yield Step(inst, move, moved, after(state, moved))

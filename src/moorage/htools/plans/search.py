@@ -32,8 +32,6 @@ def best_step(
     state: State, rules: Rules, current: float, allowed: Filter | None = None
 ) -> Step | None:
     """Return the first of the best steps; None when nothing beats `current`."""
-    if not COMPILED:
-        return balancing.best_step(state, rules, current, allowed)
     return Searcher().best_step(state, rules, current, allowed)
 
 
@@ -62,37 +60,16 @@ class Searcher:
         arrays, above, fresh = self.arrays, -inf, touched is None
         assert arrays is not None  # noqa: S101 - loaded just now
         while True:
-            found = arrays.kernel.find(current, above, fresh, touched or ())
-            if found is None:
+            near = arrays.kernel.find(current, above, fresh, touched or ())
+            if not near:
                 return None
-            step = _step(arrays, state, rules, found)
-            if allowed is None or allowed(state, step.moved):
-                return step
-            # Ties of a refused move, then whatever is worse.
-            other = self._tied(state, rules, current, allowed, found)
-            if other is not None:
-                return other
+            for found in sorted(near, key=_order):
+                step = _step(arrays, state, rules, found)
+                if allowed is None or allowed(state, step.moved):
+                    return step
+            # Then whatever is worse.
             above, fresh = arrays.kernel.band(), True
             self.state = None
-
-    def _tied(
-        self,
-        state: State,
-        rules: Rules,
-        current: float,
-        allowed: Filter,
-        found: tuple[float, int, int, int],
-    ) -> Step | None:
-        """Return the best allowed move that is near a refused one."""
-        arrays = self.arrays
-        assert arrays is not None  # noqa: S101 - loaded before
-        for one in sorted(arrays.kernel.all_near(current), key=_order):
-            if _order(one) <= _order(found):
-                continue
-            step = _step(arrays, state, rules, one)
-            if allowed(state, step.moved):
-                return step
-        return None
 
     def _load(self, state: State, rules: Rules) -> list[int] | None:
         """Fill or renew the arrays; return what changed, None for everything."""

@@ -9,11 +9,9 @@ can be lost stays losable, whatever the disks are
 
 from collections.abc import Container, Sequence
 
-from moorage.htools.constraints.violation import Violation
-from moorage.htools.metrics import score
-from moorage.htools.moves import Move, Moved, apply
+from moorage.htools.moves import Moved
 from moorage.htools.node import Node
-from moorage.htools.plans.balancing import Filter, Rules, Step
+from moorage.htools.plans.balancing import Filter, Step
 from moorage.htools.state import State
 
 
@@ -66,20 +64,3 @@ def careful(*filters: Filter, excused: Container[int] = ()) -> Filter:
         return all(allowed(state, moved) for allowed in filters)
 
     return fits
-
-
-def legal_step(state: State, at: int, move: Move, rules: Rules) -> Step | None:
-    """Return the step of moving instance `at`; None when a node refuses it."""
-    inst = state.insts[at]
-    moved = apply(state.nodes, inst, move, force=rules.force)
-    return (
-        None
-        if isinstance(moved, Violation)
-        else Step(inst, move, moved, after(state, moved))
-    )
-
-
-def after(state: State, moved: Moved) -> float:
-    """Return the score after a move."""
-    nodes = moved.on(state.nodes)
-    return score([nodes[at] for at in state.view])

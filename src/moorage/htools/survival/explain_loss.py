@@ -10,7 +10,7 @@ happens in practice, and can strand somebody though a way exists
 from dataclasses import dataclass
 
 from moorage.htools.constants import Fail
-from moorage.htools.constraints.violation import Violation
+from moorage.htools.constraints.violation import Violation, located, nearest
 from moorage.htools.fleet import UnitName
 from moorage.htools.state import State
 from moorage.htools.survival.kernel_losses import Losses
@@ -156,17 +156,11 @@ def strands(state: State, lost: int) -> Violation:
 
 def _breach(state: State, loss: Survival, *, already: bool) -> Violation:
     stranded = [one for one in loss.restarts if one.node < 0]
-    findings = [found for one in stranded[:1] for found in one.reasons]
-    findings.sort(key=lambda found: (not found.short, found.short))
+    findings = nearest(found for one in stranded[:1] for found in one.reasons)
     facts = {
         "losing": state.nodes[loss.node].name,
         "strands": [state.insts[one.inst].name for one in stranded],
         "already": already,
-        "because": [_located(state, found) for found in findings],
+        "because": [located(state, found) for found in findings],
     }
     return Violation(loss.node, Fail.N1, "n+1", facts, because=tuple(findings))
-
-
-def _located(state: State, found: Violation) -> str:
-    who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
-    return who + found.sentence()

@@ -101,16 +101,8 @@ def dump_of(disk: Disk, slot: int, form: Form) -> Dump:
 
 def described(instance: Instance) -> Exported:
     """Return what a manifest says of an instance."""
-    return Exported(
-        name=instance.name,
-        os=instance.os,
-        hypervisor=instance.hypervisor,
-        hvparams=instance.hvparams,
-        beparams=instance.beparams,
-        osparams=instance.osparams,
-        nics=instance.nics,
-        tags=instance.tags,
-    )
+    fields = Exported.__struct_fields__
+    return Exported(**{name: getattr(instance, name) for name in fields})
 
 
 def begun(

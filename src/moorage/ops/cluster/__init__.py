@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on the cluster as a whole."""
 
-from moorage.jobs import Operation
-
 from .delay import Delay
 from .rename import ClusterRedistConf, ClusterRename
 from .renew_crypto import ClusterRenewCrypto
@@ -11,7 +9,7 @@ from .set_params import ClusterSetParams
 from .verify import ClusterVerify
 from .verify_disks import ClusterVerifyDisks
 
-OPERATIONS: tuple[type[Operation], ...] = (
+OPERATIONS = (
     ClusterRedistConf,
     ClusterRename,
     ClusterRenewCrypto,

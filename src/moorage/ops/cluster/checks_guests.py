@@ -69,15 +69,20 @@ def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
 
 def standing_still(seen: Seen) -> Iterator[Finding]:
     """Find guests that have a process and do not run."""
+    for _, node, guest in _running(seen):
+        if guest.state == "paused":
+            yield Finding(
+                f"instance {guest.name}",
+                f"on node {node.name} it stands still ({told(guest.cause)})",
+                remedy(guest.cause, guest.name),
+            )
+
+
+def _running(seen: Seen) -> Iterator[tuple[Instance, Node, GuestState]]:
     for uuid, found in seen.running.items():
         instance = seen.config.objects.get(uuid)
-        for node, guest in found if isinstance(instance, Instance) else ():
-            if guest.state == "paused":
-                yield Finding(
-                    f"instance {guest.name}",
-                    f"on node {node.name} it stands still ({told(guest.cause)})",
-                    remedy(guest.cause, guest.name),
-                )
+        if isinstance(instance, Instance):
+            yield from ((instance, node, guest) for node, guest in found)
 
 
 def strangers(seen: Seen) -> Iterator[Finding]:
@@ -106,11 +111,8 @@ def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
 
 def plugged(seen: Seen) -> Iterator[Finding]:
     """Find running guests that have other disks than their instance."""
-    for uuid, found in seen.running.items():
-        instance = seen.config.objects.get(uuid)
-        if isinstance(instance, Instance):
-            for node, guest in found:
-                yield from _disks(seen, instance, node, guest)
+    for running in _running(seen):
+        yield from _disks(seen, *running)
 
 
 def _disks(

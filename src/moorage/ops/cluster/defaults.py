@@ -16,6 +16,8 @@ from moorage.ops.placement import check_allocator
 
 HYPERVISORS = ("kvm", "fake")
 """Every hypervisor that a node can have."""
+_MOST = 1000
+"""The highest number that a setting can be."""
 
 
 def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -30,6 +32,15 @@ def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "-B", partial(check_beparams, profile, own)
     yield "-I", partial(check_allocator, cluster.default_iallocator)
     yield "--uid-pool", partial(uidpool.checked, cluster.uid_pool)
+
+
+def check_numbers(cluster: Cluster) -> None:
+    """Raise `BadInput` for a number that a cluster cannot have."""
+    for field in ("candidate_pool_size", "max_running_jobs"):
+        value = getattr(cluster, field)
+        if not 1 <= value <= _MOST:
+            what = field.replace("_", " ")
+            raise BadInput(f"{what} is a number from 1 to {_MOST}, not {value}")
 
 
 def check(cluster: Cluster) -> None:

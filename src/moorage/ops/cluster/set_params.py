@@ -32,7 +32,7 @@ from moorage.ops.storage.directories import SETTINGS
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, limits, systems, volume_groups
+from . import defaults, image_directories, systems, volume_groups
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -143,7 +143,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         placement.check_allocator(self.default_iallocator)
         for name in self.enabled_hypervisors or ():
             defaults.check_hypervisor(name)
-        limits.check(successor(view.config.cluster, view.now, **changes))
+        defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")

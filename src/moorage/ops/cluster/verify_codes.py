@@ -13,7 +13,7 @@ Check = Callable[[Seen], Iterable[Finding]]
 CODES: dict[str, str] = {
     "checks_certificates.master": "ECLUSTERCERT",
     "checks_certificates.nodes": "ECLUSTERCLIENTCERT",
-    "checks_defaults.presets": "ECLUSTERCFG",
+    "checks_records.presets": "ECLUSTERCFG",
     "checks_devices.devices": "EINSTANCEMISSINGDISK",
     "checks_disks.leftovers": "ENODEORPHANLV",
     "checks_disks.missing": "EINSTANCEMISSINGDISK",
@@ -24,7 +24,7 @@ CODES: dict[str, str] = {
     "checks_networks.reached": "ENODENET",
     "checks_nodes.silent": "ENODERPC",
     "checks_nodes.versions": "ENODEVERSION",
-    "checks_policy.sizes": "EINSTANCEPOLICY",
+    "checks_records.sizes": "EINSTANCEPOLICY",
     "checks_storage.allowed": "ENODEFILESTORAGEPATHS",
     "checks_storage.directories": "ENODEFILESTORAGEPATHUNUSABLE",
     "checks_storage.providers": "EEXTAGS",

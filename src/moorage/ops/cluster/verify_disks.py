@@ -4,11 +4,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import MoorageError
 from moorage.jobs import Operation, Question, View
 from moorage.model import Instance, Node, pair_of
 from moorage.ops import behind, copies, pairs
 from moorage.ops.node_tasks import facts_on
+from moorage.ops.silence import unanswered
 
 from . import checks_mirrors
 
@@ -79,12 +79,7 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
 
     def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, and why nodes did not answer."""
-        silent: dict[str, str] = {}
-        for node in self.nodes(view):
-            try:
-                view.answer(facts_on(node))
-            except MoorageError as error:
-                silent[node.name] = error.message
+        silent = unanswered(view, map(facts_on, self.nodes(view)))
         names = [one.name for one in self._lacking(view)]
         degraded = self._told(view)
         return {"jobs": [], "names": names, "silent": silent, "degraded": degraded}

@@ -19,10 +19,9 @@ from moorage.ops import (
     placement,
     pools,
 )
-from moorage.ops.disk_access import check_within, online, only_group
+from moorage.ops.disk_access import check_within, online, only_group, some_online
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
-from moorage.storage.templates.ext import plain
 from moorage.storage.validation import check_tags
 
 
@@ -101,7 +100,10 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if self._mirrored(view):
             return self._keepers(view)[0]
         if wanted.kind.capabilities.reach is not Reach.GROUP:
-            raise BadInput(_stays(wanted.template), hint="say which: -n NODE")
+            raise BadInput(
+                f"a disk of template '{wanted.template}' stays on one node",
+                hint="say which: -n NODE",
+            )
         nodes = self._workers(view)
         offering = (one for one in nodes if disk_checks.offers(view, wanted, one))
         return next(offering, nodes[0])
@@ -150,13 +152,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         return pairs.wanted(view, template, self.where(view), peer)
 
     def _workers(self, view: View) -> list[Node]:
-        """Return the nodes that may make the disk; drained ones if there are no others.
-
-        Raises
-        ------
-        WrongState
-            If none of the group is online.
-        """
+        """Return the nodes that may make it; drained ones if there are no others."""
         config = view.config
         if self.node and ":" not in self.node and self._mirrored(view):
             group = config.group(self.where(view).group)
@@ -165,9 +161,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             peer = self.peer(view)
             return [self.where(view), *([peer] if peer else [])]
         group = self._group(view)
-        nodes = online(config, group)
-        if not nodes:
-            raise WrongState(f"no node of group {group.name} is online")
+        nodes = some_online(config, group)
         return [node for node in nodes if not node.drained] or nodes
 
     def _group(self, view: View) -> NodeGroup:
@@ -229,21 +223,14 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
         yield from self.put_on(view, disk, node)
-        yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.setinfo(view.config, disk, node)
         yield from copies.detach(view.config, disk, node)
         yield view.record(f"record disk {disk.label}", disk)
 
-    def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
+    def put_on(self, _view: View, _disk: Disk, _node: Node) -> Iterator[Task]:
         """Yield what puts data on the disk, which is attached on the node."""
-        del view, disk, node
         return iter(())
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[-1][0])
-
-
-def _stays(template: str) -> str:
-    """Return the sentence on a template whose disks are where somebody says."""
-    return f"a disk of template '{template}' stays on one node"

@@ -11,14 +11,13 @@ from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
 from moorage.ops import disk_spec, node_tasks, pools
-from moorage.ops.disk_access import check_within, online, only_group
+from moorage.ops.disk_access import check_within, only_group, some_online
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.identity import ADOPTION
 from moorage.ops.storage import directories, survey
 from moorage.ops.storage.reconcile import disk_of
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can
-from moorage.storage.templates.ext import plain
 from moorage.units import Mib
 
 
@@ -84,10 +83,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             check_within(config, node, self.group)
             return node
         group = config.group(self.group) if self.group else only_group(config)
-        nodes = online(config, group)
-        if not nodes:
-            raise WrongState(f"no node of group {group.name} is online")
-        return nodes[0]
+        return some_online(config, group)[0]
 
     def question(self, config: Config) -> Ask[list[Listed]]:
         """Return what the node is asked."""
@@ -172,13 +168,12 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         """Look whether it can be attached, then record the disk."""
         config, node, disk = view.config, self.node_of(view.config), self.disk(view)
         yield node_tasks.attach(config, disk, node)
-        yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.setinfo(config, disk, node)
         yield node_tasks.detach(config, disk, node)
         yield view.record(f"adopt volume {self.volume}", disk)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the disk."""
-        del view
         return str(results[-1][0])
 
 

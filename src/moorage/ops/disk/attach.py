@@ -125,9 +125,8 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         hot = runs(view, instance)
         yield from attach_tasks(view, instance, disk, self.index, hot=hot)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
-        del results
         instance = view.config.instance(self.instance_name)
         disk = view.config.disk(self.disk)
         slot = inserted(instance, disk.uuid, self.index).index(disk.uuid)

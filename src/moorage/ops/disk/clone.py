@@ -125,9 +125,8 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
         yield from copies.detach(view.config, new, step.node)
         yield view.record(f"record disk {new.label}", new)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""
-        del view
         return str(results[-1][0])
 
 

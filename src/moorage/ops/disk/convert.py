@@ -31,10 +31,11 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
     def conversion(self, view: View) -> Conversion:
         """Return what is wanted."""
         disk = view.config.disk(self.disk)
+        elsewhere = self.disk_template or self.provider or self.adopt
         wanted = disk_spec.specified(
             view.config,
             {
-                "pool": self.pool or self._same_pool(disk),
+                "pool": self.pool or (None if elsewhere else disk.pool),
                 "size": None if self.adopt else disk.size,
                 "adopt": self.adopt,
             },
@@ -42,11 +43,6 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
             params=self.named_params,
         )
         return self.converted(disk, replace(wanted, force=self.force_params))
-
-    def _same_pool(self, disk: Disk) -> str | None:
-        """Return the disk's storage pool, if only its parameters are to change."""
-        elsewhere = self.disk_template or self.provider or self.adopt
-        return None if elsewhere else disk.pool
 
     def check(self, view: View) -> None:
         """Refuse storage that the disk is in, or that cannot take it."""

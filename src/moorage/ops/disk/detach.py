@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, node_tasks
@@ -83,9 +83,8 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         for node in holders(view, disk):
             yield node_tasks.detach(view.config, disk, node, held=False)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
-        del results
         disk = view.config.disk(self.disk)
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
@@ -111,12 +110,10 @@ def ask_holders(config: Config) -> Iterator[Question]:
 
 def holders(view: View, disk: Disk) -> list[Node]:
     """Return the nodes that say that they hold a disk; one that is silent does not."""
-    found = []
-    for node in view.config.named(Node):
-        try:
-            told = view.answer(node_tasks.facts_on(node))
-        except MoorageError:
-            continue
-        if told and any(held.disk == disk.uuid for held in told.held):
-            found.append(node)
-    return found
+    nodes = view.config.named(Node)
+    told = ((node, view.told(node_tasks.facts_on(node))) for node in nodes)
+    return [
+        node
+        for node, facts in told
+        if facts and any(held.disk == disk.uuid for held in facts.held)
+    ]

@@ -8,7 +8,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.ops import copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk.grow import grow_locks
-from moorage.ops.disk_access import ask_candidates, elsewhere, forgetting, worker
+from moorage.ops.disk_access import ask_candidates, elsewhere, worker
 
 
 class DiskRemove(Operation, frozen=True, kw_only=True):
@@ -51,9 +51,6 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
         """Detach what may be left, destroy the volume, forget the disk."""
         disk = view.config.disk(self.disk)
         node = worker(view, disk, old=True)
-        sought = elsewhere(disk, node)
-        if not sought:
+        if not elsewhere(disk, node):
             yield from copies.detach(view.config, disk, node, tolerant=True)
-        hint = forgetting(disk)
-        yield from copies.remove(view.config, disk, node, sought=sought, hint=hint)
-        yield view.record(f"forget disk {disk.label}", drop=(disk,))
+        yield from copies.destroy(view, disk, node)

@@ -14,19 +14,14 @@ from moorage.ops.disk_access import able, can, candidates
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.disk_params import ask_listed, check_listed, reparametrised, verified
 from moorage.storage import Can
-from moorage.storage.templates.ext import plain
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
     To its storage the volume stays what it was: a provider that knows volumes by the
-    names of disks would take another one for it.
-
-    Raises
-    ------
-    Refused
-        If no disk can be called so, or another one is.
+    names of disks would take another one for it. Raise `Refused` for a name that no
+    disk can have, or another one has.
     """
     new = disk_spec.checked_name(name)
     if new:
@@ -64,7 +59,7 @@ def _noted(config: Config, disk: Disk) -> Iterator[Task]:
     """Yield what writes the name of a disk beside its volume; nobody fails for it."""
     node = _noting(config, disk)
     if node:
-        yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.setinfo(config, disk, node)
 
 
 class DiskRename(Operation, frozen=True, kw_only=True):

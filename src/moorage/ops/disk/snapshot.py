@@ -97,20 +97,13 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             yield from copies.detach(config, disk, node)
         yield view.record(f"record disk {copy.label}", copy)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""
-        del view
         return str(results[-1][0])
 
 
 def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
-    """Raise `Refused` unless the disk's template, and its provider on a node, do.
-
-    Raises
-    ------
-    NotSupported
-        If there are no snapshots of such a disk.
-    """
+    """Raise `NotSupported` unless a disk's template, and its provider on a node, do."""
     if not can(disk, Can.SNAPSHOT):
         raise NotSupported(
             f"disk {disk.label} takes no snapshots: template '{disk.dev_type}' has "

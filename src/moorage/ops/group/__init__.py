@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on node groups."""
 
-from moorage.jobs import Operation
-
 from .add import GroupAdd
 from .assign_nodes import GroupAssignNodes
 from .evacuate import GroupEvacuate
@@ -10,7 +8,7 @@ from .remove import GroupRemove
 from .rename import GroupRename
 from .set_params import GroupSetParams
 
-OPERATIONS: tuple[type[Operation], ...] = (
+OPERATIONS = (
     GroupAdd,
     GroupAssignNodes,
     GroupEvacuate,

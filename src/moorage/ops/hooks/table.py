@@ -48,10 +48,6 @@ def _everywhere(scene: Scene) -> list[str]:
     return [node.uuid for node in scene.config.named(Node)]
 
 
-def _everywhere_after(scene: Scene) -> Nodes:
-    return [], _everywhere(scene)
-
-
 def _others(scene: Scene) -> Nodes:
     """Return all nodes but the one that comes or goes."""
     name = scene.field("node_name")
@@ -175,7 +171,10 @@ OWN: dict[str, Own] = {
         "cluster-modify", "CLUSTER", {"NEW_VG_NAME": "volume_group_name"}, more=_cluster
     ),
     "OP_CLUSTER_VERIFY": Own(
-        "cluster-verify", "CLUSTER", nodes=_everywhere_after, more=_tags
+        "cluster-verify",
+        "CLUSTER",
+        nodes=lambda scene: ([], _everywhere(scene)),
+        more=_tags,
     ),
     "OP_GROUP_ADD": Own("group-add", "GROUP", {"GROUP_NAME": "group_name"}),
     "OP_GROUP_EVACUATE": Own(

@@ -63,13 +63,7 @@ def attach_all(
     held: bool = False,
     alone: bool = False,
 ) -> Iterator[Task]:
-    """Attach disks on a node, each open for it alone.
-
-    Parameters
-    ----------
-    held, alone
-        See :func:`moorage.ops.copies.attach`.
-    """
+    """Attach disks on a node, each open for it alone (:func:`copies.attach`)."""
     for disk in disks:
         yield from copies.attach(view.config, disk, node, held=held, alone=alone)
 
@@ -82,13 +76,7 @@ def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
 
 
 def check_at_rest(view: View, instance: Instance, verb: str) -> None:
-    """Raise `WrongState` if the guest runs, or should.
-
-    Parameters
-    ----------
-    verb
-        What is wanted with it: "renamed".
-    """
+    """Raise `WrongState` if the guest runs, or should; a verb is as "renamed"."""
     if runs(view, instance) or instance.admin_state == "up":
         raise WrongState(
             f"instance {instance.name} is running, or should be: it can be {verb} "
@@ -136,13 +124,7 @@ def put_down(
 
 
 def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
-    """Return a disk of an instance by slot, name or uuid.
-
-    Raises
-    ------
-    NotFound
-        If the instance has no such disk; the sentence names those that it has.
-    """
+    """Return a disk of an instance by slot, name or uuid; raise `NotFound` for none."""
     disks = config.disks_of(instance)
     text = str(ref)
     if text == "-1" and disks:

@@ -44,7 +44,8 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             found = [one for one in others if one.alloc_policy != "unallocable"]
         if home in found:
             raise BadInput(
-                f"instance {self.instance_name} is in node group {home.name} already",
+                f"instance {self.instance(view).name} is in node group {home.name} "
+                "already",
                 hint="name another group: --to GROUP",
             )
         return found
@@ -87,7 +88,7 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         if not self.ignore_ipolicy:
             sizes = policy.sizes_of(view.config, self.instance(view))
             group = view.config.group(node.group)
-            policy.check(view.config, group, self.instance_name, sizes)
+            policy.check(view.config, group, self.instance(view).name, sizes)
 
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
         """Return the job that moves it."""
@@ -104,7 +105,6 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             ]
         ]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return where it goes."""
-        del results
         return {"target_node": self.target(view).name}

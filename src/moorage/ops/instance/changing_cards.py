@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
-from moorage.model import Claim, Instance, Nic, successor
+from moorage.model import Claim, Instance, Nic
 from moorage.ops import cabling, links, nics, node_tasks, placement
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.changing_disks import ChangingDisks
@@ -42,13 +42,7 @@ class Mod:
 
 
 def parsed(given: Sequence[Sequence[Any]]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return action, card and parameters of each change, also of Ganeti's old form.
-
-    Raises
-    ------
-    BadInput
-        If one is none.
-    """
+    """Return action, card and parameters of each change, also of Ganeti's old form."""
     return [_parsed(one) for one in given]
 
 
@@ -146,13 +140,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             yield Claim(node=home, instance=instance.name, addresses=new)
 
     def card_tasks(self, view: View, then: View) -> Iterator[Task]:
-        """Yield what plugs and records the cards.
-
-        Parameters
-        ----------
-        then
-            The view when what comes before is done.
-        """
+        """Yield what plugs and records the cards; `then` is the view before that."""
         if not self.nics:
             return
         instance = self.instance(then)
@@ -160,8 +148,8 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             for mod in self.card_mods(view):
                 if self._rewires(view, mod):
                     yield from self._plugged(view, mod)
-        new = successor(instance, view.now, nics=self.cards(view))
-        yield then.record(f"change the network cards of {instance.name}", new)
+        what = f"change the network cards of {instance.name}"
+        yield then.change(what, instance, nics=self.cards(view))
 
     def _rewires(self, view: View, mod: Mod) -> bool:
         """Whether a running guest must let go of a card, or gets one."""

@@ -35,7 +35,6 @@ from moorage.ops.disk_access import (
     ask_reach,
     candidates,
     elsewhere,
-    forgetting,
     remover,
 )
 from moorage.ops.disk_names import hold_names, sought
@@ -52,7 +51,6 @@ from moorage.ops.instance.disk_mods import (
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.storage.units import has_room
 from moorage.protocol import VerifyDisk
-from moorage.storage.templates.ext import metadata
 
 
 class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
@@ -233,7 +231,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             yield from node_tasks.verify(config, disk, node)
             yield from copies.create(config, disk, node)
         yield from copies.attach(config, disk, node)
-        yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
+        yield node_tasks.setinfo(config, disk, node, instance.name)
         if not (hot or instance.disks_active):
             yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
@@ -252,13 +250,13 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {peer.name} is marked offline: it gets no copy of a new disk",
                 hint="give the instance another secondary node: "
-                f"gnt-instance replace-disks -n NODE {self.instance_name}",
+                f"gnt-instance replace-disks -n NODE {self.instance(view).name}",
                 node=peer.name,
             )
         if peer is None and mirrored:
             raise BadInput(
-                f"instance {self.instance_name} has no secondary node for a mirrored "
-                "disk",
+                f"instance {self.instance(view).name} has no secondary node for a "
+                "mirrored disk",
                 hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
                 "attach it",
             )
@@ -273,12 +271,11 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
         """Yield what destroys a disk that was let go, and forgets it."""
         last = view.config.disk(disk.uuid)
-        if not self.keep_disks:
+        if self.keep_disks:
+            yield view.record(f"forget disk {disk.label}", drop=(last,), final=True)
+        else:
             home = view.config.home(self.instance(view))
-            node, hint = remover(view, last, home), forgetting(last)
-            away = elsewhere(last, node)
-            yield from copies.remove(view.config, last, node, sought=away, hint=hint)
-        yield view.record(f"forget disk {disk.label}", drop=(last,), final=True)
+            yield from copies.destroy(view, last, remover(view, last, home))
 
 
 def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:

@@ -24,7 +24,6 @@ from moorage.ops import (
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
-from moorage.storage.templates.ext import metadata
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
 
@@ -86,11 +85,15 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if mirrors and self.pnode and not self.snode:
             raise BadInput(
                 "mirrored disks need a second node",
-                hint=f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses",
+                hint=self._second_node(),
             )
         peer = self.peer(view)
         if peer:
             pairs.check_apart(self.node(view), peer)
+
+    def _second_node(self) -> str:
+        """Return what to type for mirrored disks with one node; imports say another."""
+        return f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses"
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
@@ -168,7 +171,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             if not wanted.adopt:
                 yield from copies.create(config, disk, node)
             yield from copies.attach(config, disk, node)
-            yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
+            yield node_tasks.setinfo(config, disk, node, instance.name)
         yield from self.put_on(view, instance, disks, node)
         yield from self._done(view, instance, disks)
 
@@ -198,7 +201,6 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if self.installs():
             yield osparams.install(view, self.with_secrets(instance), disks, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""
-        del results
         return [node.name for node in self.nodes(view)]

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
@@ -75,6 +74,10 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             if runs(view, instance):
                 patience = self.shutdown_timeout
                 yield guest_tasks.stop(config, instance, disks, source, patience)
+                # The line may have broken since it was looked at: then what the guest
+                # wrote on its way down is here alone, and it starts here again.
+                for disk in () if self.ignore_consistency else disks:
+                    yield from copies.wait(config, disk, source, firm=True)
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
@@ -103,10 +106,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
 
     def _waits(self, view: View, target: Node) -> bool:
         """Whether a migration that broke left a guest waiting on the target."""
-        try:
-            found = view.answer(node_tasks.guest_on(target.uuid, self.instance(view)))
-        except MoorageError:
-            return False
+        found = view.told(node_tasks.guest_on(target.uuid, self.instance(view)))
         return found is not None and found.state == "incoming"
 
 

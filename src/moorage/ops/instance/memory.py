@@ -41,7 +41,9 @@ def check_start(view: View, instance: Instance) -> None:
 
 def check_size(view: View, instance: Instance) -> None:
     """Raise `NoCapacity` unless its node has what it takes beyond its own."""
-    more = _memory(view, instance) - _own(view, instance)
+    known = view.config.instance(instance.uuid)
+    own = _memory(view, known) if known.admin_state == "up" else 0
+    more = _memory(view, instance) - own
     if more > 0:
         wanted = replace(on_record(view.config, instance), memory=more)
         placement.check_arrival(view, wanted, view.config.home(instance))
@@ -60,9 +62,3 @@ def claim(view: View, instance: Instance) -> Claim:
 
 def _memory(view: View, instance: Instance) -> int:
     return on_record(view.config, instance).memory
-
-
-def _own(view: View, instance: Instance) -> int:
-    """Return the memory that is its own on record."""
-    known = view.config.instance(instance.uuid)
-    return _memory(view, known) if known.admin_state == "up" else 0

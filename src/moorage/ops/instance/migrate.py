@@ -16,6 +16,7 @@ from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
 from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
+from moorage.ops.fleet import on_record
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
@@ -76,12 +77,9 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if not runs(view, instance) or self._fails_over(view):
             return 0
-        running, recorded = (
-            guest(view, instance),
-            node_tasks.beparams(view.config, instance),
-        )
+        running = guest(view, instance)
         has = running.memory if running else 0
-        return has if has > int(recorded["maxmem"]) else 0
+        return has if has > on_record(view.config, instance).memory else 0
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs; what room there is, or (`cleanup`) what is left there."""
@@ -107,7 +105,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
         elif self.allow_failover:
             self.check_current(view)
-        if not runs(view, instance) and not self.allow_failover:
+        else:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
                 hint=f"gnt-instance failover {instance.name}",
@@ -151,8 +149,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Say that it is stopped and started, if it is never to migrate."""
         if not self.cleanup and self._fails_over(view):
             yield (
-                f"instance {self.instance_name} has always_failover: it is stopped, "
-                "and started on the other node"
+                f"instance {self.instance(view).name} has always_failover: it is "
+                "stopped, and started on the other node"
             )
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
@@ -188,9 +186,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             if disk.uuid in held:
                 yield from copies.leave(view.config, disk, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    def result(self, _view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return times in ms and MiB transferred, where there was a transfer."""
-        del view
         told = [one for one in results if isinstance(one, dict) and "total_ms" in one]
         return told[0] if told else None
 
@@ -224,6 +221,7 @@ def migration(
     whole = node_tasks.of_whole(config, instance, target)
     if running:  # what was changed since counts from its next start
         whole["memory"], whole["vcpus"] = running.memory, running.vcpus
+    apart = target.secondary_ip != target.primary_ip  # a network for migrations alone
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
@@ -232,7 +230,7 @@ def migration(
             disks=tuple(disks),
             ports=ports,
             cards=cards,
-            address=target.secondary_ip if _apart(target) else "",
+            address=target.secondary_ip if apart else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
@@ -253,11 +251,6 @@ def migration(
     there = moved(view, instance, target)
     yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
     yield from _tidied(view, instance, disks_in(there), source, target)
-
-
-def _apart(node: Node) -> bool:
-    """Whether a node has a network for migrations besides the one of its agent."""
-    return node.secondary_ip != node.primary_ip
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

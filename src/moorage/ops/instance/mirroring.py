@@ -110,8 +110,6 @@ class Mirroring:
         """Make second copies, or remove them."""
         return self._doubled(view) if self.gains else self._halved(view)
 
-    # -- second copies come ------------------------------------------------------------
-
     def _made(self, view: View) -> list[Disk]:
         made: list[Disk] = []
         config = view.config
@@ -166,8 +164,6 @@ class Mirroring:
             yield copies.follow(config, new, node)
             yield from copies.wait(config, new, node, firm=True)
             yield from copies.detach(config, new, node)
-
-    # -- second copies go --------------------------------------------------------------
 
     def _halved(self, view: View) -> Iterator[Task]:
         """Yield the end of second copies, once DRBD has said that the first is good.

@@ -236,9 +236,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         node = view.config.node(str(self.pnode))
         return disks_in(moved(view, self.instance(view), node, active=False))
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what was changed, in Ganeti's words."""
-        del results
         told = [told_of(view, self.instance(view), *one) for one in self.mods(view)]
         told += self.told_of_cards(view)
         rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))

@@ -134,9 +134,8 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             "ignore_consistency": self.ignore_consistency,
         }
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return where it goes."""
-        del results
         return {"target_node": self.target(view).name}
 
 

@@ -12,15 +12,7 @@ _NAME = re.compile(rf"(?=.{{1,253}}$)(?!(.*\.)?[0-9]+$){_LABEL}(\.{_LABEL})*")
 
 
 def check(config: Config, name: str) -> None:
-    """Raise unless a new instance can be called so.
-
-    Raises
-    ------
-    BadInput
-        If it is no name of a host.
-    Exists
-        If another instance has it.
-    """
+    """Raise `BadInput` for no name of a host, `Exists` for that of another instance."""
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"'{name[:80]}' is not an instance name: labels of at most 63 letters, "

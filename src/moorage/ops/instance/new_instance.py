@@ -189,13 +189,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         )
 
     def _able(self, view: View) -> list[Node]:
-        """Return the nodes that answer and offer what it needs.
-
-        Raises
-        ------
-        MoorageError
-            Why the last one does not, when none does.
-        """
+        """Return the nodes that offer what it needs; else raise the last reason."""
         nobody = WrongState("no node takes new instances")
         able = placement.able(
             self.hosts(view), lambda node: self.check_node(view, node), nobody

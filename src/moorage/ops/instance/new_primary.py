@@ -21,13 +21,7 @@ def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
 
 
 def check(view: View, instance: Instance, node: Node) -> None:
-    """Raise unless an instance that is down can begin on another node.
-
-    Raises
-    ------
-    WrongState
-        If it runs anywhere or may, its disks are attached, or the node cannot have it.
-    """
+    """Raise unless an instance that is down can begin on another node."""
     check_known(view, instance)
     check_at_rest(view, instance, "given another primary node")
     check_nowhere_else(view, instance)

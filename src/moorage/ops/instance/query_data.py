@@ -7,20 +7,17 @@ from typing import Annotated, Any
 from msgspec import to_builtins
 
 from moorage.errors import MoorageError
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Operation, Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Config, Disk, Instance, Nic, Node, pair_of, shown_id
 from moorage.model.standstill import remedy, told
 from moorage.ops import behind, copies, node_tasks, osparams, pairs
-from moorage.ops.liveness import guest, runs
+from moorage.ops.liveness import runs
 
 
 def _standstill(view: View, instance: Instance) -> dict[str, str]:
     """Return why the guest stands still and what to do; nothing if it does not."""
-    try:
-        found = guest(view, instance)
-    except MoorageError:
-        return {}
+    found = view.told(node_tasks.guest_on(instance.primary_node, instance))
     if found is None or found.state != "paused":
         return {}
     what = remedy(found.cause, instance.name)
@@ -55,11 +52,6 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             return view.config.named(Instance)
         return [view.config.instance(name) for name in self.instances]
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: a snapshot is enough."""
-        del view
-        return iter(())
-
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes once each."""
         if not self.static:
@@ -72,9 +64,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Refuse names that are not known."""
         self._named(view)
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return a description by uuid."""
-        del results
         return {one.uuid: self._told(view, one) for one in self._named(view)}
 
     def _told(self, view: View, instance: Instance) -> dict[str, Any]:
@@ -143,11 +134,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     @staticmethod
     def _held(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
         """Return device and URIs of a disk on the primary node."""
-        try:
-            node = view.config.home(instance)
-            facts = view.answer(node_tasks.facts_on(node))
-        except MoorageError:
-            return None
+        node = view.config.home(instance)
+        facts = view.told(node_tasks.facts_on(node))
         held = [one for one in facts.held if one.disk == disk.uuid] if facts else []
         if not held:
             return None

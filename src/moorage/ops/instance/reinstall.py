@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Instance, successor
+from moorage.model import Instance
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
 from moorage.ops.merging import merged
@@ -107,21 +107,15 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
                 name: getattr(kept, name)
                 for name in ("os", "osparams", "osparams_private")
             }
-            new = successor(old, view.now, **what)
-            yield view.record(f"record what is on {old.name}", new)
+            yield view.change(f"record what is on {old.name}", old, **what)
 
 
 def changed(
     old: Mapping[str, Any], given: Mapping[str, Any], gone: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return OS parameters with changes.
+    """Return OS parameters with changes, and without those that are gone.
 
-    Parameters
-    ----------
-    given
-        New values; ``default`` and null take a parameter away.
-    gone
-        Names of parameters that are taken away.
+    In `given`, ``default`` and null take a parameter away.
     """
     kept = {name: value for name, value in old.items() if name not in gone}
     return merged(kept, given)

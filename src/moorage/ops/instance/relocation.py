@@ -74,9 +74,8 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             raise placement.nowhere(instance.name, stuck[instance.uuid])
         return to[instance.uuid]
 
-    def beyond(self, view: View) -> int:
+    def beyond(self, _view: View) -> int:
         """Return the MiB that it comes with, where those are more than on record."""
-        del view
         return 0
 
     def claims(self, view: View) -> Iterator[Claim]:
@@ -94,13 +93,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         return [node for node in hosts if node != home]
 
     def _able(self, view: View) -> list[Node]:
-        """Return the nodes that answer and reach its disks.
-
-        Raises
-        ------
-        MoorageError
-            Why the last one does not, when none does.
-        """
+        """Return the nodes that reach its disks; else raise the last reason."""
         name = self.instance(view).name
         return placement.able(
             self.candidates(view),

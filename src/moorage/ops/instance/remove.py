@@ -10,13 +10,7 @@ from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
 from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk_access import (
-    ask_candidates,
-    candidates,
-    elsewhere,
-    forgetting,
-    remover,
-)
+from moorage.ops.disk_access import ask_candidates, candidates, elsewhere, remover
 from moorage.ops.instance.base import PATIENCE, OnInstance, put_down
 from moorage.ops.liveness import check_known, holds, last_holder
 
@@ -114,15 +108,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             node = remover(view, disk, node)
         except MoorageError:
             return  # the warnings tell it
-        yield from copies.remove(
-            view.config,
-            disk,
-            node,
-            sought=elsewhere(disk, node),
-            tolerant=self.ignore_failures,
-            hint=forgetting(disk),
-        )
-        yield view.record(f"forget disk {disk.label}", drop=(disk,))
+        yield from copies.destroy(view, disk, node, tolerant=self.ignore_failures)
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node may have to remove.

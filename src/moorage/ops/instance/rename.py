@@ -13,7 +13,6 @@ from moorage.model import successor
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance import names
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
-from moorage.storage.templates.ext import metadata
 
 
 class InstanceRename(OnInstance, frozen=True, kw_only=True):
@@ -85,10 +84,8 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
             told = osparams.rename(view, new, old.name, node)
             yield from with_disks(view, old, node, [told])
         for disk in view.config.disks_of(old):
-            note = metadata(new.name)
-            yield node_tasks.setinfo(view.config, disk, node, note)
+            yield node_tasks.setinfo(view.config, disk, node, new.name)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, _results: Sequence[Any]) -> str:
         """Return the new name, as Ganeti does."""
-        del view, results
         return self.new_name

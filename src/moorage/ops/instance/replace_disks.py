@@ -68,8 +68,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     early_release: bool = False
     ignore_capacity: bool = False
 
-    # -- what is meant -----------------------------------------------------------------
-
     def wanted(self, view: View) -> list[Disk]:
         """Return the disks."""
         config, instance = view.config, self.instance(view)
@@ -144,8 +142,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         hosts = placement.hosts(config, [config.group(primary.group)])
         return [n for n in hosts if n not in (primary, self._secondary(view))]
 
-    # -- what is asked and refused -----------------------------------------------------
-
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes that may be concerned."""
         yield from OnInstance.locks(self, view)
@@ -174,13 +170,15 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {secondary.name} is marked offline: its copies cannot be made "
                 "anew, nor be a source",
-                hint=f"gnt-instance replace-disks -I hail {self.instance_name}",
+                hint=f"gnt-instance replace-disks -I hail {self.instance(view).name}",
             )
         source = secondary if place == primary else primary
         if holds(view, self.instance(view)):
             self._check_source(view, source, primary)
         else:
-            behind.check_source(view, self.wanted(view), source, self.instance_name)
+            behind.check_source(
+                view, self.wanted(view), source, self.instance(view).name
+            )
 
     def _check_source(self, view: View, source: Node, primary: Node) -> None:
         """Raise `WrongState` unless the copy that is to be copied is a good one."""
@@ -236,8 +234,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         if self.mode == NEW:
             for disk in self.wanted(view):
                 yield from copies.left_behind(view.config, disk)
-
-    # -- what is done ------------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copies, wait until they are the same, and remove the old ones."""

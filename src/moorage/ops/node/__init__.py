@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on nodes."""
 
-from moorage.jobs import Operation
-
 from .add import NodeAdd
 from .evacuate import NodeEvacuate
 from .failover import NodeFailover
@@ -19,7 +17,7 @@ from .storage import (
 )
 from .try_accelerator import NodeTryAccelerator
 
-OPERATIONS: tuple[type[Operation], ...] = (
+OPERATIONS = (
     NodeAdd,
     NodeEvacuate,
     NodeFailover,

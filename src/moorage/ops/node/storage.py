@@ -4,10 +4,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
 from moorage.model.lvm import Lvm, PhysicalVolume
+from moorage.ops.silence import unanswered
 from moorage.ops.storage.directories import places
 from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
@@ -52,13 +53,7 @@ class _OfNodes(Operation, frozen=True, kw_only=True):
 
     def silent(self, view: View) -> dict[str, str]:
         """Return why nodes did not answer, by name."""
-        found: dict[str, str] = {}
-        for question in self.questions(view):
-            try:
-                view.answer(question)
-            except MoorageError as error:
-                found[view.config.node(question.node).name] = error.message
-        return found
+        return unanswered(view, self.questions(view))
 
 
 class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
@@ -95,7 +90,9 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
     def _rows(self, view: View, node: Node) -> Iterator[Row]:
         if self.storage_type == PHYSICAL:
             found = view.told(lvm_on(node)) or Lvm()
-            yield from (_device(node, one) for one in found.physical)
+            for one in found.physical:
+                row = _row(node, PHYSICAL, one.name, one.size, one.free)
+                yield row | {"allocatable": one.allocatable}
         else:
             yield from self._units(node, view.told(_room_on(view.config, node)))
 
@@ -103,27 +100,18 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
         for unit in facts.units if facts else ():
             kind = template_named(unit.template).capabilities.facts.unit
             if self.storage_type in (None, kind):
-                known = unit.total is not None and unit.free is not None
-                yield {
-                    "node": node.name,
-                    "type": kind,
-                    "name": unit.key,
-                    "size": unit.total,
-                    "used": (unit.total or 0) - (unit.free or 0) if known else None,
-                    "free": unit.free,
-                    "allocatable": True,
-                }
+                yield _row(node, kind, unit.key, unit.total, unit.free)
 
 
-def _device(node: Node, one: PhysicalVolume) -> Row:
+def _row(node: Node, kind: str, name: str, size: int | None, free: int | None) -> Row:
     return {
         "node": node.name,
-        "type": PHYSICAL,
-        "name": one.name,
-        "size": one.size,
-        "used": one.size - one.free,
-        "free": one.free,
-        "allocatable": one.allocatable,
+        "type": kind,
+        "name": name,
+        "size": size,
+        "used": None if size is None or free is None else size - free,
+        "free": free,
+        "allocatable": True,
     }
 
 

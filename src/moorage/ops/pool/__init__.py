@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on storage pools."""
 
-from moorage.jobs import Operation
-
 from .add import StoragePoolAdd
 from .connect import StoragePoolConnect, StoragePoolDisconnect
 from .remove import StoragePoolRemove
@@ -10,7 +8,7 @@ from .set_params import StoragePoolSetParams
 
 __all__ = ["OPERATIONS", "StoragePoolAdd", "StoragePoolRemove"]
 
-OPERATIONS: tuple[type[Operation], ...] = (
+OPERATIONS = (
     StoragePoolAdd,
     StoragePoolConnect,
     StoragePoolDisconnect,

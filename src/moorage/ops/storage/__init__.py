@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on storage and operating systems as a whole."""
 
-from moorage.jobs import Operation
-
 from .certify import ExtStorageCertify
 from .diagnose import StorageDiagnose
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
 from .reconcile import StorageReconcile
 
-OPERATIONS: tuple[type[Operation], ...] = (
+OPERATIONS = (
     ExtStorageCertify,
     ExtStorageDiagnose,
     OsDiagnose,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Ask, Operation, Question, View
+from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import providers_on
 from moorage.protocol import ExamineStorage
 from moorage.storage import TEMPLATES, template_named
 from moorage.storage.provider import common_parameters
 
-from .diagnosis import check_columns, collect, pairs
+from .diagnosis import Diagnosis, collect, pairs
 from .directories import enabled, place, unit_at, usual_place
 
 COLUMNS = (
@@ -62,31 +62,20 @@ def examined_on(config: Config, node: Node) -> Ask[list[Examined]]:
     return Ask(node.uuid, ExamineStorage(places=tuple(places)))
 
 
-class StorageDiagnose(Operation, frozen=True, kw_only=True):
-    """Say which templates and storage pools work, and how much room they have.
-
-    Attributes
-    ----------
-    output_fields
-        Columns of the answer.
-    names
-        Templates and pools to tell about; empty for all.
-    """
+class StorageDiagnose(Diagnosis, frozen=True, kw_only=True):
+    """Say which templates and storage pools work, and how much room they have."""
 
     op_id = "OP_STORAGE_DIAGNOSE"
 
+    columns = COLUMNS
+
     output_fields: tuple[str, ...] = COLUMNS
-    names: tuple[str, ...] = ()
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is online and may run instances."""
         for node in view.config.hosts():
             yield examined_on(view.config, node)
             yield providers_on(node.uuid)
-
-    def check(self, _view: View) -> None:
-        """Refuse columns that there are not."""
-        check_columns(COLUMNS, self.output_fields)
 
     def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each template and each pool."""

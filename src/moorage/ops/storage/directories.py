@@ -59,7 +59,7 @@ def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     """Return where the disks of a storage pool are, in a group."""
     if pool.provider:
         where = place_of_pool(config, group, pool)
-        return replace(where, pool=own_room(pool))
+        return replace(where, pool=own_room(config, pool))
     preset = diskparams(config, pool.template, group) | pool.params
     return _place(config, pool.template, preset)
 
@@ -135,7 +135,8 @@ def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
     for pool in config.named(StoragePool):
         if pool.template != template or group.uuid not in pool.groups:
             continue
-        if own_room(pool) or not provided:  # a node tells of all providers that it has
+        # A node tells of all providers that it has.
+        if own_room(config, pool) or not provided:
             yield place(config, group, pool)
 
 

@@ -18,7 +18,7 @@ Named = tuple[str, str]
 def unit_of(config: Config, disk: Disk) -> Named:
     """Return the unit that a disk is in."""
     template, key = storage_of(config.cluster, disk)
-    return template, room_key(key, own_room(config.pool_of(disk)))
+    return template, room_key(key, own_room(config, config.pool_of(disk)))
 
 
 def storage_of(cluster: Cluster, disk: Disk) -> Named:
@@ -27,15 +27,27 @@ def storage_of(cluster: Cluster, disk: Disk) -> Named:
     return kind.unit_template(), kind.unit_key(known, disk.params, disk.logical_id)
 
 
-def own_room(pool: StoragePool | None) -> str:
-    """Return the name of a storage pool that is a room of its own; else nothing.
+def own_room(config: Config, pool: StoragePool | None) -> str:
+    """Return what the room of a storage pool is called; empty for the provider's own.
 
     Which of a provider's parameters say where its volumes are, the provider alone
-    knows. So a pool that presets any is asked for its room by itself.
+    knows. So a pool that presets any is asked for its room by itself. Pools with the
+    same presets are in one room, that of the first of them by name.
     """
-    if pool is None or pool.provider is None:
+    if pool is None or not _presets(pool):
         return ""
-    return pool.name if pool.params.keys() - {"access"} else ""
+    alike = (
+        one.name
+        for one in config.all(StoragePool)
+        if one.provider == pool.provider and _presets(one) == _presets(pool)
+    )
+    return min([pool.name, *alike])
+
+
+def _presets(pool: StoragePool) -> dict[str, Any]:
+    """Return the parameters of a provider's pool that may say where its volumes are."""
+    given = pool.params if pool.provider else {}
+    return {name: value for name, value in given.items() if name != "access"}
 
 
 def names_its_place(disk: Disk) -> bool:
@@ -44,7 +56,7 @@ def names_its_place(disk: Disk) -> bool:
 
 
 def unit_named(
-    cluster: Cluster,
+    config: Config,
     template: str,
     given: Mapping[str, Any],
     pool: StoragePool | None = None,
@@ -58,9 +70,9 @@ def unit_named(
     pool
         The storage pool that it will be in.
     """
-    kind, known = template_named(template), settings(cluster, template)
+    kind, known = template_named(template), settings(config.cluster, template)
     key = kind.unit_key(known, given)
-    return kind.unit_template(), room_key(key, own_room(pool))
+    return kind.unit_template(), room_key(key, own_room(config, pool))
 
 
 def occupied(template: str, size: int) -> int:

@@ -9,7 +9,7 @@ from moorage.cli.htools.report.bars import COMES, GOES
 from moorage.cli.htools.report.charts import early, evenness, score_chart
 from moorage.cli.htools.report.html import Markup, el, joined
 from moorage.cli.htools.report.nodes import NodeTable
-from moorage.cli.htools.report.page import facts, page, scrolled, section
+from moorage.cli.htools.report.page import facts, headings, page, scrolled, section
 from moorage.cli.htools.report.pools import pool_table
 from moorage.cli.htools.report.provenance import Origin
 from moorage.cli.htools.report.scenes import Scene
@@ -117,21 +117,15 @@ def _why(plan: Plan) -> Markup:
 def _steps(plan: Plan, sets: Sequence[Sequence[Step]]) -> Markup | None:
     if not plan.steps:
         return None
+    heads = ("Set", "Step", "Instance", "From", "To", "Score", "Commands")
     table = el(
         "table",
         el("caption", _caption(plan)),
-        el("thead", el("tr", *_heads())),
+        headings(heads, right=("Set", "Step", "Score")),
         *_bodies(plan, sets),
         class_="steps",
     )
     return section("Steps", scrolled(table, "Steps"))
-
-
-def _heads() -> Iterator[Markup]:
-    heads = ("Set", "Step", "Instance", "From", "To", "Score", "Commands")
-    for head in heads:
-        kind = "right" if head in ("Set", "Step", "Score") else None
-        yield el("th", head, scope="col", class_=kind)
 
 
 def _caption(plan: Plan) -> str:

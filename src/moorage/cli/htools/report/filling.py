@@ -9,7 +9,7 @@ from moorage.cli.htools.report.bars import COMES
 from moorage.cli.htools.report.charts import evenness
 from moorage.cli.htools.report.html import Markup, el, num
 from moorage.cli.htools.report.nodes import NodeTable
-from moorage.cli.htools.report.page import facts, page, scrolled, section
+from moorage.cli.htools.report.page import facts, headings, page, scrolled, section
 from moorage.cli.htools.report.pools import pool_table
 from moorage.cli.htools.report.provenance import Origin
 from moorage.cli.htools.report.scenes import Scene
@@ -133,19 +133,19 @@ def _sizes(filled: Filled) -> Markup:
     shown, rest = runs[:_MOST_SIZES], runs[_MOST_SIZES:]
     return el(
         "table",
-        el("thead", el("tr", *(_cell("th", head) for head in heads))),
+        headings(heads, right=heads),
         el("tbody", *(_size(size, count, most) for size, count in shown), _rest(rest)),
         class_="metrics",
     )
 
 
-def _cell(name: str, words: str) -> Markup:
-    return el(name, words, class_="right", scope="col" if name == "th" else None)
+def _cell(words: str) -> Markup:
+    return el("td", words, class_="right")
 
 
 def _size(size: Size, count: int, most: int) -> Markup:
     words = (f"{count:,}", format_size(size.mem), format_size(size.disk), f"{size.cpu}")
-    cells = (_cell("td", word) for word in words)
+    cells = (_cell(word) for word in words)
     return el("tr", *cells, el("td", _bar(count / most)))
 
 
@@ -155,7 +155,7 @@ def _rest(runs: Sequence[tuple[Size, int]]) -> Markup | None:
         return None
     whole = f"{sum(count for _, count in runs):,}"
     words = f"in {many(len(runs), 'smaller size')}"
-    return el("tr", _cell("td", whole), el("td", words, colspan=4))
+    return el("tr", _cell(whole), el("td", words, colspan=4))
 
 
 def _bar(share: float) -> Markup:
@@ -175,14 +175,10 @@ def _stops(filled: Filled) -> Markup | None:
     found = [(fail, count) for fail, count in filled.reasons if count]
     if not found:
         return el("p", "Nothing stops the next one: -l ended it.")
-    heads = (
-        el("th", "What stops the next one", scope="col"),
-        el("th", "", scope="col"),
-        _cell("th", "Places"),
-    )
+    heads = ("What stops the next one", "", "Places")
     return el(
         "table",
-        el("thead", el("tr", *heads)),
+        headings(heads, right=("Places",)),
         el("tbody", *(_reason(fail, count) for fail, count in found)),
         class_="stops",
     )
@@ -193,5 +189,5 @@ def _reason(fail: Fail, count: int) -> Markup:
         "tr",
         el("td", REASONS[fail]),
         el("td", fail.value, class_="code"),
-        _cell("td", f"{count:,}"),
+        _cell(f"{count:,}"),
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from moorage.cli.htools.report.bars import Bar, Frame, drawing
 from moorage.cli.htools.report.html import Markup, el, joined
-from moorage.cli.htools.report.page import legend
+from moorage.cli.htools.report.page import headings, legend
 from moorage.cli.htools.report.scenes import (
     Room,
     Scene,
@@ -89,7 +89,7 @@ class NodeTable:
         return el(
             "table",
             el("caption", self._caption()),
-            el("thead", el("tr", *(el("th", head, scope="col") for head in heads))),
+            headings(heads),
             self._whole() if whole else None,
             *self._bodies(),
             class_="nodes" if len(self.scenes) < 3 else "nodes three",
@@ -226,7 +226,7 @@ class NodeTable:
         return el(
             "table",
             el("caption", "What the bars show, in MiB and processors."),
-            el("thead", el("tr", *(el("th", head, scope="col") for head in heads))),
+            headings(heads),
             el("tbody", *(joined(self._number_rows(at)) for at in self.shown)),
             class_="numbers",
         )

@@ -4,6 +4,7 @@
 The colours are those of Okabe and Ito, told apart by every kind of sight.
 """
 
+from collections.abc import Container, Iterable
 from typing import Final
 
 from moorage.cli.htools.report.html import Markup, el, joined
@@ -197,6 +198,15 @@ def facts(pairs: dict[str, str]) -> Markup:
 def section(title: str, *inside: str | None) -> Markup:
     """Return a part of a page under its heading."""
     return el("section", el("h2", title), "\n", joined(inside, "\n"), "\n")
+
+
+def headings(heads: Iterable[str], right: Container[str] = ()) -> Markup:
+    """Return the headings of a table; some stand to the right, over numbers."""
+    cells = (
+        el("th", head, class_="right" if head in right else None, scope="col")
+        for head in heads
+    )
+    return el("thead", el("tr", *cells))
 
 
 def scrolled(table: Markup, name: str) -> Markup:

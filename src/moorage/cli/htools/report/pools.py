@@ -3,7 +3,7 @@
 
 from moorage.cli.htools.report.bars import percent
 from moorage.cli.htools.report.html import Markup, el
-from moorage.cli.htools.report.page import scrolled, section
+from moorage.cli.htools.report.page import headings, scrolled, section
 from moorage.htools.fleet import UnitName
 from moorage.htools.state import State
 from moorage.htools.survival.pool import Pool, pools
@@ -20,7 +20,7 @@ def pool_table(state: State) -> Markup | None:
     table = el(
         "table",
         el("caption", "Storage that nodes share, or that cannot tell its room."),
-        el("thead", el("tr", *(el("th", head, scope="col") for head in heads))),
+        headings(heads),
         el("tbody", *(_row(state, pool) for pool in found)),
     )
     return section("Shared storage", scrolled(table, "Shared storage"))

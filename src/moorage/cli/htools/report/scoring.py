@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the score is made of, before and after."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Final
 
 from moorage.cli.htools.report.html import Markup, el, num
+from moorage.cli.htools.report.page import headings
 from moorage.htools.constants import fixed
 from moorage.htools.metrics import METRICS, measure
 from moorage.htools.node import Node
@@ -65,16 +66,10 @@ def metric_table(before: Sequence[Node], after: Sequence[Node]) -> Markup:
     return el(
         "table",
         el("caption", "What each metric adds to the score, weight included."),
-        el("thead", el("tr", *_heads())),
+        headings(("Metric", "Before", "After", ""), right=("Before", "After")),
         el("tbody", *(_line(row, most) for row in found)),
         class_="metrics",
     )
-
-
-def _heads() -> Iterator[Markup]:
-    for head in ("Metric", "Before", "After", ""):
-        kind = "right" if head in ("Before", "After") else None
-        yield el("th", head, scope="col", class_=kind)
 
 
 def _line(row: Row, most: float) -> Markup:

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests to an agent over HTTPS, and what comes back; without patience.
+
+Several calls may go in one request, a line each, and are answered in turn
+(:mod:`.server`).
+"""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
+from itertools import count
+
+import aiohttp
+from msgspec import json
+from msgspec.structs import replace
+
+from moorage.errors import MoorageError, Unreachable
+from moorage.model import Node, NodeFacts
+from moorage.protocol import Report, Verb, to_wire
+from moorage.protocol.line import GuestLine, LineRequest
+from moorage.protocol.sender import check, ourselves
+
+from . import answers, wire
+from .lines import LONGEST, Line, WebLine
+from .pins import Way
+from .unanswered import place_of, told_as_the_nodes, unreachable
+
+_ENDING = 1.0
+"""Seconds that an answer may take to end when all is said."""
+_OPENING = 30.0
+"""Seconds that a line to a guest may take."""
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""There was no connection, so the node cannot have got the request."""
+_BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
+"""There was one."""
+
+
+class Exchange:
+    """The connections to the agents of a cluster.
+
+    Parameters
+    ----------
+    connect
+        Seconds to get a connection.
+    silence
+        Seconds without a sign of life after which a node is given up.
+    leads
+        Whether it is a master that asks; who only looks has no term of its own.
+
+    Attributes
+    ----------
+    sender
+        Who asks, as the nodes are told.
+    """
+
+    def __init__(self, connect: float, silence: float, *, leads: bool) -> None:
+        self.sender = ourselves()
+        self._connect = connect
+        self._silence = silence
+        self._numbers = count(1)
+        self._mark = secrets.token_hex(16) if leads else ""
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(
+        self,
+        node: Node,
+        calls: Sequence[Verb[object]],
+        term: int,
+        report: Report,
+        way: Way,
+    ) -> list[object]:
+        """Return what came of each call: an error, if that is what the node told.
+
+        Raises
+        ------
+        Unreachable
+            If no answer came, to the first one at least.
+        """
+        found: list[object] = []
+        try:
+            async with self._open().post(
+                f"https://{place_of(node)}/call",
+                data=b"\n".join(self._request(call, term) for call in calls),
+                server_hostname=node.name,
+                allow_redirects=False,  # to whatever the master reaches
+                timeout=self._limits(calls),
+                ssl=way.context,
+            ) as answer:
+                speaker = answers.speaker(answer.headers.get(wire.SENDER, "{}"))
+                check(self.sender, speaker, node.name)
+                way.speaks = speaker.newest
+                lines = answers.lines(calls, answer.content.iter_any())
+                for call in calls:
+                    result = answers.result(call, lines, report)
+                    found.append(await _outcome(node, result, answer.status))
+                await _read_out(answer)
+        except _UNSENT as error:
+            raise unreachable(node, error, sent=False) from error
+        except _BROKEN as error:
+            if not found:
+                raise unreachable(node, error, sent=True) from error
+            found += [unreachable(node, error, sent=True)] * (len(calls) - len(found))
+        except Unreachable as error:
+            if not found:
+                raise
+            found += [error] * (len(calls) - len(found))
+        return [_dated(one, way) for one in found]
+
+    def _limits(self, calls: Iterable[Verb[object]]) -> aiohttp.ClientTimeout:
+        total = sum(call.limit for call in calls)
+        return aiohttp.ClientTimeout(
+            total=total, connect=self._connect, sock_read=self._silence
+        )
+
+    def _request(self, call: Verb[object], term: int) -> bytes:
+        verb, args = to_wire(call)
+        asked = {
+            "verb": verb,
+            "args": args,
+            "term": term,
+            "mark": self._mark,
+            "sender": self.sender,
+            "number": 0 if call.reads else next(self._numbers),
+        }
+        return json.encode(asked)
+
+    async def line(self, node: Node, wanted: GuestLine, term: int, way: Way) -> Line:
+        """Return a line to a guest on a node.
+
+        Raises
+        ------
+        Unreachable
+            If the node does not answer.
+        MoorageError
+            What the node says instead.
+        """
+        try:
+            link = await asyncio.wait_for(self._web_socket(node, way), _OPENING)
+        except _BROKEN as error:
+            raise unreachable(node, error, sent=False) from error
+        try:
+            asked = LineRequest(wanted, term, self._mark, self.sender)
+            await self._open_line(node, link, asked)
+        except BaseException:
+            await link.close()
+            raise
+        return WebLine(link)
+
+    async def _open_line(
+        self, node: Node, link: aiohttp.ClientWebSocketResponse, asked: LineRequest
+    ) -> None:
+        """Ask for a line, and raise what the node says instead."""
+        try:
+            await link.send_bytes(json.encode(asked))
+            message = await link.receive(timeout=self._silence)
+        except _BROKEN as error:
+            raise unreachable(node, error, sent=False) from error
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            raise unreachable(node, ConnectionError("it hung up"), sent=False)
+        with told_as_the_nodes(node, "its console cannot be read"):
+            answers.check_opened(message.data)
+
+    async def _web_socket(
+        self, node: Node, way: Way
+    ) -> aiohttp.ClientWebSocketResponse:
+        return await self._open().ws_connect(
+            f"https://{place_of(node)}/line",
+            server_hostname=node.name,
+            heartbeat=wire.SILENCE,
+            max_msg_size=LONGEST,
+            timeout=aiohttp.ClientWSTimeout(ws_close=self._connect),
+            ssl=way.context,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            # TLS ends in the background: do not end the loop first.
+            await asyncio.sleep(0.1)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=0,
+                limit_per_host=0,
+                keepalive_timeout=wire.KEPT,
+                socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
+            )
+            # Nothing is unpacked: a small answer could fill the memory.
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                headers={"Accept-Encoding": "identity"},
+            )
+        return self._session
+
+
+async def _outcome(node: Node, result: Awaitable[object], status: int) -> object:
+    """Return the result of a call, or the error that the node answered with.
+
+    It is told as the node's: that may be anybody's by now, and what it advises is not
+    what this program does.
+    """
+    try:
+        with told_as_the_nodes(node, f"HTTP {status}"):
+            return await result
+    except MoorageError as error:
+        if isinstance(error, Unreachable):
+            raise
+        return error
+
+
+async def _read_out(answer: aiohttp.ClientResponse) -> None:
+    """Read an answer to its end, so that its connection serves the next call, too."""
+    with suppress(*_BROKEN):
+        async with asyncio.timeout(_ENDING):
+            while await answer.content.readany():
+                pass
+
+
+def _dated(found: object, way: Way) -> object:
+    """Return facts with the end of the certificate that their node showed."""
+    if way.shown is not None and isinstance(found, NodeFacts):
+        return replace(found, certificate_ends=way.shown.ends)
+    return found

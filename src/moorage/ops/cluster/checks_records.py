@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify what the configuration alone tells: defaults, names and sizes."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput
+from moorage.model import Disk, NodeGroup, ipolicy
+from moorage.ops.disk_names import check_disk_name
+from moorage.ops.policy import outside
+
+from .defaults import problems
+from .observation import Finding, Seen
+
+
+def presets(seen: Seen) -> Iterator[Finding]:
+    """Find defaults that no request could be met with."""
+    for option, error in problems(seen.config.cluster):
+        yield Finding(
+            "cluster",
+            f"the default that {option} sets stops new disks or guests: "
+            f"{error.message}",
+            "gnt-cluster info",
+        )
+
+
+def disks(seen: Seen) -> Iterator[Finding]:
+    """Find disks that share a name, or are called what no disk may be called now."""
+    for disk in seen.config.named(Disk):
+        why = _wrong(seen, disk)
+        if why:
+            hint = f"gnt-disk rename {disk.uuid} NEW_NAME"
+            yield Finding(f"disk {disk.uuid}", why, hint, warning=True)
+
+
+def _wrong(seen: Seen, disk: Disk) -> str:
+    if not disk.name:
+        return ""
+    if len(seen.config.called(Disk, disk.name)) > 1:
+        return f"another disk is named '{disk.name}' too"
+    try:
+        check_disk_name(disk.name)
+    except BadInput as error:
+        return error.message
+    return ""
+
+
+def sizes(seen: Seen) -> Iterator[Finding]:
+    """Find instances that were made or changed in spite of the policy, or before it."""
+    for group in seen.config.named(NodeGroup):
+        rules = ipolicy.group_policy(seen.config.cluster, group)
+        for name, why in outside(seen.config, group, rules).items():
+            yield Finding(
+                f"instance {name}",
+                f"it breaks the instance policy of node group {group.name}: {why}",
+                f"gnt-group info {group.name}",
+                warning=True,
+            )
