@@ -99,7 +99,7 @@ def _command(program: Program, command: Command) -> Lines:
         yield f"Also called: {', '.join(map(code, command.aliases))}."
         yield ""
     if command.examples:
-        rows = [[code(one.line), one.does] for one in command.examples]
+        rows = [[code(line), does] for line, does in command.examples.items()]
         yield from table(("example", "what it does"), rows)
     own, common = _split(command.options)
     yield from _options(own)
@@ -118,10 +118,15 @@ def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
         (declared.BALANCING, "the [limits of balancing](#limits-of-balancing)"),
         (declared.ASKED, "the [questions about the program](#about-the-program)"),
     ):
-        if all(option in own for option in group):
-            own = [option for option in own if option not in group]
+        shared = set(map(_words, group))
+        if shared <= set(map(_words, own)):
+            own = [option for option in own if _words(option) not in shared]
             common.append(link)
     return own, common
+
+
+def _words(option: Option) -> tuple[tuple[str, ...], str]:
+    return option.flags, option.help
 
 
 def _options(given: Sequence[Option]) -> Lines:

@@ -66,9 +66,8 @@ def _command(command: Command) -> Iterator[str]:
     yield _text(f"{command.summary[:1].upper()}{command.summary[1:]}.")
     for option in command.options:
         yield from _option(option)
-    for example in command.examples:
-        yield from (".PP", f"{_text(example.does)}:", ".PP", ".nf")
-        yield from (f"    {_text(example.line)}", ".fi")
+    for line, does in command.examples.items():
+        yield from (".PP", f"{_text(does)}:", ".PP", ".nf", f"    {_text(line)}", ".fi")
 
 
 def _option(option: Option) -> Iterator[str]:

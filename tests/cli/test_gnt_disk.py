@@ -195,7 +195,7 @@ CASES = [
     ),
     (
         "grow data1 5G",
-        {"OP_ID": "OP_DISK_GROW", "disk": "data1", "amount": 5120, "absolute": False},
+        {"OP_ID": "OP_DISK_GROW", "disk": "data1", "amount": 5120},
         "Grew disk data1 by 5.0G\n",
     ),
     (

@@ -31,7 +31,14 @@ INFO = {
     "be_instance": {},
     "be_actual": {"minmem": 128, "maxmem": 128, "vcpus": 1},
     "nics": [
-        ["eth", "77aa", None, "aa:00:00:01:02:03", "bridged", "br0", "", None, None]
+        {
+            "name": "eth",
+            "uuid": "77aa",
+            "ip": None,
+            "mac": "aa:00:00:01:02:03",
+            "nicparams": {"mode": "bridged", "link": "br0", "vlan": ""},
+            "network_name": None,
+        }
     ],
     "disk_template": "mixed",
     "disks": [
@@ -54,7 +61,15 @@ INFO = {
             "name": None,
             "uuid": "d1",
             "logical_id": ["n1", "n2", 11001, 0, 0, "s"],
-            "pstatus": ["/dev/drbd0", 147, 0, 40.0, 12, True, None],
+            "pstatus": {
+                "path": "/dev/drbd0",
+                "mirror": {
+                    "minor": 0,
+                    "connection": "StandAlone",
+                    "disk": "UpToDate",
+                    "peer_disk": "DUnknown",
+                },
+            },
             "children": [
                 {"dev_type": "plain", "size": 512, "mode": "rw", "uuid": "d2"}
             ],
@@ -120,7 +135,9 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert root["disk/0"] == "ext, size 1.0G"
     assert root["logical_id"] == ["san", "x.ext.disk0"]
     assert root["on primary"] == "kvm:nbd:unix:/x.sock"
-    assert mirror["on primary"] == "/dev/drbd0 (147:0) *DEGRADED*"
+    assert mirror["on primary"] == (
+        "/dev/drbd0 (StandAlone, UpToDate/DUnknown, status *DEGRADED*)"
+    )
     assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
 
 
@@ -193,7 +210,7 @@ def test_add_refuses_what_there_is_not(typed, line, field) -> None:
 @pytest.mark.parametrize(
     ("line", "fields"),
     [
-        ("-t plain -s 10G x", {"disks": [{"size": 10240}], "start": True}),
+        ("-t plain -s 10G x", {"disks": [{"size": 10240}]}),
         ("-t diskless --no-install x", {"disks": [], "no_install": True}),
         ("-t diskless --no-nics x", {"nics": []}),
         ("-t diskless --net 0 x", {"nics": [{}]}),
@@ -280,6 +297,7 @@ def test_modify_the_rest(master, typed) -> None:
             "offline": False,
             "hotplug": True,
             "hotplug_if_possible": True,
+            "wait_for_sync": False,
             "force": True,
         }
     ]
@@ -327,7 +345,6 @@ CASES = [
             "OP_ID": "OP_INSTANCE_GROW_DISK",
             "disk": 1,
             "amount": 5120,
-            "absolute": False,
         },
     ),
     (

@@ -116,13 +116,18 @@ def test_cluster_modify_refuses_user_ids(typed, master, ranges):
 
 
 def test_cluster_verify(master, typed, same_screen) -> None:
-    master.result = {"errors": [], "checked": {"nodes": 3, "disks": 2}}
+    master.result = {
+        "errors": [],
+        "warnings": [],
+        "checked": {"nodes": 3, "disks": 2},
+    }
     assert typed("gnt-cluster verify") == (
         0,
         "* Verified 3 nodes, 2 disks\n* No problem found\n",
         "",
     )
     master.result = {
+        "warnings": [],
         "errors": [
             {
                 "object": "disk data1",

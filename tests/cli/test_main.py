@@ -59,7 +59,7 @@ def test_each_command_explains_itself_in_80_columns(
     program: Program, command: Command
 ) -> None:
     text = command_help(program, command)
-    examples = [example.line for example in command.examples]
+    examples = [*command.examples]
     assert all(
         len(line) <= 80 for line in text.splitlines() if line.strip() not in examples
     )
@@ -71,7 +71,7 @@ def test_each_command_explains_itself_in_80_columns(
 def test_each_example_can_be_typed(program: Program, command: Command) -> None:
     del program
     for example in command.examples:
-        name, *words = shlex.split(example.line)
+        name, *words = shlex.split(example)
         shown, argv = next(p for p in PROGRAMS if p.name == name).command(words)
         assert shown is not None
         parse(f"{name} {shown.name}", shown, argv)

@@ -34,6 +34,13 @@ def test_a_disk_is_imported_alone(master: Any, typed: Any) -> None:
     }
 
 
+def test_an_imported_instance_need_not_wait_for_its_mirrors(
+    master: Any, typed: Any
+) -> None:
+    assert typed("gnt-backup import --no-wait-for-sync web1").status == 0
+    assert master.ops[0]["wait_for_sync"] is False
+
+
 def test_a_disk_is_moved_to_a_pool_that_has_a_name(master: Any, typed: Any) -> None:
     screen = typed("gnt-disk move --pool= data1")
     assert "to which storage pool?" in screen.err

@@ -52,6 +52,7 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
     if not found.wants_help:
         _check_refused(command, vars(found))
         _check_count(prog, command, found.words, doubts)
+        _join(command, vars(found))
     return Options(**vars(found))
 
 
@@ -61,6 +62,13 @@ def _check_refused(command: Command, values: Mapping[str, Any]) -> None:
         if option.refused and values[option.name] not in (None, False, []):
             flag = option.flags[-1]
             raise NotSupported(f"{flag} is not supported: {option.refused}")
+
+
+def _join(command: Command, values: dict[str, Any]) -> None:
+    """Make one value of those of each option that wants it so."""
+    for option in command.options:
+        if option.join:
+            values[option.name] = option.join(values[option.name])
 
 
 def _check_text(word: str) -> None:
@@ -75,9 +83,12 @@ def _check_text(word: str) -> None:
 
 def _add(parser: argparse.ArgumentParser, option: Option) -> None:
     if not option.metavar:
-        default = False if option.default is None else option.default
         parser.add_argument(
-            *option.flags, action="store_true", dest=option.name, default=default
+            *option.flags,
+            action="store_const",
+            const=option.value,
+            dest=option.name,
+            default=_unset(option),
         )
         return
     parser.add_argument(
@@ -87,6 +98,12 @@ def _add(parser: argparse.ArgumentParser, option: Option) -> None:
         type=option.read,
         default=[] if option.repeats else option.default,
     )
+
+
+def _unset(option: Option) -> Any:  # noqa: ANN401 - of any type
+    """Return the value of a switch that is not given."""
+    otherwise = not option.value if isinstance(option.value, bool) else None
+    return otherwise if option.default is None else option.default
 
 
 def _joined(

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The programs, and one call of a command."""
 
+import json
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput
 
-from .declaration import Command, Example, Operand, Option, Options, Program
+from .declaration import Command, Operand, Option, Options, Program
 from .environment import agent_socket, socket_path
+from .table import NORMAL, Cell
 from .terminal import Terminal
 
 PROGRAMS = (
@@ -42,7 +46,7 @@ PLANNERS = (
 """Those of the planner's programs, which have one command without a name."""
 
 __all__ = [
-    "PLANNERS", "PROGRAMS", "Call", "Command", "Example", "Finished", "Operand",
+    "PLANNERS", "PROGRAMS", "Call", "Command", "Finished", "Operand",
     "Option", "Program", "planners", "programs",
 ]  # fmt: skip
 
@@ -63,6 +67,14 @@ class Finished(Exception):
     def __init__(self, status: int = 0) -> None:
         super().__init__(status)
         self.status = status
+
+
+def objects(
+    fields: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> list[dict[str, Any]]:
+    """Return rows of cells as objects; a value that is missing is None."""
+    cells = ([value if status == NORMAL else None for status, value in r] for r in rows)
+    return [dict(zip(fields, row, strict=True)) for row in cells]
 
 
 class Call:
@@ -104,16 +116,53 @@ class Call:
         """Return an option's value; the default for one the command does not have."""
         return getattr(self.options, name, default)
 
-    def given(self, **names: str) -> dict[str, Any]:
-        """Return the options that were given, by the names of opcode fields.
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The opcode's fields that operands and options fill in."""
+        return {**self.named, **self.given}
 
-        Parameters
-        ----------
-        names
-            Name of the option by name of the field.
+    @property
+    def named(self) -> dict[str, Any]:
+        """The opcode's fields that operands fill in."""
+        words, found = iter(self.words), {}
+        for operand in self.command.operands:
+            taken = list(map(operand.convert, islice(words, operand.most)))
+            if operand.field and (taken or operand.most != 1):
+                found[operand.field] = taken[0] if operand.most == 1 else taken
+        return found
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The opcode's fields that options fill in, of those that were given."""
+        values = vars(self.options)
+        return {
+            option.name: values[option.name]
+            for option in self.command.options
+            if not (option.local or option.refused)
+            and option.is_given(values[option.name])
+        }
+
+    def show(self, value: Any, lines: Iterable[str]) -> None:  # noqa: ANN401
+        """Print a value for programs, or lines for people."""
+        for line in [json.dumps(value, indent=2)] if self.option("json") else lines:
+            self.terminal.print(line)
+
+    def rows(
+        self, resource: str, fields: Sequence[str], wanted: list[Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return what the master answers to a query; missing values are None."""
+        _, rows = self.client.query(resource, fields, wanted)
+        return objects(fields, rows)
+
+    def look_up(
+        self, resource: str, fields: Sequence[str], keys: Sequence[str] = ("name",)
+    ) -> list[dict[str, Any]]:
+        """Return the objects that the operands name, or all.
+
+        The master raises `NotFound` for an operand that names none.
         """
-        values = {field: self.option(option) for field, option in names.items()}
-        return {field: value for field, value in values.items() if value is not None}
+        parts = [["==", key, word] for word in self.words for key in keys]
+        return self.rows(resource, fields, ["|", *parts] if parts else None)
 
     def ask(self, question: str) -> None:
         """Go on only if a person agrees, or said so with an option.

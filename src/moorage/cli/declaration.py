@@ -48,7 +48,8 @@ class Option(NamedTuple):
     counts
         Whether the value of a switch is how often it is given.
     dest
-        Name of the value; the long form's when empty.
+        Name of the value, and of the opcode's field that it fills in; the long form's
+        when empty.
     pair
         Whether it takes two words, as ``--add-pool NAME PROVIDER``; `convert` is
         handed ``NAME=PROVIDER``.
@@ -57,6 +58,12 @@ class Option(NamedTuple):
     refused
         Why there is no such thing here: who types it reads this. Empty for an option
         that there is.
+    local
+        Whether the command itself reads it: it fills in no field of an opcode.
+    value
+        Value of a switch that is given.
+    join
+        Makes one value of all that were given to an option that repeats.
     """
 
     flags: tuple[str, ...]
@@ -73,11 +80,20 @@ class Option(NamedTuple):
     pair: bool = False
     moot: bool = False
     refused: str = ""
+    local: bool = False
+    value: object = True
+    join: Callable[[list[Any]], Any] | None = None
 
     @property
     def name(self) -> str:
         """Name of the attribute that holds the value."""
         return self.dest or self.flags[-1].lstrip("-").replace("-", "_")
+
+    def is_given(self, value: object) -> bool:
+        """Whether a value is one that was given, and says something."""
+        if not self.metavar:
+            return value == self.value
+        return bool(value) if self.repeats else value not in (None, {})
 
     def read(self, text: str) -> Any:  # noqa: ANN401 - what `convert` makes
         """Return the value that a text stands for.
@@ -110,24 +126,24 @@ class Operand(NamedTuple):
     ----------
     least, most
         How many; `most` is None when there is no end.
+    field
+        Name of the opcode's field that they fill in; empty where the command itself
+        reads them.
+    convert
+        Makes the field of a word; may raise `BadInput`.
     """
 
     name: str
     least: int = 1
     most: int | None = 1
+    field: str = ""
+    convert: Callable[[str], Any] = str
 
     @property
     def usage(self) -> str:
         """How it is shown in a line of usage."""
         shown = self.name if self.least else f"[{self.name}]"
         return shown if self.most == 1 else f"{shown}..."
-
-
-class Example(NamedTuple):
-    """A line to type, and what it does."""
-
-    line: str
-    does: str
 
 
 class Command(NamedTuple):
@@ -138,19 +154,21 @@ class Command(NamedTuple):
     name
         One word, or two: ``pool add`` is one of the commands on pools.
     handler
-        Carries it out; returns the exit status. It is handed a
+        Carries it out; returns the exit status, or None for 0. It is handed a
         :class:`~moorage.cli.command.Call`, or the `Options` where it has no name.
+    examples
+        Lines to type, and what each does.
     surplus
         Hint for who types a name more than it takes; empty where ``--help`` says it.
     """
 
     name: str
-    handler: Callable[[Any], int]
+    handler: Callable[[Any], int | None]
     summary: str
     operands: tuple[Operand, ...] = ()
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
 
     @property

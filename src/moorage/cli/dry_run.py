@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What ``--dry-run`` shows: the tasks, in order, with the commands behind them."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .terminal import Terminal
 
-
-def show_plan(plan: Any, terminal: Terminal, *, as_json: bool = False) -> None:  # noqa: ANN401
-    """Print the tasks that an operation would do.
+def plan_lines(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a numbered plan.
 
     Parameters
     ----------
     plan
         A list of ``{"what", "node", "final", "commands"}``, as the engine returns it.
     """
-    if as_json:
-        terminal.print(json.dumps({"plan": plan}, indent=2))
-        return
-    for line in plan_lines(plan or ()):
-        terminal.print(line)
-
-
-def plan_lines(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a numbered plan."""
     if not plan:
         yield "Nothing would be done."
         return

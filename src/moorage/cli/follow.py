@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Following jobs: submit, show what they say, return what came of them."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -11,11 +10,12 @@ from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 
 from .command import Call, Finished
-from .dry_run import show_plan
+from .dry_run import plan_lines
 from .options import PRIORITIES
 
 FIELDS = ("status", "progress")
-_ENDED = ("success", "error", "canceled")
+ENDED = ("success", "error", "canceled")
+"""States of a job that goes on no more."""
 _PATIENCE = 60.0
 """Seconds that a master may be away while its job is followed."""
 _SOON = 2.0
@@ -84,7 +84,7 @@ class Follower:
         serial: int | None = None
         status = ""
         try:
-            while status not in _ENDED:
+            while status not in ENDED:
                 change = self._change(job, seen, serial)
                 if change == NOCHANGE:
                     self._still(job, status)
@@ -188,8 +188,7 @@ def perform(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
     """
     job, result = _carried_out(call, op_id, fields)
     if call.option("json"):
-        told = {"job": job, "status": "success", "result": result}
-        call.terminal.print(json.dumps(told, indent=2))
+        call.show({"job": job, "status": "success", "result": result}, ())
         raise Finished
     return result
 
@@ -199,31 +198,40 @@ def _carried_out(call: Call, op_id: str, fields: Mapping[str, Any]) -> tuple[int
     _announce(call, [job])
     result = follow(call, job)[0]
     if call.option("dry_run"):
-        show_plan(result, call.terminal, as_json=bool(call.option("json")))
+        call.show({"plan": result}, plan_lines(result or ()))
         raise Finished
     return job, result
 
 
-def perform_all(call: Call, ops: Mapping[str, Mapping[str, Any]]) -> int:
-    """Carry out a job a name; return the exit status: 1 when any failed."""
-    if len(ops) == 1:
-        ((_, op),) = ops.items()
-        fields = {key: value for key, value in op.items() if key != "OP_ID"}
-        perform(call, op["OP_ID"], **fields)
+def perform_all(call: Call, op_id: str, each: Mapping[str, Mapping[str, Any]]) -> int:
+    """Carry out a job a name; return the exit status: 1 when any failed.
+
+    Parameters
+    ----------
+    each
+        Fields of the opcode, by the name of what it is about.
+    """
+    if len(each) == 1:
+        (fields,) = each.values()
+        perform(call, op_id, **fields)
+    if len(each) <= 1:
         return 0
-    wholes = [
-        opcode(call, op["OP_ID"], {k: v for k, v in op.items() if k != "OP_ID"})
-        for op in ops.values()
-    ]
-    answers = call.client.submit_many_jobs([[op] for op in wholes])
-    return follow_many(call, dict(zip(ops, answers, strict=True)))
+    jobs = [[opcode(call, op_id, fields)] for fields in each.values()]
+    answers = call.client.submit_many_jobs(jobs)
+    return follow_many(call, dict(zip(each, answers, strict=True)))
+
+
+def submitted(result: Mapping[str, Any]) -> dict[str, tuple[bool, Any]]:
+    """Return the jobs that an operation has submitted, by what each is for."""
+    jobs = zip(result["names"], result["jobs"], strict=True)
+    return {name: (bool(taken), what) for name, (taken, what) in jobs}
 
 
 def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
     """Follow jobs as :func:`failures` does; return the exit status."""
     failed = failures(call, answers)
-    if call.option("json") and not call.option("dry_run"):
-        call.terminal.print(json.dumps(ends(answers, failed), indent=2))
+    if not call.option("dry_run"):
+        call.show(ends(answers, failed), ())
     return int(bool(failed))
 
 
@@ -264,7 +272,7 @@ def failures(
             say(f"Waiting for job {what} for {name} ...")
             results = follow(call, int(what))
             for result in results if call.option("dry_run") else ():
-                show_plan(result, call.terminal, as_json=bool(call.option("json")))
+                call.show({"plan": result}, plan_lines(result or ()))
             for job in _followers(results):
                 follow(call, job)
         except MoorageError as error:

@@ -3,63 +3,46 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.units import is_whole
 
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import failures, follow_many, perform
-from .listing import LOOK, OPTIONS, chosen, print_query
+from .listing import LOOK, OUTPUT, chosen, print_query
 from .main import run
-from .options import DEBUG, JOB, JSON, moot, refused
+from .options import DEBUG, JOB, JSON, moot, number, refused
 from .qfilter import of_words
 
-_MOST = 1000
+_TIMES = number("a number from 1 to 1000", 1, 1000)
 _LOCKS = ("name", "mode", "owner", "pending")
 
 
-def locks(call: Call) -> int:
-    """List what jobs hold and wait for."""
+def _locks(call: Call) -> int:
     fields = chosen(call.option("output"), _LOCKS)
     return print_query(call, "lock", fields, of_words(call.words, ("name",)))
 
 
-def delay(call: Call) -> int:
-    """Submit a job that does nothing for a while."""
+def _delay(call: Call) -> None:
     (text,) = call.words
     try:
         seconds = float(text)
     except ValueError as error:
         raise BadInput(f"'{text}' is not a number of seconds") from error
-    nodes = call.option("node")
-    perform(
-        call,
-        "OP_TEST_DELAY",
-        duration=seconds,
-        on_master=not call.option("no_master"),
-        on_nodes=nodes,
-        **_asked(call),
-    )
-    return 0
-
-
-def _asked(call: Call) -> dict[str, Any]:
-    """Return the fields of the options that were given."""
-    found: dict[str, Any] = {
-        name: True for name in ("interruptible", "no_locks") if call.option(name)
-    }
-    times = call.option("repeat")
-    if times and not times.isdecimal():
-        raise BadInput(f"'{times}' is not a number of times")
-    return found | ({"repeat": int(times)} if times else {})
+    fields = call.given
+    if times := fields.get("repeat"):
+        if not times.isdecimal():
+            raise BadInput(f"'{times}' is not a number of times")
+        fields["repeat"] = int(times)
+    perform(call, "OP_TEST_DELAY", duration=seconds, **fields)
 
 
 def submit(call: Call) -> int:
     """Submit jobs from files that hold lists of opcodes, as JSON."""
     began = time.monotonic()
-    ops, rounds = call.option("op_repeat") or 1, call.option("job_repeat") or 1
+    ops, rounds = call.option("op_repeat"), call.option("job_repeat")
     jobs = {name: [op for op in _ops(name) for _ in range(ops)] for name in call.words}
     names = {
         name if rounds == 1 else f"{name} #{n + 1}": jobs[name]
@@ -83,21 +66,7 @@ def _submitted(call: Call, jobs: list[list[dict[str, Any]]]) -> list[Any]:
     return [one for job in jobs for one in call.client.submit_many_jobs([job])]
 
 
-def times(text: str) -> int:
-    """Return a number of times, from 1 to 1000.
-
-    Raises
-    ------
-    BadInput
-        For anything else.
-    """
-    if not is_whole(text) or not 1 <= int(text) <= _MOST:
-        raise BadInput(f"'{text[:40]}' is not a number from 1 to {_MOST}")
-    return int(text)
-
-
-def test_queue(call: Call) -> int:
-    """Try the queue, with jobs that do nothing."""
+def _test_queue(call: Call) -> int:
     delay = {"OP_ID": "OP_TEST_DELAY", "duration": 0.0, "on_master": True}
     first = [delay]
     after = [delay | {"depends": [[-1, ["success"]]], "priority": -10}]
@@ -134,26 +103,34 @@ PROGRAM = Program(
     (
         Command(
             "locks",
-            locks,
+            _locks,
             "List what jobs hold and wait for",
             (Operand("LOCK", 0, None),),
             (
-                OPTIONS[0],
+                OUTPUT,
                 *LOOK,
                 refused("--interval", "watch repeats a command", "SECONDS"),
                 JSON,
                 DEBUG,
             ),
-            examples=(Example("gnt-debug locks", "who holds what"),),
+            examples={"gnt-debug locks": "who holds what"},
         ),
         Command(
             "delay",
-            delay,
+            _delay,
             "Submit a job that does nothing for a while",
             (Operand("SECONDS"),),
             (
-                Option(("--no-master",), "not on the master"),
-                Option(("-n", "--node"), "on this node", "NODE", repeats=True),
+                Option(
+                    ("--no-master",), "not on the master", dest="on_master", value=False
+                ),
+                Option(
+                    ("-n", "--node"),
+                    "on this node",
+                    "NODE",
+                    repeats=True,
+                    dest="on_nodes",
+                ),
                 Option(("-r", "--repeat"), "so many times", "N"),
                 Option(("-l", "--no-locks"), "without locks of the nodes"),
                 Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
@@ -166,8 +143,8 @@ PROGRAM = Program(
             "Submit jobs from files of opcodes",
             (Operand("FILE", 1, None),),
             (
-                Option(("--op-repeat",), "each opcode so many times", "N", times),
-                Option(("--job-repeat",), "each job so many times", "N", times),
+                Option(("--op-repeat",), "each opcode so many times", "N", _TIMES, 1),
+                Option(("--job-repeat",), "each job so many times", "N", _TIMES, 1),
                 Option(("--each",), "submit jobs one by one, not all at once"),
                 Option(("--timing-stats",), "say how long it took"),
                 moot("--verbose", "jobs are followed in any case", short="-v"),
@@ -176,7 +153,7 @@ PROGRAM = Program(
         ),
         Command(
             "test-jobqueue",
-            test_queue,
+            _test_queue,
             "Try the queue: jobs that wait for each other, and one that is cancelled",
             (),
             (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
@@ -190,7 +167,4 @@ PROGRAM = Program(
     },
 )
 
-
-def main() -> int:
-    """Run gnt-debug."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-filter: Ganeti's rules on jobs, which there are not; who types it learns why."""
 
+from functools import partial
+
 from .command import Program
 from .main import run
 
@@ -15,7 +17,4 @@ PROGRAM = Program(
     dict.fromkeys(("add", "delete", "info", "list", "list-fields", "replace"), _WHY),
 )
 
-
-def main() -> int:
-    """Run gnt-filter."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-group: groups of nodes that see the same storage."""
 
+from functools import partial
 from typing import Any
 
-from moorage.errors import BadInput
-
-from . import details, policy_options, tags
-from .command import Call, Command, Example, Operand, Option, Program
-from .follow import fetch, follow_many, perform
+from . import policy_options, tags
+from .command import Call, Command, Operand, Option, Program
+from .follow import fetch, follow_many, perform, submitted
 from .listing import Listing
 from .main import run
-from .option_syntax import check_changed, key_values, nested
+from .operation import changes, performs, tell_changes
+from .option_syntax import check_changed
 from .options import (
     ASKING,
     DEBUG,
@@ -18,11 +18,10 @@ from .options import (
     FORCE,
     IALLOCATOR,
     JOB,
-    JSON,
+    NODE_PARAMETERS,
     moot,
     refused,
 )
-from .show_policy import flags as show_policy_flags
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
@@ -33,98 +32,41 @@ _INFO = [
 ]
 
 
-def add(call: Call) -> int:
-    """Make a group."""
-    (name,) = call.words
-    fields = call.given(alloc_policy="alloc_policy")
-    if policy_options.given(call):
-        now = call.client.call("QueryClusterInfo")["ipolicy"]
-        fields["ipolicy"] = policy_options.policy(call, now)
-    fields |= _parameters(call)
-    perform(call, "OP_GROUP_ADD", group_name=name, **fields)
-    call.terminal.print(f"Added node group {name}")
-    return 0
+def _add(call: Call) -> None:
+    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    perform(call, "OP_GROUP_ADD", **call.fields, **policy)
+    call.terminal.print(f"Added node group {call.words[0]}")
 
 
-def _parameters(call: Call) -> dict[str, Any]:
-    """Return the parameters of nodes and disks that were given."""
-    found = call.given(ndparams="node_parameters")
-    if call.option("disk_parameters"):
-        found["diskparams"] = nested(call.option("disk_parameters"))
-    return found
-
-
-def show_policy(call: Call) -> int:
-    """Print the commands that would make groups' policies as they are."""
+def _show_policy(call: Call) -> None:
     field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
-    for group in details.look_up(call, "group", ["name", field]):
-        words = show_policy_flags(group[field] or {}, standard=False)
+    for group in call.look_up("group", ["name", field]):
+        words = policy_options.flags(group[field] or {}, standard=False)
         call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
-    return 0
 
 
-def modify(call: Call) -> int:
-    """Change a group."""
-    (name,) = call.words
-    check_changed("-D", call.option("disk_parameters"))
-    fields = call.given(alloc_policy="alloc_policy") | _parameters(call)
-    if policy_options.given(call):
-        (group,) = details.look_up(call, "group", ["name", "ipolicy"])
-        fields["ipolicy"] = policy_options.policy(call, group["ipolicy"])
-    if not fields:
-        raise BadInput("nothing to change", hint="gnt-group modify --help")
-    perform(call, "OP_GROUP_SET_PARAMS", group_name=name, **fields)
-    call.terminal.print(f"Modified node group {name}")
-    for what, value in fields.items():
-        call.terminal.print(f" - {what:<5} -> {value}")
-    return 0
+def _modify(call: Call) -> None:
+    check_changed("-D", call.option("diskparams"))
+    policy = policy_options.changed(call, lambda: _policy(call))
+    changed = {**call.given, **policy}
+    fields = changes(call, "gnt-group modify --help", **policy)
+    perform(call, "OP_GROUP_SET_PARAMS", **fields)
+    tell_changes(call, f"node group {call.words[0]}", changed.items())
 
 
-def rename(call: Call) -> int:
-    """Give a group another name."""
-    old, new = call.words
-    perform(call, "OP_GROUP_RENAME", group_name=old, new_name=new)
-    call.terminal.print(f"Renamed node group {old} to {new}")
-    return 0
+def _policy(call: Call) -> dict[str, Any]:
+    """Return the group with its policy as it is."""
+    (group,) = call.look_up("group", ["name", "ipolicy"])
+    return group
 
 
-def remove(call: Call) -> int:
-    """Remove an empty group."""
-    (name,) = call.words
-    perform(call, "OP_GROUP_REMOVE", group_name=name)
-    call.terminal.print(f"Removed node group {name}")
-    return 0
-
-
-def assign(call: Call) -> int:
-    """Put nodes into a group."""
-    group, *nodes = call.words
-    forced = {"force": True} if call.option("force") else {}
-    perform(call, "OP_GROUP_ASSIGN_NODES", group_name=group, nodes=nodes, **forced)
-    call.terminal.print(f"Assigned {', '.join(nodes)} to node group {group}")
-    return 0
-
-
-def evacuate(call: Call) -> int:
-    """Let every instance of a group go to other groups."""
+def _evacuate(call: Call) -> int:
     (name,) = call.words
     call.warn(f"Let every instance of node group {name} go to other groups?")
-    fields: dict[str, Any] = call.given(iallocator="iallocator")
-    if call.option("to"):
-        fields["target_groups"] = call.option("to")
-    if call.option("sequential"):
-        fields["sequential"] = True
-    found = fetch(call, "OP_GROUP_EVACUATE", group_name=name, **fields)
-    jobs = zip(found["names"], found["jobs"], strict=True)
-    answers = {one: (bool(taken), what) for one, (taken, what) in jobs}
+    answers = submitted(fetch(call, "OP_GROUP_EVACUATE", **call.fields))
     if not answers:
         call.terminal.print(f"There are no instances in node group {name}")
     return follow_many(call, answers)
-
-
-def info(call: Call) -> int:
-    """Print all that is known of some groups."""
-    return details.show(call, details.look_up(call, "group", _INFO), _shown)
 
 
 def _shown(group: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +84,7 @@ def _shown(group: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_GROUP = (Operand("GROUP"),)
+_GROUP = (Operand("GROUP", field="group_name"),)
 _POLICY = Option(
     ("--alloc-policy",),
     "preferred, last_resort or unallocable",
@@ -152,12 +94,7 @@ _POLICY = Option(
 
 _STATE = "nodes say what they have"
 _PARAMETERS = (
-    Option(
-        ("--node-parameters",),
-        "its nodes' parameters",
-        "KEY=VALUE,...",
-        key_values,
-    ),
+    NODE_PARAMETERS._replace(help="its nodes' parameters"),
     DISK_PARAMETERS,
     refused("--hypervisor-state", _STATE, "NAME:KEY=VALUE,..."),
     refused("--disk-state", _STATE, "NAME:KEY=VALUE,..."),
@@ -169,57 +106,59 @@ PROGRAM = Program(
     (
         Command(
             "add",
-            add,
+            _add,
             "Make a group",
             _GROUP,
             (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
         ),
         *LISTING.commands("gnt-group", "node_cnt > 2"),
-        Command(
-            "info",
-            info,
-            "Show all about groups",
-            (Operand("GROUP", 0, None),),
-            (JSON, DEBUG),
-            ("show",),
-        ),
+        LISTING.info(_INFO, _shown),
         Command(
             "modify",
-            modify,
+            _modify,
             "Change a group",
             _GROUP,
-            (
-                _POLICY,
-                *policy_options.OPTIONS,
-                *_PARAMETERS,
-                *JOB,
-            ),
+            (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
         ),
         Command(
             "rename",
-            rename,
+            performs(
+                "OP_GROUP_RENAME", "Renamed node group {group_name} to {new_name}"
+            ),
             "Give a group another name",
-            (*_GROUP, Operand("NEW_NAME")),
+            (*_GROUP, Operand("NEW_NAME", field="new_name")),
             JOB,
         ),
-        Command("remove", remove, "Remove an empty group", _GROUP, JOB),
+        Command(
+            "remove",
+            performs("OP_GROUP_REMOVE", "Removed node group {group_name}"),
+            "Remove an empty group",
+            _GROUP,
+            JOB,
+        ),
         Command(
             "assign-nodes",
-            assign,
-            "Put nodes into a group",
-            (*_GROUP, Operand("NODE", 1, None)),
-            (FORCE, *JOB),
-            examples=(
-                Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
+            performs(
+                "OP_GROUP_ASSIGN_NODES", "Assigned {nodes} to node group {group_name}"
             ),
+            "Put nodes into a group",
+            (*_GROUP, Operand("NODE", 1, None, "nodes")),
+            (FORCE._replace(local=False), *JOB),
+            examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},
         ),
         Command(
             "evacuate",
-            evacuate,
+            _evacuate,
             "Let every instance of a group go to other groups",
             _GROUP,
             (
-                Option(("--to",), "to this group alone", "GROUP", repeats=True),
+                Option(
+                    ("--to",),
+                    "to this group alone",
+                    "GROUP",
+                    repeats=True,
+                    dest="target_groups",
+                ),
                 IALLOCATOR,
                 Option(("--sequential",), "one after the other, in one job"),
                 moot("--early-release", "locks are released as early as can be"),
@@ -230,15 +169,17 @@ PROGRAM = Program(
                 *ASKING,
                 *JOB,
             ),
-            examples=(Example("gnt-group evacuate --to rack2 rack1", "to rack2"),),
+            examples={"gnt-group evacuate --to rack2 rack1": "to rack2"},
         ),
         Command(
             "show-ispecs-cmd",
-            show_policy,
+            _show_policy,
             "Print the commands that would make groups' policies as they are",
             (Operand("GROUP", 0, None),),
             (
-                Option(("--include-defaults",), "with what the cluster says"),
+                Option(
+                    ("--include-defaults",), "with what the cluster says", local=True
+                ),
                 DEBUG,
             ),
         ),
@@ -246,7 +187,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-group."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

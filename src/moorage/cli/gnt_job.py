@@ -4,14 +4,15 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
 
-from .command import Call, Command, Example, Operand, Option, Program
-from .follow import follow
+from .command import Call, Command, Operand, Option, Program
+from .follow import ENDED, Follower, follow
 from .listing import Listing, chosen, print_query
 from .main import run
 from .option_syntax import span
@@ -25,7 +26,7 @@ STATES = {
     "pending": ("queued", "waiting"),
     "running": ("running",),
     "error": ("error",),
-    "finished": ("success", "error", "canceled"),
+    "finished": ENDED,
 }
 _PER_OP = ("ops", "opstatus", "opresult", "oplog", "opstart", "opexec", "opend")
 _INFO = ("id", "status", "received_ts", "start_ts", "end_ts", *_PER_OP, "tasks")
@@ -92,20 +93,14 @@ def list_jobs(call: Call) -> int:
     return print_query(call, "job", fields, wanted)
 
 
-def info(call: Call) -> int:
-    """Print all that is known of some jobs."""
+def _info(call: Call) -> None:
     wanted = numbers(call.words)
     rows = list(call.client.query_jobs(wanted, _INFO))
     for number, row in zip(wanted, rows, strict=True):
         if row is None:
             raise NotFound(f"job {number} is not known", hint="gnt-job list")
     jobs = [dict(zip(_INFO, row, strict=True)) for row in rows if row is not None]
-    if call.option("json"):
-        call.terminal.print(json.dumps(jobs, indent=2))
-        return 0
-    for line in lines([_job(job) for job in jobs]):
-        call.terminal.print(line)
-    return 0
+    call.show(jobs, lines([_job(job) for job in jobs]))
 
 
 def _job(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,36 +163,26 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
     return {"Content": _short(message), "Time": moment(stamp), "Type": kind}
 
 
-def watch(call: Call) -> int:
-    """Show a job's output until it ends."""
+def _watch(call: Call) -> None:
     number, *others = numbers(call.words)
     if others:
         raise BadInput("one job can be watched", hint=f"gnt-job watch {number}")
     call.terminal.print(f"Output from job {number} follows")
     call.terminal.print("-" * 22)
     follow(call, number)
-    return 0
 
 
-def wait(call: Call) -> int:
-    """Wait for jobs in silence; the exit status says whether all succeeded."""
-    fields = ["status"]
-    worst = 0
-    for number in numbers(call.words):
-        status, seen = "", None
-        while status not in STATES["finished"]:
-            change = call.client.wait_for_job_change(number, fields, (seen, None))
-            if change is None:
-                raise NotFound(f"job {number} is not known", hint="gnt-job list")
-            if isinstance(change, list):
-                seen = change[0]
-                status = seen[0]
-        worst |= status != "success"
-    return int(worst)
+def _wait(call: Call) -> int:
+    follower = Follower(call.client, log=_ignored, talk=_ignored)
+    ends = [follower.follow(number) for number in numbers(call.words)]
+    return int(any(end != "success" for end in ends))
 
 
-def cancel(call: Call) -> int:
-    """Cancel jobs."""
+def _ignored(_: str) -> None:
+    """Take what is said, for nobody."""
+
+
+def _cancel(call: Call) -> int:
     wanted = _chosen_jobs(call)
     if call.option("kill") and not call.option("yes_do_it"):
         named = " ".join(map(str, wanted))
@@ -205,11 +190,17 @@ def cancel(call: Call) -> int:
             "the --kill option ends scripts in the middle: it must be confirmed",
             hint=f"gnt-job cancel --kill --yes-do-it {named}",
         )
+    kill = bool(call.option("kill"))
+    return _each(call, wanted, "Cancel", "CancelJob", kill)
+
+
+def _each(call: Call, jobs: Sequence[int], what: str, method: str, how: object) -> int:
+    """Ask the master something for each job; return 1 if it refuses one."""
     if not call.words:
-        call.ask(f"Cancel {counted(len(wanted), 'job')}?")
+        call.ask(f"{what} {counted(len(jobs), 'job')}?")
     worst = 0
-    for number in wanted:
-        done, message = call.client.call("CancelJob", number, bool(call.option("kill")))
+    for number in jobs:
+        done, message = call.client.call(method, number, how)
         (call.terminal.print if done else call.terminal.talk)(str(message))
         worst |= not done
     return int(worst)
@@ -227,44 +218,32 @@ def _chosen_jobs(call: Call) -> list[int]:
         raise BadInput("no job is named", hint=hint)
     states = [state for name in names for state in STATES.get(name, (name,))]
     wanted: Filter = ["|", *(["==", "status", state] for state in states)]
-    _, rows = call.client.query("job", ["id"], wanted)
-    return [int(row[0][1]) for row in rows]
+    return [row["id"] for row in call.rows("job", ["id"], wanted)]
 
 
-def archive(call: Call) -> int:
-    """Put finished jobs away."""
+def _archive(call: Call) -> None:
     for number in numbers(call.words):
         if not call.client.call("ArchiveJob", number):
             raise WrongState(f"job {number} cannot be archived: it has not ended")
-    return 0
 
 
-def autoarchive(call: Call) -> int:
-    """Put jobs away that ended long ago."""
+def _autoarchive(call: Call) -> None:
     (word,) = call.words
     age = -1 if word == "all" else span(word)
     done, left = call.client.call("AutoArchiveJobs", age)
     told = f"Archived {counted(done, 'job')}"
     call.terminal.print(f"{told}, {left} are left" if left else told)
-    return 0
 
 
-def change_priority(call: Call) -> int:
-    """Let jobs run earlier or later."""
+def _change_priority(call: Call) -> int:
     priority = PRIORITIES[call.option("priority") or "normal"]
-    worst = 0
-    wanted = _chosen_jobs(call)
-    if not call.words:
-        call.ask(f"Change the priority of {counted(len(wanted), 'job')}?")
-    for number in wanted:
-        done, message = call.client.call("ChangeJobPriority", number, priority)
-        (call.terminal.print if done else call.terminal.talk)(str(message))
-        worst |= not done
-    return int(worst)
+    what = "Change the priority of"
+    return _each(call, _chosen_jobs(call), what, "ChangeJobPriority", priority)
 
 
 _JOB = (Operand("JOB"),)
 _JOBS = (Operand("JOB", 1, None),)
+_ANY = (Operand("JOB", 0, None),)
 _LIST, _LIST_FIELDS = LISTING.commands("gnt-job", 'status == "error"', "priority")
 _GROUPS = tuple(
     Option((f"--{name}",), f"those with status {' or '.join(states)}")
@@ -289,33 +268,33 @@ PROGRAM = Program(
         _LIST_FIELDS,
         Command(
             "info",
-            info,
+            _info,
             "Show all about jobs: opcodes, results, errors, log",
             _JOBS,
             (JSON, DEBUG),
             ("show",),
-            (Example("gnt-job info 12", "what job 12 did, or why it failed"),),
+            {"gnt-job info 12": "what job 12 did, or why it failed"},
         ),
         Command(
             "watch",
-            watch,
+            _watch,
             "Follow a job: its log, and its progress at a terminal",
             _JOB,
             (DEBUG,),
-            examples=(Example("gnt-job watch 12", "come back to a job"),),
+            examples={"gnt-job watch 12": "come back to a job"},
         ),
         Command(
             "wait",
-            wait,
+            _wait,
             "Wait until jobs have ended; fail if one did not succeed",
             _JOBS,
             (DEBUG,),
         ),
         Command(
             "cancel",
-            cancel,
+            _cancel,
             "Cancel jobs; what a running one has begun is undone",
-            (Operand("JOB", 0, None),),
+            _ANY,
             (
                 *_CHOICES,
                 Option(("--kill",), "end the script that it runs on a node, too"),
@@ -323,33 +302,25 @@ PROGRAM = Program(
                 *ASKING,
                 DEBUG,
             ),
-            examples=(Example("gnt-job cancel 12", "cancel one"),),
+            examples={"gnt-job cancel 12": "cancel one"},
         ),
-        Command("archive", archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
+        Command("archive", _archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
         Command(
             "autoarchive",
-            autoarchive,
+            _autoarchive,
             "Put jobs away that ended longer ago than this: 6h, 2d; or all",
             (Operand("AGE"),),
             (DEBUG,),
-            examples=(Example("gnt-job autoarchive 1w", "those of last week go"),),
+            examples={"gnt-job autoarchive 1w": "those of last week go"},
         ),
         Command(
             "change-priority",
-            change_priority,
+            _change_priority,
             "Let jobs run earlier or later",
-            (Operand("JOB", 0, None),),
-            (
-                *_CHOICES,
-                *ASKING,
-                PRIORITY,
-                DEBUG,
-            ),
+            _ANY,
+            (*_CHOICES, *ASKING, PRIORITY, DEBUG),
         ),
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-job."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -2,18 +2,20 @@
 """gnt-network: address pools, and the node groups that they are connected to."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
 from moorage.errors import BadInput
 from moorage.units import counted
 
-from . import details, nic_options, tags
-from .command import Call, Command, Example, Operand, Option, Program
+from . import nic_options, tags
+from .command import Call, Command, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
-from .options import ASKING, DEBUG, JOB, JSON, names, refused
+from .operation import Needs, performs
+from .options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
 
 PREFIX = "gnt-network"
 LISTING = Listing(
@@ -29,95 +31,25 @@ _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
 
 
-def _given(call: Call) -> dict[str, Any]:
-    found = call.given(
-        gateway="gateway",
-        network6="network6",
-        gateway6="gateway6",
-        mac_prefix="mac_prefix",
-    )
-    for name in ("add_reserved_ips", "remove_reserved_ips"):
-        if call.option(name) is not None:
-            found[name] = call.option(name)
-    return found
-
-
-def add(call: Call) -> int:
-    """Make a network."""
-    (name,) = call.words
-    if not call.option("network"):
-        raise BadInput(
-            "a network needs IPv4 addresses, beside which it may have IPv6 ones",
-            hint="--network=192.0.2.0/24",
-        )
-    perform(
-        call,
-        "OP_NETWORK_ADD",
-        network_name=name,
-        **call.given(network="network", tags="tags"),
-        **_given(call),
-        **nic_options.conflicts(call),
-    )
-    call.terminal.print(f"Added network {name}")
-    return 0
-
-
-def modify(call: Call) -> int:
-    """Change a network."""
-    (name,) = call.words
-    fields = _given(call)
-    if not fields:
-        raise BadInput("nothing to change", hint=f"{PREFIX} modify --help")
-    perform(call, "OP_NETWORK_SET_PARAMS", network_name=name, **fields)
-    call.terminal.print(f"Modified network {name}")
-    return 0
-
-
-def remove(call: Call) -> int:
-    """Remove a network that nothing is connected to."""
-    (name,) = call.words
-    call.warn(f"Remove network {name}?")
-    perform(call, "OP_NETWORK_REMOVE", network_name=name)
-    call.terminal.print(f"Removed network {name}")
-    return 0
-
-
-def rename(call: Call) -> int:
-    """Give a network another name."""
-    name, new = call.words
-    perform(call, "OP_NETWORK_RENAME", network_name=name, new_name=new)
-    call.terminal.print(f"Renamed network {name} to {new}")
-    return 0
-
-
-def connect(call: Call) -> int:
+def connect(call: Call) -> None:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
     fields = {f"network_{key}": one for key, one in _connection(call).items()}
     for group in groups or _all_groups(call):
-        perform(
-            call,
-            "OP_NETWORK_CONNECT",
-            network_name=name,
-            group_name=group,
-            **fields,
-            **nic_options.conflicts(call),
-        )
+        fields |= {**call.fields, "group_name": group}
+        perform(call, "OP_NETWORK_CONNECT", **fields)
         call.terminal.print(f"Connected network {name} to {group}")
-    return 0
 
 
-def disconnect(call: Call) -> int:
-    """Let no card in a network be on the nodes of groups any more."""
+def _disconnect(call: Call) -> None:
     name, *groups = call.words
     for group in groups or _connected(call, name):
-        perform(call, "OP_NETWORK_DISCONNECT", network_name=name, group_name=group)
+        perform(call, "OP_NETWORK_DISCONNECT", **call.fields, group_name=group)
         call.terminal.print(f"Disconnected network {name} from {group}")
-    return 0
 
 
 def _connection(call: Call) -> dict[str, Any]:
-    given = nic_options.params(call)
+    given = call.option("nicparams") or {}
     for name in given:
         if name not in _CONNECTION:
             told = ", ".join(_CONNECTION)
@@ -127,27 +59,20 @@ def _connection(call: Call) -> dict[str, Any]:
 
 def _all_groups(call: Call) -> list[str]:
     """Return the names of all node groups, as Ganeti takes them where none is named."""
-    _, rows = call.client.query("group", ["name"], None)
-    return [str(value) for ((_, value),) in rows]
+    return [row["name"] for row in call.rows("group", ["name"])]
 
 
 def _connected(call: Call, name: str) -> list[str]:
-    _, rows = call.client.query("network", ["group_list"], ["==", "name", name])
-    return [str(group[0]) for ((_, groups),) in rows for group in groups or ()]
+    rows = call.rows("network", ["group_list"], ["==", "name", name])
+    return [group[0] for row in rows for group in row["group_list"] or ()]
 
 
-def info(call: Call) -> int:
-    """Print all that is known of some networks, as Ganeti does."""
-    found = details.look_up(call, "network", _INFO)
-    if call.option("json"):
-        return details.show(call, found, dict)
-    for one in found:
-        for line in (*_shown(one), *_users(call, one)):
-            call.terminal.print(line)
-    return 0
+def _info(call: Call) -> None:
+    found = call.look_up("network", _INFO)
+    call.show(found, (line for one in found for line in _told(call, one)))
 
 
-def _shown(one: Mapping[str, Any]) -> Iterator[str]:
+def _told(call: Call, one: Mapping[str, Any]) -> Iterator[str]:
     size = one["free_count"] + one["reserved_count"]
     yield f"Network name: {one['name']}"
     yield f"UUID: {one['uuid']}"
@@ -167,6 +92,7 @@ def _shown(one: Mapping[str, Any]) -> Iterator[str]:
     yield "  externally reserved IPs:"
     yield from (f"    {line}" for line in wrap(one["external_reservations"], _LINE))
     yield from _groups(one["group_list"])
+    yield from _users(call, one)
 
 
 def _groups(groups: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -187,18 +113,25 @@ def _users(call: Call, one: Mapping[str, Any]) -> Iterator[str]:
     yield f"  used by {counted(len(instances), 'instance')}:"
     fields = ["name", "nic.ips", "nic.networks"]
     wanted = ["|", *(["==", "name", name] for name in instances)]
-    _, rows = call.client.query("instance", fields, wanted)
-    for (_, name), (_, ips), (_, networks) in rows:
-        told = (
-            f"{number}:{ip}"
-            for number, (ip, uuid) in enumerate(zip(ips, networks, strict=True))
-            if uuid == one["uuid"]
-        )
-        yield f"    {name}: {', '.join(told)}"
+    for row in call.rows("instance", fields, wanted):
+        cards = enumerate(zip(row["nic.ips"], row["nic.networks"], strict=True))
+        told = (f"{number}:{ip}" for number, (ip, net) in cards if net == one["uuid"])
+        yield f"    {row['name']}: {', '.join(told)}"
 
 
-_NETWORK = (Operand("NETWORK"),)
-_GROUPS = (*_NETWORK, Operand("GROUP", 0, None))
+_NETWORK = (Operand("NETWORK", field="network_name"),)
+_MEMBERS = (*_NETWORK, Operand("GROUP", 0, None))
+_ADDRESSES = Needs(
+    ("network",),
+    "a network needs IPv4 addresses, beside which it may have IPv6 ones",
+    "--network=192.0.2.0/24",
+)
+_REMOVED = Option(
+    ("--remove-reserved-ips",),
+    "addresses that cards may get again, or ranges A-B, with commas",
+    "IPS",
+    names,
+)
 _WORDS = (
     Option(("--gateway",), "its IPv4 gateway, one of its addresses; none", "IP"),
     Option(("--network6",), "its IPv6 addresses", "NETWORK6"),
@@ -219,7 +152,11 @@ PROGRAM = Program(
     (
         Command(
             "add",
-            add,
+            performs(
+                "OP_NETWORK_ADD",
+                "Added network {network_name}",
+                needs=_ADDRESSES,
+            ),
             "Make a network",
             _NETWORK,
             (
@@ -228,20 +165,19 @@ PROGRAM = Program(
                 nic_options.CONFLICTS._replace(
                     help="leave addresses of the cluster's nodes free"
                 ),
-                Option(("--tags",), "tags, with commas", "TAGS", names),
+                TAGS,
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan",
-                    "256 addresses, three of which no card gets",
-                ),
-            ),
+            examples={
+                "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan": (
+                    "256 addresses, three of which no card gets"
+                )
+            },
         ),
         *_LIST,
         Command(
             "info",
-            info,
+            _info,
             "Show all about networks",
             (Operand("NETWORK", 0, None),),
             (JSON, DEBUG),
@@ -249,72 +185,72 @@ PROGRAM = Program(
         ),
         Command(
             "modify",
-            modify,
+            performs(
+                "OP_NETWORK_SET_PARAMS",
+                "Modified network {network_name}",
+                lacks=f"{PREFIX} modify --help",
+            ),
             "Change a network",
             _NETWORK,
             (
                 *_WORDS,
                 refused("--network", "a network keeps its addresses", "NETWORK"),
-                Option(
-                    ("--remove-reserved-ips",),
-                    "addresses that cards may get again, or ranges A-B, with commas",
-                    "IPS",
-                    names,
-                ),
+                _REMOVED,
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan",
-                    "no card gets one of these",
-                ),
-            ),
+            examples={
+                "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan": (
+                    "no card gets one of these"
+                )
+            },
         ),
         Command(
             "connect",
             connect,
             "Connect a network to node groups, or to all",
-            _GROUPS,
+            _MEMBERS,
             (
-                nic_options.DEFAULTS,
+                nic_options.DEFAULTS._replace(local=True),
                 nic_options.CONFLICTS._replace(
                     help="let cards, or a network in the same link, have its addresses"
                 ),
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network connect -N mode=bridged,link=br0 lan default",
-                    "its cards are in bridge br0 there",
-                ),
-            ),
+            examples={
+                "gnt-network connect -N mode=bridged,link=br0 lan default": (
+                    "its cards are in bridge br0 there"
+                )
+            },
         ),
         Command(
             "disconnect",
-            disconnect,
+            _disconnect,
             "Disconnect a network from node groups",
-            _GROUPS,
+            _MEMBERS,
             JOB,
         ),
         Command(
             "remove",
-            remove,
+            performs(
+                "OP_NETWORK_REMOVE",
+                "Removed network {network_name}",
+                warns="Remove network {network_name}?",
+            ),
             "Remove a network that nothing is connected to",
             _NETWORK,
             (*ASKING, *JOB),
         ),
         Command(
             "rename",
-            rename,
+            performs(
+                "OP_NETWORK_RENAME", "Renamed network {network_name} to {new_name}"
+            ),
             "Give a network another name",
-            (*_NETWORK, Operand("NEW_NAME")),
+            (*_NETWORK, Operand("NEW_NAME", field="new_name")),
             JOB,
         ),
         *tags.commands(PREFIX),
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-network."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

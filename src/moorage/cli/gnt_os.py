@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-os: what can be installed on an instance."""
 
-import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotFound
 
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
-from .option_syntax import check_changed, hypervisor, key_values
+from .option_syntax import check_changed, ident_key_values, key_values, reset
 from .options import DEBUG, JOB, JSON, PRIORITY, truth
 from .yamlish import Flow, lines
 
@@ -35,23 +35,20 @@ def _systems(call: Call) -> list[dict[str, Any]]:
     return [one for one in found if not call.words or one["name"] in call.words]
 
 
-def list_systems(call: Call) -> int:
-    """List what can be installed: each OS with its variants."""
+def _list_systems(call: Call) -> None:
     found = [
         system
         for system in _systems(call)
         if system["valid"] and not (system["hidden"] or system["blacklisted"])
     ]
-    if call.option("json"):
-        told = [{k: v for k, v in s.items() if k != "node_status"} for s in found]
-        call.terminal.print(json.dumps(told, indent=2))
-        return 0
-    if not call.option("no_headers"):
-        call.terminal.print("Name")
-    for system in found:
-        for name in installable(system):
-            call.terminal.print(name)
-    return 0
+    title = [] if call.option("no_headers") else ["Name"]
+    names = (name for system in found for name in installable(system))
+    call.show(list(map(_public, found)), (*title, *names))
+
+
+def _public(system: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told to programs of an OS, wherever it is."""
+    return {key: value for key, value in system.items() if key != "node_status"}
 
 
 def installable(system: Mapping[str, Any]) -> Iterator[str]:
@@ -62,17 +59,10 @@ def installable(system: Mapping[str, Any]) -> Iterator[str]:
         yield f"{system['name']}+{variant}"
 
 
-def diagnose(call: Call) -> int:
-    """Say of each OS where it is and whether it is valid; 1 if one is not."""
+def _diagnose(call: Call) -> int:
     found = _systems(call)
-    status = 0 if all(system["valid"] for system in found) else 1
-    if call.option("json"):
-        call.terminal.print(json.dumps(found, indent=2))
-        return status
-    for system in found:
-        for line in diagnosed(system):
-            call.terminal.print(line)
-    return status
+    call.show(found, (line for system in found for line in diagnosed(system)))
+    return int(not all(system["valid"] for system in found))
 
 
 def diagnosed(system: Mapping[str, Any]) -> Iterator[str]:
@@ -93,17 +83,10 @@ def _status(entries: Any) -> str:  # noqa: ANN401
     return f"VALID (path: {path})" if valid else f"INVALID - {message} (path: {path})"
 
 
-def info(call: Call) -> int:
-    """Print what is known of OS definitions."""
-    found = {str(one["name"]): dict(one) for one in _systems(call)}
-    for one in found.values():
-        del one["node_status"]
-    if call.option("json"):
-        call.terminal.print(json.dumps(list(found.values()), indent=2))
-        return 0
-    for line in lines({name: _told(one) for name, one in found.items()}):
-        call.terminal.print(line)
-    return 0
+def _info(call: Call) -> None:
+    found = _systems(call)
+    told = {one["name"]: _told(one) for one in found}
+    call.show(list(map(_public, found)), lines(told))
 
 
 def _told(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,35 +100,33 @@ def _told(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def modify(call: Call) -> int:
-    """Change what instances of an OS get, and whether it is offered."""
+def _modify(call: Call) -> None:
     (name,) = call.words
+    check_changed("-H", call.option("os_hvp"))
     fields: dict[str, Any] = {}
-    if call.option("hypervisor_parameters"):
-        check_changed("-H", call.option("hypervisor_parameters"))
-        fields["os_hvp"] = {name: dict(call.option("hypervisor_parameters"))}
-    if call.option("os_parameters"):
-        fields["osparams"] = {name: _changes(call.option("os_parameters"))}
-    if call.option("os_parameters_private"):
-        private = _changes(call.option("os_parameters_private"))
-        fields["osparams_private_cluster"] = {name: private}
-    for field, option in (("hidden_os", "hidden"), ("blacklisted_os", "blacklisted")):
-        wanted = call.option(option)
-        if wanted is not None:
-            fields[field] = [["add" if wanted else "remove", name]]
+    for field, value in call.given.items():
+        if field == "force":
+            continue
+        switched = [["add" if value else "remove", name]]
+        fields[field] = switched if field in _LISTS else {name: value}
     if not fields:
         raise BadInput("nothing to modify", hint="gnt-os modify --help")
     if call.option("force"):
         fields["force"] = True
     perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
     call.terminal.print(f"Modified OS {name}")
-    return 0
 
 
-def _changes(given: Mapping[str, Any]) -> dict[str, Any]:
+_LISTS = ("hidden_os", "blacklisted_os")
+"""Fields that say which OSes join a list, or leave it."""
+
+
+def _changes(text: str) -> dict[str, str]:
     """Return OS parameters as text; none drops one."""
-    return {key: "default" if v is None else str(v) for key, v in given.items()}
+    return {key: str(value) for key, value in reset(key_values(text)).items()}
 
+
+_SYSTEMS = (Operand("OS", 0, None),)
 
 PROGRAM = Program(
     "gnt-os",
@@ -153,22 +134,27 @@ PROGRAM = Program(
     (
         Command(
             "list",
-            list_systems,
+            _list_systems,
             "List what can be installed: each OS with its variants",
-            (Operand("OS", 0, None),),
-            (Option(("--no-headers",), "leave the title out"), PRIORITY, JSON, DEBUG),
+            _SYSTEMS,
+            (
+                Option(("--no-headers",), "leave the title out", local=True),
+                PRIORITY,
+                JSON,
+                DEBUG,
+            ),
         ),
         Command(
             "info",
-            info,
+            _info,
             "Show variants and parameters of each OS, and whether it is offered",
-            (Operand("OS", 0, None),),
+            _SYSTEMS,
             (PRIORITY, JSON, DEBUG),
-            examples=(Example("gnt-os info debian", "one of them"),),
+            examples={"gnt-os info debian": "one of them"},
         ),
         Command(
             "modify",
-            modify,
+            _modify,
             "Change what instances of an OS get, and whether it is offered",
             (Operand("OS"),),
             (
@@ -176,49 +162,57 @@ PROGRAM = Program(
                     ("-H", "--hypervisor-parameters"),
                     "parameters of the hypervisor, for its instances",
                     "NAME:KEY=VALUE,...",
-                    hypervisor,
+                    ident_key_values,
                     repeats=True,
+                    dest="os_hvp",
+                    join=dict,
                 ),
                 Option(
                     ("-O", "--os-parameters"),
                     "for its scripts; -KEY drops one",
                     "KEY=VALUE,...",
-                    key_values,
+                    _changes,
+                    dest="osparams",
                 ),
                 Option(
                     ("--os-parameters-private",),
                     "likewise; shown to nobody",
                     "KEY=VALUE,...",
-                    key_values,
+                    _changes,
+                    dest="osparams_private_cluster",
                 ),
-                Option(("--hidden",), "whether it is listed: yes or no", "YES", truth),
+                Option(
+                    ("--hidden",),
+                    "whether it is listed: yes or no",
+                    "YES",
+                    truth,
+                    dest="hidden_os",
+                ),
                 Option(
                     ("--blacklisted",),
                     "whether new instances cannot have it: yes or no",
                     "YES",
                     truth,
+                    dest="blacklisted_os",
                 ),
                 Option(
                     ("-f", "--force"), "take an OS and parameters that no node knows"
                 ),
                 *JOB,
             ),
-            examples=(
-                Example("gnt-os modify --hidden yes old", "no longer listed"),
-                Example("gnt-os modify -O mirror=local debian", "for all instances"),
-            ),
+            examples={
+                "gnt-os modify --hidden yes old": "no longer listed",
+                "gnt-os modify -O mirror=local debian": "for all instances",
+            },
         ),
         Command(
             "diagnose",
-            diagnose,
+            _diagnose,
             "Say of each OS where it is, and what is wrong with it",
-            (Operand("OS", 0, None),),
+            _SYSTEMS,
             (PRIORITY, JSON, DEBUG),
         ),
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-os."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -27,8 +27,8 @@ def command_help(program: Program, command: Command) -> str:
     lines = [f"Usage: {' '.join(words)}", "", f"{command.summary}."]
     if command.examples:
         lines += ["", "Examples:"]
-    for example in command.examples:
-        lines += [f"  {example.line}", f"      {example.does}"]
+    for line, does in command.examples.items():
+        lines += [f"  {line}", f"      {does}"]
     lines += ["", "Options:"]
     for option in command.options:
         if not option.refused:

@@ -2,14 +2,15 @@
 """The two commands that every resource has: ``list`` and ``list-fields``."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from . import qfilter
-from .command import Call, Command, Example, Operand, Option
+from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
-from .table import NORMAL, Cell, Look, table
+from .table import NORMAL, UNAVAILABLE, Cell, Look, table
+from .yamlish import lines
 
 UNKNOWN_FIELD = 14
 _KINDS = {
@@ -24,26 +25,32 @@ _KINDS = {
 }
 
 LOOK = (
-    Option(("--no-headers",), "leave the titles out"),
+    Option(("--no-headers",), "leave the titles out", local=True),
     Option(
         ("--separator",),
         "put this between columns, without padding; sizes are MiB then",
         "TEXT",
+        local=True,
     ),
     Option(
         ("--units",),
         "sizes in h (as people like), m, g or t",
         "UNIT",
         choices=("h", "m", "g", "t"),
+        local=True,
     ),
-    Option(("-v", "--verbose"), "spell missing values out"),
+    Option(("-v", "--verbose"), "spell missing values out", local=True),
 )
 """Options of each command that prints a table."""
 
+OUTPUT = Option(
+    ("-o", "--output"),
+    "fields to show, with commas; +FIELD adds one",
+    "FIELDS",
+    local=True,
+)
 OPTIONS = (
-    Option(
-        ("-o", "--output"), "fields to show, with commas; +FIELD adds one", "FIELDS"
-    ),
+    OUTPUT,
     Option(
         ("-F", "--filter"),
         "take the operand for a filter, even if it looks like a name",
@@ -90,11 +97,11 @@ class Listing(NamedTuple):
             f"List {word}s: those named, those that a filter fits, or all",
             (Operand(word.upper(), 0, None),),
             OPTIONS,
-            examples=(
-                Example(f"{program} list", f"every {word}"),
-                Example(f"{program} list -o +{field}", "one more column"),
-                Example(f"{program} list --filter '{example}'", "those that fit"),
-            ),
+            examples={
+                f"{program} list": f"every {word}",
+                f"{program} list -o +{field}": "one more column",
+                f"{program} list --filter '{example}'": "those that fit",
+            },
         )
         fields = Command(
             "list-fields",
@@ -104,6 +111,34 @@ class Listing(NamedTuple):
             (*LOOK, JSON, DEBUG),
         )
         return lister, fields
+
+    def info(
+        self,
+        fields: Sequence[str],
+        shown: Callable[[dict[str, Any]], Mapping[str, Any]],
+    ) -> Command:
+        """Return the command that shows all about some objects, or about all.
+
+        Parameters
+        ----------
+        fields
+            What is asked of the master, and told to programs.
+        shown
+            Makes of an object what people see.
+        """
+
+        def handler(call: Call) -> None:
+            found = call.look_up(self.resource, fields, self.key)
+            call.show(found, lines([shown(one) for one in found]))
+
+        return Command(
+            "info",
+            handler,
+            f"Show all about {self.resource}s",
+            (Operand(self.resource.upper(), 0, None),),
+            (JSON, DEBUG),
+            ("show",),
+        )
 
     def list(self, call: Call) -> int:
         """Print the table."""
@@ -168,7 +203,7 @@ def print_query(
         rows = [row[:-1] for row in sorted(rows, key=lambda row: _place(names, row))]
         columns = columns[:-1]
     if call.option("json"):
-        call.terminal.print(json.dumps(_objects(fields, rows), indent=2))
+        call.terminal.print(json.dumps(objects(fields, rows), indent=2))
     else:
         print_table(call, columns, rows)
     return warn_unknown(call, columns)
@@ -196,6 +231,25 @@ def print_table(
         call.terminal.print(line)
 
 
+def print_objects(
+    call: Call,
+    known: Mapping[str, tuple[str, str]],
+    fields: Iterable[str],
+    rows: Iterable[Mapping[str, Any]],
+) -> None:
+    """Print some fields of objects as a table; a value that is None is missing.
+
+    Parameters
+    ----------
+    known
+        Title and kind of each column, by field.
+    """
+    columns = [dict(zip(("title", "kind"), known[one], strict=True)) for one in fields]
+    values = ([row[name] for name in fields] for row in rows)
+    cells = [[(UNAVAILABLE if v is None else NORMAL, v) for v in row] for row in values]
+    print_table(call, columns, cells)
+
+
 def warn_unknown(call: Call, columns: Sequence[Mapping[str, Any]]) -> int:
     """Say which fields are not known; return the exit status."""
     unknown = [str(c["name"]) for c in columns if c["kind"] == "unknown"]
@@ -203,14 +257,6 @@ def warn_unknown(call: Call, columns: Sequence[Mapping[str, Any]]) -> int:
         return 0
     call.terminal.talk(f"Warning: Queried for unknown fields {', '.join(unknown)}")
     return UNKNOWN_FIELD
-
-
-def _objects(
-    fields: Sequence[str], rows: Sequence[Sequence[Cell]]
-) -> list[dict[str, Any]]:
-    """Return rows as objects; a value that is missing is null."""
-    cells = ([value if status == NORMAL else None for status, value in r] for r in rows)
-    return [dict(zip(fields, row, strict=True)) for row in cells]
 
 
 def _a(word: str) -> str:

@@ -111,7 +111,7 @@ def _carry_out(
         return 0
     call = Call(program, command, options, terminal)
     try:
-        return command.handler(call)
+        return command.handler(call) or 0
     except NotFound as error:
         if command.verb in DESTROYS and error.hint.startswith("did you mean"):
             error.hint = ""  # what is alike must not be destroyed for it

@@ -2,20 +2,21 @@
 """moorage: the daemons, and scratch clusters to try things on."""
 
 import sys
-from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from moorage.errors import BadInput, Failed
+from moorage.errors import BadInput
 from moorage.units import counted, is_whole
 
-from . import state_backup, watcher
-from .command import Call, Command, Example, Operand, Option, Program
+from . import watcher
+from .command import Call, Command, Operand, Option, Program
 from .main import run
 from .options import DEBUG
+from .state_backup import COMMANDS as STATE_BACKUP
+from .state_backup import places
 
 _DIR = Operand("DIR")
 
@@ -25,23 +26,7 @@ def _daemons(name: str) -> ModuleType:
     return import_module(f"moorage.daemons.{name}")
 
 
-def _plainly(does: Callable[[Call], int]) -> Callable[[Call], int]:
-    """Return a command that tells of a file which cannot be used in a sentence."""
-
-    @wraps(does)
-    def command(call: Call) -> int:
-        try:
-            return does(call)
-        except OSError as error:
-            file = f"{error.filename}: " if error.filename else ""
-            raise Failed(f"{file}{error.strerror or error}") from error
-
-    return command
-
-
-@_plainly
-def up(call: Call) -> int:
-    """Start a scratch cluster in a directory."""
+def _up(call: Call) -> None:
     scratch = _daemons("devcluster")
     hypervisor = call.option("hypervisor")
     guest = call.option("guest") or ""
@@ -58,7 +43,6 @@ def up(call: Call) -> int:
         f"A cluster of {counted(found.nodes, 'node')} is up in {found.root}; to use it:"
     )
     call.terminal.print(scratch.shell(found))
-    return 0
 
 
 def _built_guest(call: Call) -> str:
@@ -77,42 +61,27 @@ def _number(text: str) -> int:
     return int(text)
 
 
-@_plainly
-def env(call: Call) -> int:
-    """Print the environment by which commands find a scratch cluster."""
+def _env(call: Call) -> None:
     scratch = _daemons("devcluster")
     call.terminal.print(scratch.shell(scratch.read(Path(call.words[0]))))
-    return 0
 
 
-@_plainly
-def down(call: Call) -> int:
-    """End a scratch cluster: its processes, its loop devices and its directory."""
+def _down(call: Call) -> None:
     _daemons("devcluster").down(Path(call.words[0]))
-    return 0
 
 
-@_plainly
-def tour(call: Call) -> int:
-    """Show, step by step, what Moorage exists for."""
+def _tour(call: Call) -> int:
     module = import_module("moorage.cli.tour")
     status: int = module.run(Path(call.words[0]), simulated=bool(call.option("sim")))
     return status
 
 
-@_plainly
-def agent(call: Call) -> int:
-    """Run the agent of the node that lives in a directory."""
+def _agent(call: Call) -> None:
     _daemons("agent").run(Path(call.words[0]))
-    return 0
 
 
-@_plainly
-def master(call: Call) -> int:
-    """Run, start or stop the master, or look at its store."""
-    places = _daemons("paths")
-    given = call.option("dir")
-    at = places.MasterPlaces(Path(given)) if given else places.master_places()
+def _master(call: Call) -> int:
+    at = places(call)
     (what,) = call.words
     if what == "run" and call.option("restart"):
         return int(_daemons("supervisor").run(at))
@@ -152,7 +121,7 @@ PROGRAM = Program(
     (
         Command(
             "up",
-            up,
+            _up,
             "start a scratch cluster in a directory",
             (_DIR,),
             (
@@ -168,47 +137,44 @@ PROGRAM = Program(
                 Option(("--bare",), "start the agents alone: no cluster yet"),
                 DEBUG,
             ),
-            examples=(
-                Example("moorage up /tmp/c --hypervisor sim", "three simulated nodes"),
-                Example('eval "$(moorage env /tmp/c)"', "use them from this shell"),
-                Example("gnt-node list", "see them"),
-            ),
+            examples={
+                "moorage up /tmp/c --hypervisor sim": "three simulated nodes",
+                'eval "$(moorage env /tmp/c)"': "use them from this shell",
+                "gnt-node list": "see them",
+            },
         ),
-        Command("env", env, "print the environment of a scratch cluster", (_DIR,)),
-        Command("down", down, "end a scratch cluster", (_DIR,)),
+        Command("env", _env, "print the environment of a scratch cluster", (_DIR,)),
+        Command("down", _down, "end a scratch cluster", (_DIR,)),
         Command(
             "tour",
-            tour,
+            _tour,
             "show what Moorage is for, step by step",
             (_DIR,),
             (Option(("--sim",), "on simulated nodes: no root, no QEMU"),),
         ),
-        Command("agent", agent, "run the agent of a node", (_DIR,)),
+        Command("agent", _agent, "run the agent of a node", (_DIR,)),
         watcher.COMMAND,
         Command(
             "master",
-            master,
+            _master,
             "run, start or stop the master, or look at its store",
             (Operand("run|start|stop|check"),),
             (
                 Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
                 Option(("--restart",), "run: start it again whenever it dies"),
             ),
-            examples=(
-                Example("moorage master start", "in the background, supervised"),
-                Example("moorage master stop", "let running jobs end, then stop"),
-                Example("moorage master run", "in the foreground, for systemd"),
-                Example("moorage master check", "can its store be believed?"),
-            ),
+            examples={
+                "moorage master start": "in the background, supervised",
+                "moorage master stop": "let running jobs end, then stop",
+                "moorage master run": "in the foreground, for systemd",
+                "moorage master check": "can its store be believed?",
+            },
         ),
-        *state_backup.COMMANDS,
+        *STATE_BACKUP,
     ),
 )
 
-
-def main() -> int:
-    """Run the program."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)
 
 
 if __name__ == "__main__":

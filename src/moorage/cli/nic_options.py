@@ -13,17 +13,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.units import is_whole
 
 from .command import Call, Option
-from .option_syntax import change_key_values, ident_key_values, key_values
+from .option_syntax import (
+    action,
+    change_key_values,
+    ident_key_values,
+    key_values,
+    numbered,
+)
 
 Given = tuple[str, dict[str, Any]]
 _ACTIONS = ("add", "modify", "remove")
 _ALONE = ("add", "remove")
-_DIGITS = 2
-"""Of the largest number of a card that is worth asking the master about."""
-_LAST = -1
+_MOST = 99
+"""The largest number of a card that is worth asking the master about."""
 
 
 def net_option(text: str) -> Given:
@@ -50,15 +54,9 @@ def new_cards(call: Call) -> list[dict[str, Any]] | None:
         return []
     if not given:
         return None
-    found: dict[int, dict[str, Any]] = {}
-    for ident, keys in given:
-        if not (ident.isdecimal() and ident.isascii()):
-            raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
-        if len(ident) > _DIGITS:
-            raise BadInput(f"no instance has so many cards: --net {ident}:...")
-        if int(ident) in found:
-            raise BadInput(f"--net {ident} is given twice")
-        found[int(ident)] = keys
+    found = numbered("--net", "card", given)
+    if max(found) > _MOST:
+        raise BadInput(f"no instance has so many cards: --net {max(found)}:...")
     return [found.get(number, {}) for number in range(max(found) + 1)]
 
 
@@ -70,45 +68,31 @@ def changes(given: Sequence[Given]) -> list[list[Any]]:
     BadInput
         If an action's keys do not fit it.
     """
-    return [_change(ident, keys) for ident, keys in given]
+    return [_checked(*action("--net", one, _ACTIONS, _ALONE)) for one in given]
 
 
-def _change(ident: str, keys: Mapping[str, Any]) -> list[Any]:
-    if ident in _ALONE:
-        return _checked(ident, _LAST, keys)
-    asked = [action for action in _ACTIONS if action in keys]
-    if len(asked) > 1:
-        raise BadInput(
-            f"--net {ident} asks for {' and '.join(asked)}: one at a time",
-            hint="give --net once for each",
-        )
-    action = asked[0] if asked else "modify"
-    rest = {key: value for key, value in keys.items() if key != action}
-    return _checked(action, int(ident) if is_whole(ident) else ident, rest)
-
-
-def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> list[Any]:
-    if action == "add" and isinstance(which, str):
+def _checked(what: str, which: int | str, keys: Mapping[str, Any]) -> list[Any]:
+    if what == "add" and isinstance(which, str):
         raise BadInput(f"add takes a card's number, not '{which}'")
-    if action == "remove" and keys:
+    if what == "remove" and keys:
         raise BadInput(f"remove takes no parameters: {', '.join(keys)} given")
-    if action == "modify" and not keys:
+    if what == "modify" and not keys:
         raise BadInput("nothing to modify in a card", hint="--net N:modify,link=br1")
     words = {key: "none" if one is None else str(one) for key, one in keys.items()}
-    return [action, which, words]
+    return [what, which, words]
 
 
-def params(call: Call) -> dict[str, str]:
-    """Return the parameters that ``--nic-parameters`` gives, as text."""
-    given = call.option("nic_parameters") or {}
-    return {name: "" if value is None else str(value) for name, value in given.items()}
+def _params(text: str) -> dict[str, str]:
+    """Return how cards are connected, as text."""
+    return {k: "" if v is None else str(v) for k, v in key_values(text).items()}
 
 
 DEFAULTS = Option(
     ("-N", "--nic-parameters"),
     "how network cards are connected: mode=bridged|routed|openvswitch,link=br0,vlan=",
     "KEY=VALUE,...",
-    key_values,
+    _params,
+    dest="nicparams",
 )
 MODIFIED = Option(
     ("--net",),
@@ -117,6 +101,8 @@ MODIFIED = Option(
     "N:ACTION,KEY=VALUE,...",
     net_option,
     repeats=True,
+    dest="nics",
+    join=changes,
 )
 NEW = Option(
     ("--net",),
@@ -124,12 +110,11 @@ NEW = Option(
     "N:KEY=VALUE,...",
     ident_key_values,
     repeats=True,
+    local=True,
 )
 CONFLICTS = Option(
-    ("--no-conflicts-check",), "let an address be one of a network that it is not in"
+    ("--no-conflicts-check",),
+    "let an address be one of a network that it is not in",
+    dest="conflicts_check",
+    value=False,
 )
-
-
-def conflicts(call: Call) -> dict[str, bool]:
-    """Return whether addresses are looked for in networks, if they are not to be."""
-    return {"conflicts_check": False} if call.option("no_conflicts_check") else {}

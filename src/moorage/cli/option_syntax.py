@@ -11,6 +11,7 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -91,19 +92,81 @@ def change_key_values(text: str, alone: Sequence[str]) -> tuple[str, dict[str, A
     return ident_key_values(text)
 
 
+LAST = -1
+"""Stands for the last card or disk."""
+Action = tuple[str, int | str, dict[str, Any]]
+
+
+def action(
+    flag: str,
+    given: tuple[str, dict[str, Any]],
+    actions: Sequence[str],
+    alone: Sequence[str],
+) -> Action:
+    """Return what ``IDENT:ACTION,key=value`` asks for: the action, of what, its keys.
+
+    Parameters
+    ----------
+    alone
+        Actions that may stand in the place of the identifier: they mean the last.
+
+    Raises
+    ------
+    BadInput
+        If it asks for two actions.
+    """
+    ident, keys = given
+    if ident in alone:
+        return ident, LAST, keys
+    asked = [word for word in actions if word in keys]
+    if len(asked) > 1:
+        raise BadInput(
+            f"{flag} {ident} asks for {' and '.join(asked)}: one at a time",
+            hint=f"give {flag} once for each",
+        )
+    wanted = asked[0] if asked else "modify"
+    rest = {key: value for key, value in keys.items() if key != wanted}
+    return wanted, int(ident) if is_whole(ident) else ident, rest
+
+
+def numbered(
+    flag: str, what: str, given: Iterable[tuple[str, dict[str, Any]]]
+) -> dict[int, dict[str, Any]]:
+    """Return keys by the number that stands before them: ``0:size=1G``.
+
+    Raises
+    ------
+    BadInput
+        If a number is none, or stands twice.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for ident, keys in given:
+        if not (ident.isdecimal() and is_whole(ident)):
+            raise BadInput(f"'{ident}' is not a {what}'s number, in {flag} {ident}:...")
+        if int(ident) in found:
+            raise BadInput(f"{flag} {ident} is given twice")
+        found[int(ident)] = keys
+    return found
+
+
 def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the keys of several options together; the last of a name wins."""
     return {key: value for given in values for key, value in given.items()}
 
 
-def hypervisor(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the hypervisor's name and parameters of ``-H kvm:acpi=true``."""
-    return ident_key_values(text)
+def text_params(values: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the parameters of several options together, as scripts see them."""
+    return text_values(merged(values))
 
 
 def text_values(values: Mapping[str, Any]) -> dict[str, str]:
     """Return parameters as scripts see them: texts, without those set to none."""
     return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def text_keys(text: str) -> dict[str, str]:
+    """Return the keys of ``key=value,...`` as scripts see them."""
+    return text_values(key_values(text))
 
 
 def backend_parameters(text: str) -> dict[str, Any]:
@@ -137,18 +200,22 @@ def shown_uids(ranges: Iterable[Iterable[int]]) -> str:
     return uidpool.shown(tuple((first, last) for first, last in ranges))
 
 
+def reset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, those set to none with the word default for their value."""
+    return {key: "default" if one is None else one for key, one in values.items()}
+
+
 def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     """Return parameters by what they are of; none stands for the word default."""
     found: dict[str, dict[str, Any]] = {}
     for ident, keys in given:
-        values = {k: "default" if v is None else v for k, v in keys.items()}
-        found.setdefault(ident, {}).update(values)
+        found.setdefault(ident, {}).update(reset(keys))
     return found
 
 
-def check_changed(flag: str, given: Sequence[tuple[str, dict[str, Any]]]) -> None:
+def check_changed(flag: str, given: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise `BadInput` for ``-H kvm``, which changes nothing of kvm."""
-    for ident, keys in given:
+    for ident, keys in given.items():
         if not keys:
             raise BadInput(
                 f"{flag} {ident} names no parameter", hint=f"{flag} {ident}:KEY=VALUE"

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that many commands share."""
 
+import sys
+from collections.abc import Callable
+
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
-from .command import Call, Option
-from .option_syntax import ident_key_values
+from .command import Option
+from .option_syntax import backend_parameters, ident_key_values, key_values, nested
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _YEAR = 366 * 86400
@@ -25,17 +28,25 @@ def truth(text: str) -> bool:
     return _TRUTHS[text.lower()]
 
 
-def seconds(text: str) -> int:
-    """Return a number of seconds, from 0 to a year.
+def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str], int]:
+    """Return what reads a whole number.
 
-    Raises
-    ------
-    BadInput
-        For anything else.
+    Parameters
+    ----------
+    what
+        What is said not to be one in a refusal: ``a number of seconds``.
     """
-    if not is_whole(text) or not 0 <= int(text) <= _YEAR:
-        raise BadInput(f"'{text[:40]}' is not a number of seconds")
-    return int(text)
+
+    def convert(text: str) -> int:
+        if not is_whole(text) or not least <= int(text) <= most:
+            raise BadInput(f"'{text[:40]}' is not {what}")
+        return int(text)
+
+    return convert
+
+
+seconds = number("a number of seconds", most=_YEAR)
+spindles = number("a number of spindles", most=99_999)
 
 
 def names(text: str) -> list[str]:
@@ -56,7 +67,7 @@ def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
         Its other form, as ``-v``.
     """
     told = f"accepted, as in Ganeti: {why}"
-    return Option(_flags(flag, short), told, metavar, moot=True)
+    return Option(_flags(flag, short), told, metavar, moot=True, local=True)
 
 
 def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
@@ -88,33 +99,44 @@ def never(flag: str, why: str) -> Option:
         return False
 
     told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
-    return Option((flag,), told, "no", convert, moot=True)
+    return Option((flag,), told, "no", convert, moot=True, local=True)
 
 
 def _flags(flag: str, short: str) -> tuple[str, ...]:
     return (short, flag) if short else (flag,)
 
 
-DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
+DEBUG = Option(
+    ("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True, local=True
+)
 PRIORITY = Option(
     ("--priority",),
     "how early the job runs: low, normal or high",
     "PRIORITY",
     choices=tuple(PRIORITIES),
+    local=True,
 )
-JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
-FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
-YES = Option(("--yes",), "answer every question with yes")
-NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse")
+JSON = Option(
+    ("--json",), "print JSON for programs: raw values, MiB and seconds", local=True
+)
+FORCE = Option(
+    ("-f", "--force"), "do not ask; go on where it is safe to insist", local=True
+)
+YES = Option(("--yes",), "answer every question with yes", local=True)
+NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse", local=True)
 
 RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_size)
 
 JOB = (
-    Option(("--submit",), "submit the job, print its number, do not wait"),
-    Option(("--print-jobid",), "print the job's number before anything else"),
-    Option(("--dry-run",), "show the tasks that would be done; change nothing"),
+    Option(("--submit",), "submit the job, print its number, do not wait", local=True),
+    Option(
+        ("--print-jobid",), "print the job's number before anything else", local=True
+    ),
+    Option(
+        ("--dry-run",), "show the tasks that would be done; change nothing", local=True
+    ),
     PRIORITY,
-    Option(("--reason",), "why, for the job's reason trail", "TEXT"),
+    Option(("--reason",), "why, for the job's reason trail", "TEXT", local=True),
     JSON,
     DEBUG,
 )
@@ -122,6 +144,8 @@ JOB = (
 
 ASKING = (FORCE, YES, NO_INPUT)
 """Options of each command that asks before it goes on."""
+INSISTING = (FORCE._replace(local=False), YES, NO_INPUT)
+"""The same, where the operation is told of ``-f``, too."""
 
 FORCE_PARAMS = Option(
     ("--force-params",), "hand over parameters that the disk's provider does not list"
@@ -132,6 +156,25 @@ DISK_PARAMETERS = Option(
     "NAME:KEY=VALUE,...",
     ident_key_values,
     repeats=True,
+    dest="diskparams",
+    join=nested,
+)
+BACKEND_PARAMETERS = Option(
+    ("-B", "--backend-parameters"),
+    "memory=1G,vcpus=2 and the like",
+    "KEY=VALUE,...",
+    backend_parameters,
+    dest="beparams",
+)
+FILE_STORAGE_DIR = Option(
+    ("--file-storage-dir",), "directory for image files, below the cluster's", "DIR"
+)
+NODE_PARAMETERS = Option(
+    ("--node-parameters",),
+    "its parameters",
+    "KEY=VALUE,...",
+    key_values,
+    dest="ndparams",
 )
 IALLOCATOR = Option(
     ("-I", "--iallocator"), "choose the node with this allocator", "NAME"
@@ -140,9 +183,24 @@ TARGET = Option(("-n", "--target-node"), "the node to go to", "NODE")
 SHUTDOWN_TIMEOUT = Option(
     ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", seconds
 )
-IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
+MIGRATION_MODE = Option(
+    ("--migration-mode",),
+    "live or non-live",
+    "MODE",
+    choices=("live", "non-live"),
+    dest="mode",
+)
+NON_LIVE = Option(
+    ("--non-live",), "pause the guests while they move", dest="mode", value="non-live"
+)
 NO_WAIT_FOR_SYNC = Option(
-    ("--no-wait-for-sync",), "do not wait until both copies of disks are the same"
+    ("--no-wait-for-sync",),
+    "do not wait until both copies of disks are the same",
+    dest="wait_for_sync",
+    value=False,
+)
+IGNORE_CONSISTENCY = Option(
+    ("--ignore-consistency",), "go on though a mirror is degraded"
 )
 IGNORE_IPOLICY = Option(
     ("--ignore-ipolicy",), "do not mind the instance policy of the node group"
@@ -152,19 +210,4 @@ IGNORE_CAPACITY = Option(
 )
 OVERRIDES = (IGNORE_IPOLICY, IGNORE_CAPACITY)
 """Options of each command that takes memory or room."""
-
-
-def overridden(call: Call) -> dict[str, bool]:
-    """Return the fields of the overrides that were given."""
-    names = ("ignore_ipolicy", "ignore_capacity")
-    return {name: True for name in names if call.option(name)}
-
-
-def unwaited(call: Call) -> dict[str, bool]:
-    """Return the field that lets a job end before copies are the same, if asked for."""
-    return {"wait_for_sync": False} if call.option("no_wait_for_sync") else {}
-
-
-def forced(call: Call) -> dict[str, bool]:
-    """Return the field that lets unlisted parameters pass, if it was asked for."""
-    return {"force_params": True} if call.option("force_params") else {}
+TAGS = Option(("--tags",), "tags, with commas", "TAGS", names)

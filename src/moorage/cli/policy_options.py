@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options that set instance policies, of the cluster or of a node group."""
+"""Options that set instance policies, of the cluster or of a node group.
 
-from collections.abc import Iterator, Mapping
+``show-ispecs-cmd`` prints those that would set a policy as it is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -98,19 +101,20 @@ def _old(text: str) -> dict[str, str]:
     return found
 
 
-def given(call: Call) -> bool:
-    """Whether any part of a policy was given."""
-    return any(call.option(one) is not None for one in (*_PARTS.values(), *_SPECS))
-
-
-def policy(call: Call, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a policy that were given.
+def changed(call: Call, now: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the field ``ipolicy`` of an opcode, if any part of a policy was given.
 
     Parameters
     ----------
     now
-        The policy as it is: the old options change parts of it.
+        Returns what has the policy as it is, by ``ipolicy``.
     """
+    given = any(call.option(one) is not None for one in (*_PARTS.values(), *_SPECS))
+    return {"ipolicy": _policy(call, now()["ipolicy"])} if given else {}
+
+
+def _policy(call: Call, now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a policy that were given; old options change parts of it."""
     given = {part: call.option(option) for part, option in _PARTS.items()}
     found = {part: value for part, value in given.items() if value is not None}
     old = {size: call.option(one) for one, size in _SPECS.items() if call.option(one)}
@@ -159,27 +163,61 @@ def _words(sizes: Mapping[str, int]) -> str:
     )
 
 
+def flags(policy: Mapping[str, Any], *, standard: bool) -> Iterator[str]:
+    """Yield the options that set a policy.
+
+    Parameters
+    ----------
+    standard
+        Whether it has a standard specification, as a cluster's has.
+
+    >>> list(flags({"vcpu-ratio": 4.0}, standard=False))
+    ['--ipolicy-vcpu-ratio 4.0']
+    """
+    if policy.get("minmax"):
+        pairs = (
+            "/".join(f"{side}:{_typed(pair[side])}" for side in ("min", "max"))
+            for pair in policy["minmax"]
+        )
+        yield f"--ipolicy-bounds-specs {'//'.join(pairs)}"
+    if standard and policy.get("std"):
+        yield f"--ipolicy-std-specs {_typed(policy['std'])}"
+    if policy.get("disk-templates"):
+        yield f"--ipolicy-disk-templates {','.join(policy['disk-templates'])}"
+    for ratio in ("vcpu-ratio", "spindle-ratio"):
+        if ratio in policy:
+            yield f"--ipolicy-{ratio} {policy[ratio]}"
+
+
+def _typed(sizes: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def _option(
+    flag: str, told: str, metavar: str, convert: Callable[[str], Any]
+) -> Option:
+    return Option((flag,), told, metavar, convert, local=True)
+
+
 OPTIONS = (
-    Option(
-        ("--ipolicy-bounds-specs",),
+    _option(
+        "--ipolicy-bounds-specs",
         "which sizes instances have: min:SPEC/max:SPEC, SPEC as memory-size=128,"
         "cpu-count=1,disk-size=1,disk-count=1,nic-count=0,spindle-use=1",
         "BOUNDS",
         bounds,
     ),
-    Option(
-        ("--ipolicy-disk-templates",),
+    _option(
+        "--ipolicy-disk-templates",
         "how disks of instances may be stored",
         "TEMPLATES",
         templates,
     ),
-    Option(
-        ("--ipolicy-vcpu-ratio",), "virtual processors for each real one", "N", ratio
-    ),
-    Option(("--ipolicy-spindle-ratio",), "instances for each spindle", "N", ratio),
+    _option("--ipolicy-vcpu-ratio", "virtual processors for each real one", "N", ratio),
+    _option("--ipolicy-spindle-ratio", "instances for each spindle", "N", ratio),
     *(
-        Option(
-            (f"--{one.replace('_', '-')}",),
+        _option(
+            f"--{one.replace('_', '-')}",
             f"{size} of instances, as Ganeti had it",
             "min=N,max=N",
             _old,
@@ -188,8 +226,8 @@ OPTIONS = (
     ),
 )
 """Options of node groups; the cluster has one more."""
-STANDARD = Option(
-    ("--ipolicy-std-specs",),
+STANDARD = _option(
+    "--ipolicy-std-specs",
     "the size that capacity is counted in: memory-size=128,cpu-count=1,...",
     "SPEC",
     spec,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands on tags, which every program whose objects have tags offers."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from moorage.errors import BadInput
+from moorage.units import counted
 
-from .command import Call, Command, Example, Operand, Option
+from .command import Call, Command, Operand, Option
 from .follow import fetch, perform
 from .options import DEBUG, JOB, JSON, PRIORITY
 
@@ -36,42 +36,25 @@ _NAMES = {
 _TAG = Operand("TAG", 0, None)
 
 
-def add(call: Call) -> int:
-    """Give tags to an object."""
-    return _change(call, "OP_TAGS_SET", "Added", "to")
-
-
-def remove(call: Call) -> int:
-    """Take tags from an object."""
-    return _change(call, "OP_TAGS_DEL", "Removed", "from")
-
-
-def show(call: Call) -> int:
-    """Print the tags of an object."""
+def _show(call: Call) -> None:
     kind, name, _ = _about(call)
     tags = call.client.call("QueryTags", kind, name or "")
-    _print(call, tags, tags)
-    return 0
+    call.show(tags, tags)
 
 
-def search(call: Call) -> int:
-    """Print which objects have a tag; fail if none has."""
+def _search(call: Call) -> int:
     (pattern,) = call.words
     found = fetch(call, "OP_TAGS_SEARCH", pattern=pattern)
-    _print(call, found, [f"{path} {tag}" for path, tag in found])
-    return 0 if found else 1
+    call.show(found, (f"{path} {tag}" for path, tag in found))
+    return int(not found)
 
 
-def _print(call: Call, values: Sequence[object], lines: Sequence[str]) -> None:
-    """Print lines, or values for programs."""
-    if call.option("json"):
-        call.terminal.print(json.dumps(values, indent=2))
-        return
-    for line in lines:
-        call.terminal.print(line)
+def _changes(op_id: str, did: str, how: str) -> Callable[[Call], None]:
+    """Return the handler of a command that gives tags to an object, or takes some."""
+    return lambda call: _change(call, op_id, did, how)
 
 
-def _change(call: Call, op_id: str, did: str, how: str) -> int:
+def _change(call: Call, op_id: str, did: str, how: str) -> None:
     kind, name, tags = _about(call)
     tags += _listed(call)
     if not tags:
@@ -79,9 +62,7 @@ def _change(call: Call, op_id: str, did: str, how: str) -> int:
     target = {"kind": kind, "tags": tags} | ({"name": name} if name else {})
     perform(call, op_id, **target)
     what = f"{kind} {name}" if name else f"the {kind}"
-    plural = "" if len(tags) == 1 else "s"
-    call.terminal.print(f"{did} {len(tags)} tag{plural} {how} {what}")
-    return 0
+    call.terminal.print(f"{did} {counted(len(tags), 'tag')} {how} {what}")
 
 
 def _about(call: Call) -> tuple[str, str | None, list[str]]:
@@ -107,11 +88,11 @@ def _listed(call: Call) -> list[str]:
 
 _SEARCH = Command(
     "search-tags",
-    search,
+    _search,
     "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
     (PRIORITY, JSON, DEBUG),
-    examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
+    examples={"gnt-cluster search-tags ^gold$": "whatever is gold"},
 )
 
 
@@ -131,18 +112,18 @@ def commands(program: str) -> tuple[Command, ...]:
     about = () if whole else (Operand(word.upper()),)
     name = "" if whole else f" {_NAMES[program]}"
     return (
-        Command("list-tags", show, f"Show the tags of {what}", about, (JSON, DEBUG)),
+        Command("list-tags", _show, f"Show the tags of {what}", about, (JSON, DEBUG)),
         Command(
             "add-tags",
-            add,
+            _changes("OP_TAGS_SET", "Added", "to"),
             f"Give tags to {what}",
             (*about, _TAG),
             (_FROM, *JOB),
-            examples=(Example(f"{program} add-tags{name} gold", "the tag gold"),),
+            examples={f"{program} add-tags{name} gold": "the tag gold"},
         ),
         Command(
             "remove-tags",
-            remove,
+            _changes("OP_TAGS_DEL", "Removed", "from"),
             f"Take tags from {what}",
             (*about, _TAG),
             (_FROM, *JOB),

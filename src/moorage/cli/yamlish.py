@@ -62,11 +62,7 @@ def _item(item: Any, indent: str) -> Iterator[str]:  # noqa: ANN401
 
 def nested(value: Any) -> bool:  # noqa: ANN401
     """Whether a value needs lines of its own."""
-    return bool(value) and isinstance(value, Mapping | list) and not _is_flow(value)
-
-
-def _is_flow(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, Flow)
+    return bool(value) and isinstance(value, Mapping | list) and type(value) is not Flow
 
 
 def scalar(value: Any) -> str:  # noqa: ANN401
@@ -75,7 +71,7 @@ def scalar(value: Any) -> str:  # noqa: ANN401
     >>> scalar("default (True)"), scalar("a: b"), scalar(None), scalar({})
     ('default (True)', "'a: b'", 'None', '')
     """
-    if isinstance(value, Mapping | list) and not value and not _is_flow(value):
+    if isinstance(value, Mapping | list) and not value and type(value) is not Flow:
         return ""
     text = str(value)
     if not isinstance(value, str) or not text:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-backup: instances and disks, taken out of the cluster and brought back."""
 
+from functools import partial
+
 from moorage.cli.command import Option, Program
 from moorage.cli.listing import Listing
 from moorage.cli.main import run
@@ -24,7 +26,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-backup."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -4,66 +4,45 @@
 from collections.abc import Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.gnt_instance.add import COMMAND as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
 from moorage.cli.gnt_instance.disk_options import Given, described
-from moorage.cli.options import moot, overridden, refused
+from moorage.cli.operation import first_given
+from moorage.cli.option_syntax import numbered
+from moorage.cli.options import moot, refused
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_size
+from moorage.units import parse_size
 
 from .export import RATE
 
-_AS_ADD = (
-    *("os_parameters_private", "os_parameters_secret", "force_variant"),
-    *("opportunistic_locking", "helper_startup_timeout", "helper_shutdown_timeout"),
-    *("disk_template", "disk", "node", "os_type", "os_parameters"),
-    *("hypervisor_parameters", "backend_parameters", "net", "tags"),
-    *("ignore_ipolicy", "ignore_capacity", "no_ip_check", "no_name_check"),
-    *("no_conflicts_check", "no_wait_for_sync", "file_storage_dir", "file_driver"),
-    *("force_params", "submit", "print_jobid", "dry_run", "priority", "reason"),
-    *("json", "debug"),
+_ADD_ALONE = (
+    *("os_size", "iallocator", "group_name", "no_nics", "no_install"),
+    *("install_adopted", "start", "forthcoming", "commit", "communication"),
 )
-"""Options that are those of ``gnt-instance add``."""
+"""Options of ``gnt-instance add`` that are not just the same here."""
 
 
-def restore(call: Call) -> int:
+def restore(call: Call) -> None:
     """Make an instance, or a disk, from an export."""
+    (_restore_disk if call.option("disk_alone") else _restore_instance)(call)
+
+
+def _restore_instance(call: Call) -> None:
     (name,) = call.words
-    if call.option("disk_alone"):
-        return _restore_disk(call, name)
-    own = call.option("backend_parameters") or {}
-    fields: dict[str, Any] = call.given(
-        disk_template="disk_template",
-        os_type="os_type",
-        iallocator="iallocator",
-        tags="tags",
-        file_storage_dir="file_storage_dir",
-        file_driver="file_driver",
-        src_node="src_node",
-        src_path="src_dir",
-        rate="rate",
-    )
-    given = {key: value for key, value in own.items() if value != "default"}
     chosen = perform(
         call,
         "OP_INSTANCE_CREATE",
-        instance_name=name,
         mode="import",
-        disks=_of_size(call) or disks(call.option("disk") or ()),
-        beparams=given,
-        start=bool(call.option("start")),
-        **({"force_params": True} if call.option("force_params") else {}),
-        **({"no_nics": True} if call.option("no_nics") else {}),
-        **fields,
+        disks=_of_size(call) or disks(call.option("disk")),
+        start=call.option("start"),
+        **call.fields,
         **cards(call),
         **nodes(call),
         **guest(call),
-        **overridden(call),
     )
     call.terminal.print(f"Imported instance {name} on {', '.join(chosen or ())}")
-    return 0
 
 
 def _of_size(call: Call) -> list[dict[str, Any]]:
@@ -82,13 +61,8 @@ def disks(given: Sequence[Given]) -> list[dict[str, Any]]:
     BadInput
         If a slot is no number, or stands twice.
     """
-    slots: dict[int, dict[str, Any]] = {}
-    for ident, keys in given:
-        if not is_whole(ident):
-            raise BadInput(f"'{ident}' is not a disk's number, in --disk {ident}:...")
-        if int(ident) in slots:
-            raise BadInput(f"--disk {ident} is given twice")
-        slots[int(ident)] = described(f"disk {ident}", keys)
+    found = numbered("--disk", "disk", given)
+    slots = {slot: described(f"disk {slot}", keys) for slot, keys in found.items()}
     if max(slots, default=0) > _MOST:
         raise BadInput(f"no instance has so many disks: --disk {max(slots)}")
     return [slots.get(slot, {}) for slot in range(max(slots, default=-1) + 1)]
@@ -98,40 +72,33 @@ _MOST = 99
 
 
 _INSTANCE_ALONE = (
-    *("start", "os_type", "os_parameters", "hypervisor_parameters"),
-    *("backend_parameters", "net", "tags", "ignore_ipolicy", "no_wait_for_sync"),
-    *("file_storage_dir", "file_driver", "force_params", "os_size", "no_nics"),
+    *("start", "os_type", "osparams", "hypervisor_parameters", "beparams", "net"),
+    *("tags", "ignore_ipolicy", "wait_for_sync", "file_storage_dir", "file_driver"),
+    *("force_params", "os_size", "no_nics"),
 )
 """Options that say nothing of a disk that is imported alone."""
+_DISK = ("disk_template", "src_node", "src_path", "rate", "ignore_capacity")
 
 
-def _restore_disk(call: Call, name: str) -> int:
-    wrong = [one for one in _INSTANCE_ALONE if call.option(one)]
-    if wrong:
-        flag = wrong[0].replace("_", "-")
+def _restore_disk(call: Call) -> None:
+    (name,) = call.words
+    if flag := first_given(call, _INSTANCE_ALONE):
         raise BadInput(
-            f"--{flag} is for instances, and --disk-only imports a disk",
+            f"{flag} is for instances, and --disk-only imports a disk",
             hint="leave it out",
         )
-    fields = call.given(
-        disk_template="disk_template",
-        src_node="src_node",
-        src_path="src_dir",
-        rate="rate",
-        node="node",
-        ignore_capacity="ignore_capacity",
-    )
-    given = disks(call.option("disk") or ())
+    fields = {field: value for field, value in call.given.items() if field in _DISK}
+    if node := call.option("node"):
+        fields["node"] = node
+    given = disks(call.option("disk"))
     if len(given) > 1:
         raise BadInput("one disk is imported: --disk 0:... describes it")
     asked = given[0] if given else {}
-    size = {"size": asked.pop("size")} if "size" in asked else {}
-    template = {"disk_template": asked.pop("dev_type")} if "dev_type" in asked else {}
-    uuid = perform(
-        call, "OP_DISK_IMPORT", name=name, params=asked, **fields | size | template
-    )
+    for key, field in (("size", "size"), ("dev_type", "disk_template")):
+        if key in asked:
+            fields[field] = asked.pop(key)
+    uuid = perform(call, "OP_DISK_IMPORT", name=name, params=asked, **fields)
     call.terminal.print(f"Imported disk {name} ({uuid})")
-    return 0
 
 
 _WHERE = "an instance is imported where its export lies, and -n is a node that sees it"
@@ -140,17 +107,26 @@ COMMAND = Command(
     "import",
     restore,
     "Make an instance from an export: what is not said here, the export says",
-    (Operand("NAME"),),
+    (Operand("NAME", field="instance_name"),),
     (
         Option(("--src-node",), "where the export lies", "NODE"),
-        Option(("--src-dir",), "its name or directory; NAME if not", "DIR"),
-        Option(("--start",), "start the instance; Ganeti never does"),
         Option(
-            ("--disk-only",), "NAME is a new disk: import it alone", dest="disk_alone"
+            ("--src-dir",), "its name or directory; NAME if not", "DIR", dest="src_path"
+        ),
+        Option(("--start",), "start the instance; Ganeti never does", local=True),
+        Option(
+            ("--disk-only",),
+            "NAME is a new disk: import it alone",
+            dest="disk_alone",
+            local=True,
         ),
         RATE,
         Option(
-            ("-s", "--os-size"), "another size of the only disk", "SIZE", parse_size
+            ("-s", "--os-size"),
+            "another size of the only disk",
+            "SIZE",
+            parse_size,
+            local=True,
         ),
         Option(("--no-nics",), "no network card, whatever the export says"),
         moot(
@@ -160,18 +136,16 @@ COMMAND = Command(
         moot("--compress", "a dump says itself how it is compressed", "WAY"),
         refused("--node-group", _WHERE, "GROUP", short="-g"),
         refused("--iallocator", _WHERE, "NAME", short="-I"),
-        *(one for one in ADD.options if one.name in _AS_ADD),
+        *(one for one in ADD.options if one.name not in _ADD_ALONE),
     ),
-    examples=(
-        Example("gnt-backup import web1", "as it was, where its export lies"),
-        Example(
-            "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2",
-            "under another name, on other storage",
+    examples={
+        "gnt-backup import web1": "as it was, where its export lies",
+        "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2": (
+            "under another name, on other storage"
         ),
-        Example(
-            "gnt-backup import --disk-only --src-dir disk+data1 data2",
-            "a disk that was exported alone",
+        "gnt-backup import --disk-only --src-dir disk+data1 data2": (
+            "a disk that was exported alone"
         ),
-    ),
+    },
     surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
 )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-cluster: the cluster as a whole."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
@@ -9,7 +11,6 @@ from . import (
     failover,
     info,
     life,
-    queue,
     renew_crypto,
     settings,
     upgrade,
@@ -30,7 +31,6 @@ PROGRAM = Program(
         *info.COMMANDS,
         *failover.COMMANDS,
         upgrade.COMMAND,
-        queue.COMMAND,
         *upkeep.COMMANDS,
         life.DESTROY,
     ),
@@ -41,7 +41,4 @@ PROGRAM = Program(
     },
 )
 
-
-def main() -> int:
-    """Run gnt-cluster."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

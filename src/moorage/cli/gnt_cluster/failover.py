@@ -4,7 +4,7 @@
 from importlib import import_module
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.options import DEBUG, moot
 
 
@@ -12,8 +12,7 @@ def _daemons(name: str) -> Any:  # noqa: ANN401 - a module of the daemons' side,
     return import_module(f"moorage.daemons.{name}")
 
 
-def failover(call: Call) -> int:
-    """Make this node the master."""
+def _failover(call: Call) -> None:
     paths = _daemons("paths")
 
     def agreed(warnings: list[str]) -> None:
@@ -30,7 +29,6 @@ def failover(call: Call) -> int:
     )
     for line in told:
         call.terminal.print(line)
-    return 0
 
 
 def heard() -> str:
@@ -40,17 +38,15 @@ def heard() -> str:
     return str(known.sender.node) if known else ""
 
 
-def ping(call: Call) -> int:
-    """Say whether the master answers; the exit status says it, too."""
+def _ping(call: Call) -> None:
     (name,) = call.client.call("QueryConfigValues", ["master_node"])
     call.terminal.print(f"The master on {name} answers")
-    return 0
 
 
 COMMANDS = (
     Command(
         "master-failover",
-        failover,
+        _failover,
         "Make this node, a master candidate, the master",
         (),
         (
@@ -63,13 +59,12 @@ COMMANDS = (
             moot("--ignore-offline-nodes", "nodes marked offline have no vote"),
             DEBUG,
         ),
-        examples=(
-            Example("gnt-cluster master-failover", "typed on the candidate"),
-            Example(
-                "gnt-cluster master-failover --no-voting",
-                "of two nodes, the other one is off",
+        examples={
+            "gnt-cluster master-failover": "typed on the candidate",
+            "gnt-cluster master-failover --no-voting": (
+                "of two nodes, the other one is off"
             ),
-        ),
+        },
     ),
-    Command("master-ping", ping, "Say whether the master answers", (), (DEBUG,)),
+    Command("master-ping", _ping, "Say whether the master answers", (), (DEBUG,)),
 )

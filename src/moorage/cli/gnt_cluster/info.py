@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the cluster is like."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,15 +19,9 @@ from . import failover, renew_crypto
 POLICY = "Instance policy - limits for instances"
 
 
-def info(call: Call) -> int:
-    """Print the cluster's settings."""
+def _info(call: Call) -> None:
     found = call.client.call("QueryClusterInfo")
-    if call.option("json"):
-        call.terminal.print(json.dumps(found, indent=2))
-        return 0
-    for line in lines(cluster(found)):
-        call.terminal.print(line)
-    return 0
+    call.show(found, lines(cluster(found)))
 
 
 def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +114,7 @@ def _maps(value: Any) -> Any:  # noqa: ANN401
     return Flow(value) if isinstance(value, list) else "" if value is None else value
 
 
-def show_version(call: Call) -> int:
-    """Print the versions of software and interfaces."""
+def _show_version(call: Call) -> None:
     found = call.client.call("QueryClusterInfo")
     shown = {
         "Software version": found.get("software_version") or __version__,
@@ -134,11 +126,9 @@ def show_version(call: Call) -> int:
     for word, value in shown.items():
         if value is not None:
             call.terminal.print(f"{word}: {value}")
-    return 0
 
 
-def master(call: Call) -> int:
-    """Print the master's name; on another node, the one that it heard last."""
+def _master(call: Call) -> None:
     try:
         (name,) = call.client.call("QueryConfigValues", ["master_node"])
     except (NoMaster, WrongState):
@@ -146,12 +136,11 @@ def master(call: Call) -> int:
         if not name:
             raise
     call.terminal.print(str(name))
-    return 0
 
 
 INFO = Command(
     "info",
-    info,
+    _info,
     "Show the cluster's settings",
     (),
     (refused("--roman", "numbers are shown as they are"), JSON, DEBUG),
@@ -160,9 +149,9 @@ INFO = Command(
 COMMANDS = (
     Command(
         "version",
-        show_version,
+        _show_version,
         "Show versions of software and interfaces",
         options=(DEBUG,),
     ),
-    Command("getmaster", master, "Show which node is the master", options=(DEBUG,)),
+    Command("getmaster", _master, "Show which node is the master", options=(DEBUG,)),
 )

@@ -2,21 +2,21 @@
 """Making a cluster, and ending it."""
 
 from importlib import import_module
+from typing import Any
 
 from moorage.cli import join_token, policy_options
 from moorage.cli.addresses import ip_version, resolved
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 
 from . import unneeded
-from .settings import SETTINGS, settings
+from .settings import SETTINGS
 
 _BOOTSTRAP = "moorage.daemons.bootstrap"
 
 
-def init(call: Call) -> int:
-    """Make a cluster whose first node is this machine."""
+def _init(call: Call) -> None:
     (name,) = call.words
     start = not call.option("no_start")
     node = call.option("node_name") or "node1"
@@ -25,22 +25,26 @@ def init(call: Call) -> int:
         node = call.option("node_name") or join_token.name_of_this_machine()
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
     version = int(call.option("primary_ip_version") or 0)
-    given = settings(call) | {"node_name": node}
-    for option in ("primary_ip", "secondary_ip"):
-        given[option] = resolved(call, option, version)
-    if version:
-        given["ip_version"] = version
-    if policy_options.given(call):
-        from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
-
-        given["ipolicy"] = policy_options.policy(call, ipolicy.DEFAULT)
+    given = {
+        **call.given,
+        "node_name": node,
+        "primary_ip": resolved(call, "primary_ip", version),
+        "secondary_ip": resolved(call, "secondary_ip", version),
+        **({"ip_version": version} if version else {}),
+        **policy_options.changed(call, _no_cluster),
+    }
     bootstrap.init(name, settings=given, token=token, start=start)
     call.terminal.print(f"Cluster {name} is made")
-    return 0
 
 
-def destroy(call: Call) -> int:
-    """End the cluster."""
+def _no_cluster() -> dict[str, Any]:
+    """Return what a new cluster's policy is made from."""
+    from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
+
+    return {"ipolicy": ipolicy.DEFAULT}
+
+
+def _destroy(call: Call) -> None:
     if not call.option("yes_do_it"):
         raise BadInput(
             "destroying the cluster cannot be taken back",
@@ -48,12 +52,11 @@ def destroy(call: Call) -> int:
         )
     import_module(_BOOTSTRAP).destroy()
     call.terminal.print("The cluster is destroyed")
-    return 0
 
 
 INIT = Command(
     "init",
-    init,
+    _init,
     "Make a cluster whose first node is this machine",
     (Operand("NAME"),),
     (
@@ -62,25 +65,29 @@ INIT = Command(
             ("--primary-ip",),
             "where the node's agent is reached, if not where its token says",
             "ADDRESS",
+            local=True,
         ),
         Option(
             ("-s", "--secondary-ip"),
             "of the node: by it disks are mirrored, and guests migrate",
             "ADDRESS",
+            local=True,
         ),
         Option(
             ("--primary-ip-version",),
             "4 or 6: names are resolved to such addresses, and the node has one",
             "VERSION",
             ip_version,
+            local=True,
         ),
         *join_token.OPTIONS,
         Option(
             ("--node-name",),
             "name of the first node; of this machine, or node1",
             "NAME",
+            local=True,
         ),
-        Option(("--no-start",), "do not start the master"),
+        Option(("--no-start",), "do not start the master", local=True),
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
         moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
         moot("--no-etc-hosts", "/etc/hosts is never written"),
@@ -89,16 +96,15 @@ INIT = Command(
         moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
         DEBUG,
     ),
-    examples=(
-        Example(
-            "gnt-cluster init --shared-file-storage-dir=/srv/shared demo",
-            "with a directory that all nodes see",
-        ),
-    ),
+    examples={
+        "gnt-cluster init --shared-file-storage-dir=/srv/shared demo": (
+            "with a directory that all nodes see"
+        )
+    },
 )
 DESTROY = Command(
     "destroy",
-    destroy,
+    _destroy,
     "End the cluster; this cannot be taken back",
     (),
     (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),

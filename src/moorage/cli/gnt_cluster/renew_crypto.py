@@ -4,8 +4,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Option
-from moorage.cli.follow import fetch, follow_many, perform
+from moorage.cli.command import Call, Command, Option
+from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import FORCE, JOB, moot, refused
 from moorage.cli.table import moment
 
@@ -16,23 +16,13 @@ _NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
-def renew(call: Call) -> int:
-    """Renew what is named; the certificates of the nodes and the master if nothing."""
-    fields = call.given(
-        node_certificates="new_node_certificates",
-        cluster_certificate="new_cluster_certificate",
-        force="force",
-    )
-    if fields.get("cluster_certificate"):
-        perform(call, _OPERATION, **fields)
+def _renew(call: Call) -> int:
+    if call.option("cluster_certificate"):
+        perform(call, _OPERATION, **call.given)
         call.terminal.print("Renewed the authority and all certificates")
         return 0
-    found = fetch(call, _OPERATION, **(fields | {"node_certificates": True}))
-    answers = {
-        name: (bool(taken), what)
-        for name, (taken, what) in zip(found["names"], found["jobs"], strict=True)
-    }
-    status = follow_many(call, answers)
+    found = fetch(call, _OPERATION, **call.given | {"node_certificates": True})
+    status = follow_many(call, submitted(found))
     if not status and not call.option("json"):
         call.terminal.print("Renewed the certificates of the master and its nodes")
     return status
@@ -64,29 +54,31 @@ _OTHERS = (
 """Ganeti's, for keys that there are not."""
 COMMAND = Command(
     "renew-crypto",
-    renew,
+    _renew,
     "Renew keys and certificates, while guests run",
     (),
     (
         Option(
             ("--new-node-certificates",),
             "of nodes and master; also if nothing is named",
+            dest="node_certificates",
         ),
         Option(
             ("--new-cluster-certificate",),
             "a new authority, and with it all certificates",
+            dest="cluster_certificate",
         ),
         *_OTHERS,
         FORCE._replace(
             help="believe nodes by their certificates alone, whatever keys they have; "
-            "with a new authority, shut out nodes that are marked offline"
+            "with a new authority, shut out nodes that are marked offline",
+            local=False,
         ),
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-cluster renew-crypto --new-node-certificates",
-            "somebody may have seen a key",
-        ),
-    ),
+    examples={
+        "gnt-cluster renew-crypto --new-node-certificates": (
+            "somebody may have seen a key"
+        )
+    },
 )

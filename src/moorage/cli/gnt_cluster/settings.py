@@ -1,73 +1,48 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings of the cluster, and changing them."""
 
-from typing import Any
-
-from moorage.cli import nic_options, policy_options, pool_options
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli import nic_options, policy_options
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
+from moorage.cli.operation import changes
 from moorage.cli.option_syntax import (
     backend_parameters,
     check_changed,
     ident_key_values,
-    key_values,
     nested,
     uid_ranges,
 )
-from moorage.cli.options import DISK_PARAMETERS, IALLOCATOR, JOB, names, truth
+from moorage.cli.options import (
+    BACKEND_PARAMETERS,
+    DISK_PARAMETERS,
+    IALLOCATOR,
+    JOB,
+    NODE_PARAMETERS,
+    names,
+    truth,
+)
 from moorage.errors import BadInput
 
 from . import unneeded
 
 
-def settings(call: Call) -> dict[str, Any]:
-    """Return the settings that were given, by the names of the cluster's fields."""
-    found = call.given(
-        enabled_hypervisors="enabled_hypervisors",
-        enabled_disk_templates="enabled_disk_templates",
-        shared_file_storage_dir="shared_file_storage_dir",
-        file_storage_dir="file_storage_dir",
-        gluster_storage_dir="gluster_storage_dir",
-        volume_group_name="vg_name",
-        default_iallocator="default_iallocator",
-        mac_prefix="mac_prefix",
-        uid_pool="uid_pool",
-        add_uids="add_uids",
-        remove_uids="remove_uids",
-        candidate_pool_size="candidate_pool_size",
-        max_running_jobs="max_running_jobs",
-        enabled_user_shutdown="user_shutdown",
-        ndparams="node_parameters",
-    )
-    for field in ("add_pools", "remove_pools"):
-        if call.option(field):
-            found[field] = call.option(field)
-    if call.option("nic_parameters"):
-        found["nicparams"] = nic_options.params(call)
-    if call.option("backend_parameters"):
-        found["beparams"] = {"default": call.option("backend_parameters")}
-    for field, option in _NESTED.items():
-        if call.option(option):
-            found[field] = nested(call.option(option))
-    return found
-
-
-_NESTED = {"hvparams": "hypervisor_parameters", "diskparams": "disk_parameters"}
-
-
-def modify(call: Call) -> int:
-    """Change the cluster's settings."""
-    for flag, option in (("-H", _NESTED["hvparams"]), ("-D", _NESTED["diskparams"])):
-        check_changed(flag, call.option(option))
-    changed = settings(call)
-    if policy_options.given(call):
-        now = call.client.call("QueryClusterInfo")["ipolicy"]
-        changed["ipolicy"] = policy_options.policy(call, now)
-    if not changed:
-        raise BadInput("nothing to change", hint="gnt-cluster modify --help")
-    perform(call, "OP_CLUSTER_SET_PARAMS", **changed)
+def _modify(call: Call) -> None:
+    for flag, field in (("-H", "hvparams"), ("-D", "diskparams")):
+        check_changed(flag, call.option(field))
+    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    fields = changes(call, "gnt-cluster modify --help", **policy)
+    perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
     call.terminal.print("Modified the cluster")
-    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Return name and provider of ``NAME=PROVIDER``."""
+    name, _, provider = text.partition("=")
+    if not (name and provider):
+        raise BadInput(
+            f"a pool is made of a name and a provider, not of '{name}' and '{provider}'"
+        )
+    return name, provider
 
 
 SETTINGS = (
@@ -86,19 +61,24 @@ SETTINGS = (
     Option(
         ("--gluster-storage-dir",), "where nodes mount the volumes of Gluster", "DIR"
     ),
-    Option(("--vg-name",), "the volume group of plain disks, on every node", "NAME"),
+    Option(
+        ("--vg-name",),
+        "the volume group of plain disks, on every node",
+        "NAME",
+        dest="volume_group_name",
+    ),
     Option(
         ("-H", "--hypervisor-parameters"),
         "defaults of a hypervisor; may be repeated",
         "NAME:KEY=VALUE,...",
         ident_key_values,
         repeats=True,
+        dest="hvparams",
+        join=nested,
     ),
-    Option(
-        ("-B", "--backend-parameters"),
-        "defaults: memory=1G,vcpus=2 and the like",
-        "KEY=VALUE,...",
-        backend_parameters,
+    BACKEND_PARAMETERS._replace(
+        help="defaults: memory=1G,vcpus=2 and the like",
+        convert=lambda text: {"default": backend_parameters(text)},
     ),
     DISK_PARAMETERS,
     IALLOCATOR._replace(
@@ -111,17 +91,15 @@ SETTINGS = (
         int,
     ),
     Option(("-m", "--mac-prefix"), "first three bytes of MACs: aa:00:00", "MAC"),
-    Option(
-        ("--node-parameters",),
-        "node parameters where neither a node nor its group has others",
-        "KEY=VALUE,...",
-        key_values,
+    NODE_PARAMETERS._replace(
+        help="node parameters where neither a node nor its group has others"
     ),
     Option(
         ("--user-shutdown",),
         "whether a guest that powers itself off may stay off",
         "yes|no",
         truth,
+        dest="enabled_user_shutdown",
     ),
     Option(
         ("--uid-pool",),
@@ -139,9 +117,28 @@ _UIDS = (
     Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
 )
 
+_POOLS = (
+    Option(
+        ("--add-pool",),
+        "make a storage pool of an ExtStorage provider; may be repeated",
+        "NAME PROVIDER",
+        _pair,
+        repeats=True,
+        dest="add_pools",
+        pair=True,
+    ),
+    Option(
+        ("--remove-pool",),
+        "remove a storage pool that no disk is in; may be repeated",
+        "NAME",
+        repeats=True,
+        dest="remove_pools",
+    ),
+)
+
 MODIFY = Command(
     "modify",
-    modify,
+    _modify,
     "Change the cluster's settings",
     (),
     (
@@ -150,21 +147,18 @@ MODIFY = Command(
         _JOBS,
         *unneeded.MODIFY,
         *unneeded.SHARED,
-        *pool_options.OPTIONS,
+        *_POOLS,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-cluster modify -D ext:access=userspace",
-            "guests open ext disks themselves",
+    examples={
+        "gnt-cluster modify -D ext:access=userspace": (
+            "guests open ext disks themselves"
         ),
-        Example(
-            "gnt-cluster modify --uid-pool=30000-30099",
-            "guests run as these users, each as one of its own",
+        "gnt-cluster modify --uid-pool=30000-30099": (
+            "guests run as these users, each as one of its own"
         ),
-        Example(
-            "gnt-cluster modify --add-pool nas1 san",
-            "a storage pool of the provider san; gnt-storage pool connect says where",
+        "gnt-cluster modify --add-pool nas1 san": (
+            "a storage pool of the provider san; gnt-storage pool connect says where"
         ),
-    ),
+    },
 )

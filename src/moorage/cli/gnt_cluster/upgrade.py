@@ -5,18 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage import __version__
-from moorage.cli.command import Call, Command, Example
+from moorage.cli.command import Call, Command
 from moorage.cli.options import DEBUG, refused
 
 _APT = "apt-get install moorage-node; systemctl restart moorage-node"
 _FIELDS = ("name", "version", "offline", "master")
 
 
-def upgrade(call: Call) -> int:
-    """Say what runs where, and what to type; return 1 if anything is left to do."""
+def _upgrade(call: Call) -> int:
     found = call.client.call("QueryClusterInfo")
-    _, rows = call.client.query("node", _FIELDS)
-    nodes = [dict(zip(_FIELDS, (v for _, v in row), strict=True)) for row in rows]
+    nodes = call.rows("node", _FIELDS)
     left = 0
     for line, done in told(str(found["software_version"]), nodes):
         call.terminal.print(line)
@@ -47,7 +45,7 @@ def told(master: str, nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
 
 COMMAND = Command(
     "upgrade",
-    upgrade,
+    _upgrade,
     "Say which versions run where, and what is left to upgrade",
     (),
     (
@@ -55,5 +53,5 @@ COMMAND = Command(
         refused("--resume", "each node is upgraded by itself, and in any order"),
         DEBUG,
     ),
-    examples=(Example("gnt-cluster upgrade", "status 0: nothing is left"),),
+    examples={"gnt-cluster upgrade": "status 0: nothing is left"},
 )

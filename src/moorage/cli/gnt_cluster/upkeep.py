@@ -1,23 +1,36 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is typed now and then: the watcher's pause, the name, a power cut."""
+"""What is typed now and then: the queue, the watcher's pause, the name, a power cut."""
 
 import time
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.details import look_up
+from moorage.cli import policy_options
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow_many, perform
+from moorage.cli.operation import performs
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
-from moorage.cli.show_policy import flags
 from moorage.cli.table import moment
 from moorage.errors import BadInput, WrongState
 
-# -- the watcher -----------------------------------------------------------------------
+# -- the queue of jobs, and the watcher ------------------------------------------------
 
 
-def watcher(call: Call) -> int:
-    """Pause the watcher, let it go on, or say which it is."""
+def _queue(call: Call) -> None:
+    (word,) = call.words
+    if word in ("drain", "undrain"):
+        call.client.call("SetDrainFlag", word == "drain")
+    elif word == "info":
+        (drained,) = call.client.call("QueryConfigValues", ["drain_flag"])
+        call.terminal.print(f"The drain flag is {'set' if drained else 'unset'}")
+    else:
+        raise BadInput(
+            f"the queue takes drain, undrain or info, not '{word}'",
+            hint="gnt-cluster queue info",
+        )
+
+
+def _watcher(call: Call) -> None:
     word, *spans = call.words
     if word == "pause" and len(spans) == 1:
         until = call.client.call("SetWatcherPause", time.time() + span(spans[0]))
@@ -35,34 +48,15 @@ def watcher(call: Call) -> int:
             "the watcher takes pause with a time, continue or info",
             hint="gnt-cluster watcher pause 2h",
         )
-    return 0
 
 
-# -- names and policy ------------------------------------------------------------------
+# -- policy ----------------------------------------------------------------------------
 
 
-def rename(call: Call) -> int:
-    """Give the cluster another name."""
-    (name,) = call.words
-    call.ask(f"Rename the cluster to {name}?")
-    perform(call, "OP_CLUSTER_RENAME", name=name)
-    call.terminal.print(f"The cluster is called {name} now")
-    return 0
-
-
-def redist(call: Call) -> int:
-    """Say that there is nothing to distribute."""
-    perform(call, "OP_CLUSTER_REDIST_CONF")
-    call.terminal.print("Master candidates get each change when it is made")
-    return 0
-
-
-def show_policy(call: Call) -> int:
-    """Print the command that would make the policy as it is."""
+def _show_policy(call: Call) -> None:
     policy = call.client.call("QueryClusterInfo")["ipolicy"]
-    words = flags(policy, standard=True)
+    words = policy_options.flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
-    return 0
 
 
 # -- a power cut -----------------------------------------------------------------------
@@ -70,8 +64,7 @@ def show_policy(call: Call) -> int:
 _PROGRAM = "ndp/oob_program"
 
 
-def epo(call: Call) -> int:
-    """Shut instances down and switch nodes off; or on again."""
+def _epo(call: Call) -> int:
     nodes = _chosen(call)
     names = ", ".join(node["name"] for node in nodes)
     leaving = [one for one in nodes if not one["master"]]
@@ -112,10 +105,10 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
         raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
     fields = ["name", "group", "pinst_list", "master", _PROGRAM]
     if not call.option("groups"):
-        return look_up(call, "node", fields)
-    groups = {one["name"] for one in look_up(call, "group", ["name"])}
+        return call.look_up("node", fields)
+    groups = {one["name"] for one in call.look_up("group", ["name"])}
     told, call.words = ", ".join(call.words), []
-    found = [one for one in look_up(call, "node", fields) if one["group"] in groups]
+    found = [one for one in call.look_up("node", fields) if one["group"] in groups]
     if not found:
         raise WrongState(f"no node is in {told}", hint="gnt-group list -o name,nodes")
     return found
@@ -123,37 +116,52 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
 
 COMMANDS = (
     Command(
+        "queue",
+        _queue,
+        "Close the queue for new jobs, open it, or show which it is",
+        (Operand("drain|undrain|info"),),
+        (DEBUG,),
+        examples={"gnt-cluster queue drain": "before an upgrade"},
+    ),
+    Command(
         "watcher",
-        watcher,
+        _watcher,
         "Let the watcher start nothing for a while, go on, or say which it is",
         (Operand("pause|continue|info"), Operand("TIME", 0)),
         (DEBUG,),
-        examples=(Example("gnt-cluster watcher pause 2h", "while disks are moved"),),
+        examples={"gnt-cluster watcher pause 2h": "while disks are moved"},
     ),
     Command(
         "rename",
-        rename,
+        performs(
+            "OP_CLUSTER_RENAME",
+            "The cluster is called {name} now",
+            asks="Rename the cluster to {name}?",
+        ),
         "Give the cluster another name",
-        (Operand("NAME"),),
+        (Operand("NAME", field="name"),),
         (*ASKING, *JOB),
     ),
     Command(
         "redist-conf",
-        redist,
+        performs(
+            "OP_CLUSTER_REDIST_CONF",
+            "Master candidates get each change when it is made",
+        ),
         "Accepted, as in Ganeti: master candidates get each change when it is made",
         (),
         (moot("--yes-do-it", "nothing is asked"), *JOB),
     ),
     Command(
         "show-ispecs-cmd",
-        show_policy,
+        _show_policy,
         "Print the command that would make the instance policy as it is",
         (),
         (DEBUG,),
     ),
     Command(
         "epo",
-        epo,
+        _epo,
         "Shut instances down and switch nodes off before a power cut, or on again",
         (Operand("NODE", 0, None),),
         (
@@ -166,7 +174,7 @@ COMMANDS = (
             *ASKING,
             DEBUG,
         ),
-        examples=(Example("gnt-cluster epo --groups rack2", "rack2 loses power"),),
+        examples={"gnt-cluster epo --groups rack2": "rack2 loses power"},
     ),
 )
 _OWN = "a node runs what its administrator put there: gnt-node restricted-command"

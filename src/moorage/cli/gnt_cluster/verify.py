@@ -1,32 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checking the cluster, and mending what is on record."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.follow import fetch, follow_many, perform
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import JOB, moot, refused
 from moorage.units import counted
 
 
-def verify(call: Call) -> int:
-    """Check the whole cluster; the exit status says whether anything is wrong."""
-    fields: dict[str, Any] = call.given(group_name="node_group")
-    if call.option("ignore_errors"):
-        fields["ignore_errors"] = call.option("ignore_errors")
-    if call.option("no_nplus1_mem"):
-        fields["skip_checks"] = ["nplusone_mem"]
-    found = fetch(call, "OP_CLUSTER_VERIFY", **fields)
-    errors = found.get("errors") or []
-    if call.option("json"):
-        call.terminal.print(json.dumps(found, indent=2))
-    else:
-        coded = bool(call.option("error_codes"))
-        for line in verified(found, coded=coded):
-            call.terminal.print(line)
-    return int(bool(errors))
+def _verify(call: Call) -> int:
+    skipped = {"skip_checks": ["nplusone_mem"]} if call.option("no_nplus1_mem") else {}
+    found = fetch(call, "OP_CLUSTER_VERIFY", **call.given, **skipped)
+    call.show(found, verified(found, coded=call.option("error_codes")))
+    return int(bool(found["errors"]))
 
 
 def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
@@ -37,11 +25,10 @@ def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
     coded
         Whether each finding is one line with its code, kind and name, for programs.
     """
-    checked = (found.get("checked") or {}).items()
+    checked = found["checked"].items()
     if checked:
         yield "* Verified " + ", ".join(_checked(*one) for one in checked)
-    errors = found.get("errors") or []
-    warnings = found.get("warnings") or []
+    errors, warnings = found["errors"], found["warnings"]
     for word, findings in (("ERROR", errors), ("WARNING", warnings)):
         for one in findings:
             if coded:
@@ -70,19 +57,15 @@ def _checked(what: str, number: int) -> str:
     return counted(number, f"{first.removesuffix('s')}{space}{rest}")
 
 
-def verify_disks(call: Call) -> int:
-    """Attach disks that should be attached."""
-    found = fetch(
-        call, "OP_CLUSTER_VERIFY_DISKS", **call.given(group_name="node_group")
-    )
+def _verify_disks(call: Call) -> int:
+    found = fetch(call, "OP_CLUSTER_VERIFY_DISKS", **call.given)
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
     for name, disk, state in found["degraded"]:
         call.terminal.print(
             f"Disk {disk} of instance '{name}' has one good copy: {state}"
         )
-    jobs = zip(found["names"], found["jobs"], strict=True)
-    answers = {name: (bool(taken), what) for name, (taken, what) in jobs}
+    answers = submitted(found)
     for name in answers:
         call.terminal.print(f"Activating disks for instance '{name}'")
     if not answers and not found["degraded"]:
@@ -90,52 +73,59 @@ def verify_disks(call: Call) -> int:
     return follow_many(call, answers) | int(bool(found["silent"]))
 
 
-def repair_disk_sizes(call: Call) -> int:
-    """Let records take the sizes that devices have."""
-    fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", instances=call.words)
+def _repair_disk_sizes(call: Call) -> None:
+    fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", **call.fields)
     for instance, slot, what, value in fixed or ():
         call.terminal.print(f"{instance}: disk/{slot}: {what} is {value} MiB")
-    return 0
 
 
+_GROUP = Option(
+    ("-g", "--node-group"), "of this group alone", "GROUP", dest="group_name"
+)
 COMMANDS = (
     Command(
         "verify",
-        verify,
+        _verify,
         "Check the whole cluster; fail if anything is wrong",
         (),
         (
-            Option(("--error-codes",), "a line for programs: CODE:KIND:NAME:MESSAGE"),
-            Option(("-g", "--node-group"), "what is about this group alone", "GROUP"),
+            Option(
+                ("--error-codes",),
+                "a line for programs: CODE:KIND:NAME:MESSAGE",
+                local=True,
+            ),
+            _GROUP._replace(help="what is about this group alone"),
             Option(
                 ("-I", "--ignore-errors"),
                 "let findings of this code be warnings",
                 "CODE",
                 repeats=True,
             ),
-            Option(("--no-nplus1-mem",), "do not look whether nodes could be lost"),
+            Option(
+                ("--no-nplus1-mem",),
+                "do not look whether nodes could be lost",
+                local=True,
+            ),
             moot("--verbose", "all that is found is told", short="-v"),
             moot("--verify-ssh-clutter", "nodes are reached over TLS, not by ssh"),
             refused("--debug-simulate-errors", "what is not found is not told"),
             *JOB,
         ),
-        examples=(
-            Example("gnt-cluster verify --error-codes", "for a monitoring plugin"),
-        ),
+        examples={"gnt-cluster verify --error-codes": "for a monitoring plugin"},
     ),
     Command(
         "verify-disks",
-        verify_disks,
+        _verify_disks,
         "Attach the disks of instances that should have them, where a node lost them",
         (),
-        (Option(("-g", "--node-group"), "of this group alone", "GROUP"), *JOB),
+        (_GROUP, *JOB),
     ),
     Command(
         "repair-disk-sizes",
-        repair_disk_sizes,
+        _repair_disk_sizes,
         "Correct the recorded sizes of disks whose devices have another one",
-        (Operand("INSTANCE", 0, None),),
+        (Operand("INSTANCE", 0, None, "instances"),),
         JOB,
-        examples=(Example("gnt-cluster repair-disk-sizes web1", "the disks of web1"),),
+        examples={"gnt-cluster repair-disk-sizes web1": "the disks of web1"},
     ),
 )

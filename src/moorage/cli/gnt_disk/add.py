@@ -1,68 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make a disk that belongs to nobody."""
+"""Make a disk that belongs to nobody, or make one of a volume that is there."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged, text_values
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    forced,
-    names,
-    overridden,
-)
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS, spindles
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .options import ACCESS, MODE, PARAM, PROVIDER
 
-_DIGITS = 6
 
-
-def add(call: Call) -> int:
-    """Make a disk that belongs to nobody."""
+def _add(call: Call) -> None:
     name = _only_name(call)
-    fields = call.given(
-        disk_template="disk_template",
-        provider="provider",
-        pool="pool",
-        access="access",
-        adopt="adopt",
-        size="size",
-        mode="mode",
-        spindles="spindles",
-        node="node",
-        group="node_group",
-        tags="tags",
-    )
+    fields = call.given | ({"name": name} if name else {})
     if not fields.keys() & {"disk_template", "pool"}:
         raise BadInput(
             "a new disk needs a template or a storage pool",
             hint="add -t ext, -t sharedfile ... or --pool NAME",
         )
-    if "size" not in fields and "adopt" not in fields:
+    if not fields.keys() & {"size", "adopt"}:
         raise BadInput(
             "a new disk needs a size", hint="add -s 10G (or --adopt to take data over)"
         )
-    params = merged(call.option("param"))
-    uuid = perform(
-        call,
-        "OP_DISK_ADD",
-        **fields,
-        **({"name": name} if name else {}),
-        **({"params": text_values(params)} if params else {}),
-        **forced(call),
-        **overridden(call),
-    )
+    uuid = perform(call, "OP_DISK_ADD", **fields)
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
-    return 0
-
-
-def _spindles(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
-        raise BadInput(f"'{text}' is not a number of spindles")
-    return int(text)
 
 
 def _only_name(call: Call) -> str | None:
@@ -73,9 +34,21 @@ def _only_name(call: Call) -> str | None:
     return next(iter(given), None)
 
 
-COMMAND = Command(
+def _adopt(call: Call) -> None:
+    fields = call.fields
+    if not fields.keys() & {"disk_template", "pool"}:
+        raise BadInput(
+            "say where the volume is: a template or a storage pool",
+            hint="add -t ext -p PROVIDER, -t sharedfile ... or --pool NAME",
+        )
+    uuid = perform(call, "OP_DISK_ADOPT", **fields)
+    name = fields.get("name", uuid)
+    call.terminal.print(f"Adopted volume {fields['volume']} as disk {name}")
+
+
+ADD = Command(
     "add",
-    add,
+    _add,
     "Make a disk that belongs to no instance yet",
     (Operand("NAME", 0),),
     (
@@ -92,31 +65,57 @@ COMMAND = Command(
         Option(("--adopt",), "take over what is there already", "PATH"),
         Option(("--name",), "the disk's name, as the operand", "NAME"),
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),
-        Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
+        Option(
+            ("-g", "--node-group"),
+            "the node group that is to reach it",
+            "GROUP",
+            dest="group",
+        ),
         MODE,
         Option(
             ("--spindles",),
             "physical volumes that it has for itself, with exclusive storage",
             "N",
-            _spindles,
+            spindles,
         ),
         FORCE_PARAMS,
-        Option(("--tags",), "tags, with commas", "TAGS", names),
+        TAGS,
         IGNORE_CAPACITY,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-disk add -t ext -p san -s 10G data1", "10 GiB on the provider san"
+    examples={
+        "gnt-disk add -t ext -p san -s 10G data1": "10 GiB on the provider san",
+        "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2": (
+            "with parameters for the provider"
         ),
-        Example(
-            "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2",
-            "with parameters for the provider",
+        "gnt-disk add --pool nas1 -s 10G data3": "in a storage pool",
+        "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5": (
+            "a device that is there already"
         ),
-        Example("gnt-disk add --pool nas1 -s 10G data3", "in a storage pool"),
-        Example(
-            "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5",
-            "a device that is there already",
+    },
+)
+ADOPT = Command(
+    "adopt",
+    _adopt,
+    "Make a disk, with its data, of a volume that no disk is in",
+    (Operand("VOLUME", field="volume"),),
+    (
+        Option(("--name",), "name of the disk", "NAME"),
+        Option(("-t", "--disk-template"), "the disk template", "TEMPLATE"),
+        Option(("-p", "--provider"), "the ExtStorage provider", "NAME"),
+        Option(("--pool",), "the storage pool", "NAME"),
+        Option(
+            ("-s", "--size"), "where the storage tells none: 10G", "SIZE", parse_size
         ),
+        MODE,
+        PARAM,
+        Option(("-n", "--node"), "the node that has it", "NODE"),
+        Option(("-g", "--node-group"), "the group that sees it", "GROUP", dest="group"),
+        *JOB,
     ),
+    examples={
+        "gnt-disk adopt -t sharedfile --name old /srv/shared/old.img": (
+            "a file that somebody put there"
+        )
+    },
 )

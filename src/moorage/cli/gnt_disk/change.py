@@ -1,113 +1,148 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Change a disk: its size, name, mode, parameters; copy it."""
+"""Change a disk: who has it, its size, name, mode, parameters; be rid of it."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    OVERRIDES,
-    forced,
-    overridden,
-)
+from moorage.cli.operation import performs
+from moorage.cli.option_syntax import merged, reset, text_values
+from moorage.cli.options import ASKING, FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES
 from moorage.errors import BadInput
 from moorage.units import format_size, parse_size
 
 from .options import DISK, MODE, PARAM
 
 
-def grow(call: Call) -> int:
-    """Make a disk larger."""
+def _attach(call: Call) -> None:
+    disk, instance = call.words
+    done = perform(call, "OP_DISK_ATTACH", **call.fields)
+    slot = f" as {done[0][0]}" if done else ""
+    call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
+
+
+def _grow(call: Call) -> None:
     disk, amount = call.words
-    size, absolute = parse_size(amount), bool(call.option("absolute"))
-    fields = {"disk": disk, "amount": size, "absolute": absolute}
-    perform(call, "OP_DISK_GROW", **fields, **overridden(call))
-    word = "to" if absolute else "by"
-    call.terminal.print(f"Grew disk {disk} {word} {format_size(size)}")
-    return 0
+    perform(call, "OP_DISK_GROW", **call.fields)
+    word = "to" if call.option("absolute") else "by"
+    call.terminal.print(f"Grew disk {disk} {word} {format_size(parse_size(amount))}")
 
 
-def rename(call: Call) -> int:
-    """Give a disk another name; its volume keeps its own."""
-    disk, name = call.words
-    perform(call, "OP_DISK_RENAME", disk=disk, new_name=name)
-    call.terminal.print(f"Renamed disk {disk} to {name}")
-    return 0
+def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return parameters as texts; those set to none go back to their default."""
+    return text_values(reset(merged(given)))
 
 
-def snapshot(call: Call) -> int:
-    """Make a new, detached disk with what this one holds now."""
+def _forget(call: Call) -> None:
     (disk,) = call.words
-    fields = call.given(new_name="name")
-    uuid = perform(call, "OP_DISK_SNAPSHOT", disk=disk, **fields, **overridden(call))
-    call.terminal.print(f"Made a snapshot of disk {disk}: disk {uuid}")
-    return 0
-
-
-def modify(call: Call) -> int:
-    """Change a disk's mode, name or parameters."""
-    (disk,) = call.words
-    fields = call.given(mode="mode", name="name")
-    params = merged(call.option("param"))
-    if params:
-        fields["params"] = {
-            key: "default" if value is None else str(value)
-            for key, value in params.items()
-        }
-    if call.option("lift_quarantine"):
-        fields["lift_quarantine"] = True
-    if not fields:
-        raise BadInput("nothing to change", hint="give --mode, --name or -D")
-    perform(call, "OP_DISK_SET_PARAMS", disk=disk, **fields, **forced(call))
-    call.terminal.print(f"Modified disk {disk}")
-    return 0
+    why = call.option("reason")
+    if not why:
+        raise BadInput(
+            f"say why disk {disk} is forgotten",
+            hint=f"gnt-disk forget --reason 'its node burnt' {disk}",
+        )
+    call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
+    perform(call, "OP_DISK_FORGET", disk=disk, why=why)
+    call.terminal.print(f"Forgot disk {disk}")
 
 
 COMMANDS = (
     Command(
+        "attach",
+        _attach,
+        "Attach a disk to an instance, running or not",
+        (DISK, Operand("INSTANCE", field="instance_name")),
+        (
+            Option(("--index",), "the slot; -1, after the last, by default", "N", int),
+            *JOB,
+        ),
+        examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
+    ),
+    Command(
+        "detach",
+        performs("OP_DISK_DETACH", "Detached disk {disk}"),
+        "Detach a disk from its instance; its data stays",
+        (DISK,),
+        JOB,
+        examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
+    ),
+    Command(
         "grow",
-        grow,
+        _grow,
         "Make a disk larger; a running guest sees it",
-        (DISK, Operand("AMOUNT")),
+        (DISK, Operand("AMOUNT", field="amount", convert=parse_size)),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
             *OVERRIDES,
             *JOB,
         ),
-        examples=(
-            Example("gnt-disk grow data1 5G", "5 GiB more"),
-            Example("gnt-disk grow data1 20G --absolute", "20 GiB in all"),
-        ),
+        examples={
+            "gnt-disk grow data1 5G": "5 GiB more",
+            "gnt-disk grow data1 20G --absolute": "20 GiB in all",
+        },
     ),
     Command(
         "rename",
-        rename,
+        performs("OP_DISK_RENAME", "Renamed disk {disk} to {new_name}"),
         "Give a disk another name",
-        (DISK, Operand("NEW_NAME")),
+        (DISK, Operand("NEW_NAME", field="new_name")),
         JOB,
     ),
     Command(
         "snapshot",
-        snapshot,
+        performs("OP_DISK_SNAPSHOT", "Made a snapshot of disk {disk}: disk {result}"),
         "Make a new, detached disk of what a disk holds now",
         (DISK,),
-        (Option(("--name",), "name of the new disk", "NAME"), IGNORE_CAPACITY, *JOB),
-        examples=(Example("gnt-disk snapshot data1 --name monday", "a copy to keep"),),
+        (
+            Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
+            IGNORE_CAPACITY,
+            *JOB,
+        ),
+        examples={"gnt-disk snapshot data1 --name monday": "a copy to keep"},
     ),
     Command(
         "modify",
-        modify,
+        performs(
+            "OP_DISK_SET_PARAMS",
+            "Modified disk {disk}",
+            lacks="give --mode, --name or -D",
+        ),
         "Change a disk's mode, name or parameters",
         (DISK,),
         (
             MODE,
             Option(("--name",), "the new name", "NAME"),
-            PARAM,
+            PARAM._replace(join=_changed),
             FORCE_PARAMS,
             Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
             *JOB,
         ),
+    ),
+)
+REMOVAL = (
+    Command(
+        "remove",
+        performs(
+            "OP_DISK_REMOVE",
+            "Removed disk {disk}",
+            asks="This will remove disk {disk} and all its data. Continue?",
+        ),
+        "Remove a detached disk and all its data",
+        (DISK,),
+        (*ASKING, *JOB),
+        examples={"gnt-disk remove -f data1": "without a question"},
+    ),
+    Command(
+        "forget",
+        _forget,
+        "Drop the record of a disk that is lost; nothing is done to its storage",
+        (DISK,),
+        (*ASKING, *JOB),
+        examples={
+            "gnt-disk forget --reason 'node3 burnt' data1": (
+                "for a disk whose volume or node is gone for good"
+            )
+        },
     ),
 )

@@ -4,8 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli import details
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command, Operand
 from moorage.cli.follow import fetch
 from moorage.cli.gnt_instance.info import device
 from moorage.cli.listing import Listing
@@ -14,7 +13,7 @@ from moorage.cli.options import (
     JSON,
 )
 from moorage.cli.table import moment
-from moorage.cli.yamlish import Flow
+from moorage.cli.yamlish import Flow, lines
 from moorage.units import format_size
 
 LISTING = Listing(
@@ -24,37 +23,18 @@ LISTING = Listing(
 )
 
 
-_INFO = [
-    "name",
-    "uuid",
-    "serial_no",
-    "ctime",
-    "mtime",
-    "dev_type",
-    "logical_id",
-    "provider",
-    "pool",
-    "params",
-    "sunit",
-    "size",
-    "mode",
-    "status",
-    "instance",
-    "iv_name",
-    "nodes",
-    "last_node",
-    "epoch",
-    "quarantine",
-    "behind",
-    "tags",
-]
+_INFO = (
+    *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
+    *("provider", "pool", "params", "sunit", "size", "mode", "status", "instance"),
+    *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
+)
 
 
-def info(call: Call) -> int:
-    """Print all that is known of some disks."""
-    found = details.look_up(call, "disk", _INFO, LISTING.key)
+def _info(call: Call) -> None:
+    found = call.look_up("disk", _INFO, LISTING.key)
     live = {} if call.option("json") else _live(call, found)
-    return details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
+    shown = [_shown(one, live.get(one["uuid"])) for one in found]
+    call.show(found, lines(shown))
 
 
 def _live(call: Call, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -118,11 +98,11 @@ def _joined(values: Any) -> str:  # noqa: ANN401
 COMMANDS = (
     Command(
         "info",
-        info,
+        _info,
         "Show all about disks",
         (Operand("DISK", 0, None),),
         (JSON, DEBUG),
         ("show",),
-        (Example("gnt-disk info data1", "where it is, and who has it"),),
+        {"gnt-disk info data1": "where it is, and who has it"},
     ),
 )

@@ -2,16 +2,13 @@
 """What several commands on disks take."""
 
 from moorage.cli.command import Operand, Option
-from moorage.cli.option_syntax import key_values
+from moorage.cli.option_syntax import key_values, text_params
 
-DISK = Operand("DISK")
+DISK = Operand("DISK", field="disk")
 
 PROVIDER = Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME")
 ACCESS = Option(
-    ("--access",),
-    "how a guest reaches it",
-    "HOW",
-    choices=("kernelspace", "userspace"),
+    ("--access",), "how a guest reaches it", "HOW", choices=("kernelspace", "userspace")
 )
 PARAM = Option(
     ("-D", "--param"),
@@ -19,6 +16,8 @@ PARAM = Option(
     "KEY=VALUE,...",
     key_values,
     repeats=True,
+    dest="params",
+    join=text_params,
 )
 
 MODE = Option(("--mode",), "rw or ro", "MODE", choices=("rw", "ro"))

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk story``: everything that ever happened to a disk."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example
+from moorage.cli.command import Call, Command
 from moorage.cli.options import DEBUG, JSON
 from moorage.cli.table import moment, plain
 from moorage.units import format_size
@@ -13,16 +12,10 @@ from moorage.units import format_size
 from .options import DISK
 
 
-def story(call: Call) -> int:
-    """Print what happened to a disk, the oldest first."""
+def _story(call: Call) -> None:
     (disk,) = call.words
     told = call.client.call("QueryDiskStory", disk)
-    if call.option("json"):
-        call.terminal.print(json.dumps(told, indent=2))
-        return 0
-    for line in _lines(told):
-        call.terminal.print(line)
-    return 0
+    call.show(told, _lines(told))
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
@@ -77,9 +70,9 @@ _SHOWN: Mapping[str, Callable[[Any], str]] = {
 
 COMMAND = Command(
     "story",
-    story,
+    _story,
     "Show everything that ever happened to a disk, gone or not",
     (DISK,),
     (JSON, DEBUG),
-    examples=(Example("gnt-disk story data1", "who made it, had it, changed it"),),
+    examples={"gnt-disk story data1": "who made it, had it, changed it"},
 )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance: virtual machines, from making them to removing them."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.listing import Listing
@@ -15,7 +17,6 @@ from . import (
     move,
     power,
     renewal,
-    replace_disks,
     travel,
 )
 
@@ -37,13 +38,9 @@ PROGRAM = Program(
         *move.COMMANDS,
         *travel.COMMANDS,
         *disks.COMMANDS,
-        replace_disks.COMMAND,
         console.COMMAND,
         *tags.commands("gnt-instance"),
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-instance."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

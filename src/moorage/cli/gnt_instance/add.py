@@ -4,59 +4,39 @@
 from typing import Any
 
 from moorage.cli import nic_options
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import (
-    backend_parameters,
-    hypervisor,
-)
+from moorage.cli.option_syntax import backend_parameters, ident_key_values
 from moorage.cli.options import (
+    BACKEND_PARAMETERS,
+    FILE_STORAGE_DIR,
     FORCE_PARAMS,
     IALLOCATOR,
     JOB,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
+    TAGS,
     moot,
-    names,
-    overridden,
     refused,
-    unwaited,
 )
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .disk_options import disk_option, new_disks
-from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
+from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS
 
 
-def add(call: Call) -> int:
-    """Make an instance."""
+def _add(call: Call) -> None:
     (name,) = call.words
-    fields = call.given(
-        disk_template="disk_template",
-        os_type="os_type",
-        iallocator="iallocator",
-        group_name="node_group",
-        tags="tags",
-        file_storage_dir="file_storage_dir",
-        file_driver="file_driver",
-    )
-    memory = call.option("backend_parameters") or {}
-    own = {key: value for key, value in memory.items() if value != "default"}
     placed = perform(
         call,
         "OP_INSTANCE_CREATE",
-        instance_name=name,
         mode="create",
         disks=_disks(call),
-        beparams=own,
-        **fields,
+        **call.fields,
         **nodes(call),
         **cards(call),
         **guest(call),
-        **_switches(call),
-        **overridden(call),
-        **unwaited(call),
     )
     if placed and not call.option("node"):
         chosen = ", ".join(placed)
@@ -64,7 +44,6 @@ def add(call: Call) -> int:
             f"Selected nodes for instance {name} via iallocator hail: {chosen}"
         )
     call.terminal.print(f"Added instance {name}")
-    return 0
 
 
 def _disks(call: Call) -> list[dict[str, Any]]:
@@ -81,7 +60,7 @@ _AT_ONCE = "an instance is made at once, and its job has its room until then"
 def cards(call: Call) -> dict[str, Any]:
     """Return the network cards, if anything was said of them."""
     found = nic_options.new_cards(call)
-    return {**nic_options.conflicts(call), **({} if found is None else {"nics": found})}
+    return {} if found is None else {"nics": found}
 
 
 def nodes(call: Call) -> dict[str, Any]:
@@ -95,33 +74,25 @@ def nodes(call: Call) -> dict[str, Any]:
 
 
 def guest(call: Call) -> dict[str, Any]:
-    """Return hypervisor, its parameters, and those of the operating system."""
-    found: dict[str, Any] = {}
-    if call.option("hypervisor_parameters"):
-        kind, keys = call.option("hypervisor_parameters")
-        own = {key: value for key, value in keys.items() if value is not None}
-        found = {"hypervisor": kind, "hvparams": own}
-    return found | parameters(call)
+    """Return the hypervisor and its parameters, if they were given."""
+    if not call.option("hypervisor_parameters"):
+        return {}
+    kind, keys = call.option("hypervisor_parameters")
+    own = {key: value for key, value in keys.items() if value is not None}
+    return {"hypervisor": kind, "hvparams": own}
 
 
-_SWITCHES = {
-    "no_install": ("no_install", True),
-    "install_adopted": ("install_adopted", True),
-    "force_params": ("force_params", True),
-    "no_start": ("start", False),
-}
-
-
-def _switches(call: Call) -> dict[str, bool]:
-    given = (field for option, field in _SWITCHES.items() if call.option(option))
-    return {"start": True, **dict(given)}
+def _own(text: str) -> dict[str, Any]:
+    """Return backend parameters; a new instance has the default ones in any case."""
+    given = backend_parameters(text).items()
+    return {key: value for key, value in given if value != "default"}
 
 
 COMMAND = Command(
     "add",
-    add,
+    _add,
     "Make an instance with its disks, and start it",
-    (Operand("NAME"),),
+    (Operand("NAME", field="instance_name"),),
     (
         Option(
             ("-t", "--disk-template"),
@@ -136,35 +107,46 @@ COMMAND = Command(
             "N:size=SIZE,...",
             disk_option,
             repeats=True,
+            local=True,
         ),
-        Option(("-s", "--os-size"), "size of the only disk", "SIZE", parse_size),
         Option(
-            ("-n", "--node"), "the primary node; with mirrored disks, both", "A[:B]"
+            ("-s", "--os-size"), "size of the only disk", "SIZE", parse_size, local=True
+        ),
+        Option(
+            ("-n", "--node"),
+            "the primary node; with mirrored disks, both",
+            "A[:B]",
+            local=True,
         ),
         IALLOCATOR,
         Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
         *OS_PARAMETERS,
         FORCE_VARIANT,
-        Option(("-g", "--node-group"), "the group that a node is chosen from", "GROUP"),
+        Option(
+            ("-g", "--node-group"),
+            "the group that a node is chosen from",
+            "GROUP",
+            dest="group_name",
+        ),
         Option(
             ("-H", "--hypervisor-parameters", "--hypervisor"),
             "the hypervisor and its parameters",
             "NAME:KEY=VALUE,...",
-            hypervisor,
+            ident_key_values,
             dest="hypervisor_parameters",
+            local=True,
         ),
-        Option(
-            ("-B", "--backend-parameters"),
-            "memory=1G,vcpus=2 and the like",
-            "KEY=VALUE,...",
-            backend_parameters,
-        ),
+        BACKEND_PARAMETERS._replace(convert=_own),
         nic_options.NEW,
-        Option(("--no-nics",), "no network card; without --net there may be one"),
+        Option(
+            ("--no-nics",),
+            "no network card; without --net there may be one",
+            local=True,
+        ),
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--install-adopted",), "install the OS over the data of adopted disks"),
         FORCE_PARAMS,
-        Option(("--no-start",), "do not start it"),
+        Option(("--no-start",), "do not start it", dest="start", value=False),
         *OVERRIDES,
         NO_WAIT_FOR_SYNC,
         moot("--no-ip-check", "nobody pings an address"),
@@ -176,33 +158,26 @@ COMMAND = Command(
         refused("--commit", _AT_ONCE),
         refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
         nic_options.CONFLICTS,
-        Option(
-            ("--file-storage-dir",),
-            "directory for image files, below the cluster's",
-            "DIR",
-        ),
+        FILE_STORAGE_DIR,
         Option(
             ("--file-driver",),
             "loop; others are refused: QEMU itself opens image files",
             "NAME",
             choices=("loop", "blktap", "blktap2"),
         ),
-        Option(("--tags",), "tags, with commas", "TAGS", names),
+        TAGS,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1",
-            "one disk on the provider san",
+    examples={
+        "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1": (
+            "one disk on the provider san"
         ),
-        Example(
+        (
             "gnt-instance add --disk 0:size=1G,dev_type=file "
-            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2",
-            "disks of two templates, on node2",
+            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2"
+        ): "disks of two templates, on node2",
+        "gnt-instance add -t diskless --no-install web3": (
+            "no disk yet: gnt-disk attach gives it one"
         ),
-        Example(
-            "gnt-instance add -t diskless --no-install web3",
-            "no disk yet: gnt-disk attach gives it one",
-        ),
-    ),
+    },
 )

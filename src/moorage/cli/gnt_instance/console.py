@@ -14,10 +14,9 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.options import DEBUG, moot
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.options import DEBUG, moot, number
 from moorage.errors import BadInput
-from moorage.units import is_whole
 
 from . import screen
 
@@ -27,14 +26,7 @@ _TICKET = "MOORAGE_TICKET"
 _FIELDS = ("name", "pnode", "oper_state", "console")
 
 
-def _port(text: str) -> int:
-    if not is_whole(text):
-        raise BadInput(f"'{text}' is not the number of a port")
-    return int(text)
-
-
-def console(call: Call) -> int:
-    """Connect this terminal to a guest's serial line, or a viewer to its screen."""
+def _console(call: Call) -> int:
     (name,) = call.words
     if call.option("show_cmd"):
         call.terminal.print(_shown(call, name))
@@ -163,7 +155,7 @@ def _raw(stdin: int) -> Iterator[None]:
 
 COMMAND = Command(
     "console",
-    console,
+    _console,
     "Connect to an instance's serial console; Ctrl-] leaves",
     (Operand("INSTANCE"),),
     (
@@ -173,17 +165,19 @@ COMMAND = Command(
         ),
         Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
         Option(
-            ("--port",), "where --vnc listens; any free one if not given", "PORT", _port
+            ("--port",),
+            "where --vnc listens; any free one if not given",
+            "PORT",
+            number("the number of a port"),
         ),
         moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),
-    examples=(
-        Example("gnt-instance console web1", "type to the guest"),
-        Example("gnt-instance console --vnc web1", "look at its screen"),
-        Example(
-            "gnt-instance console --show-cmd web1",
-            "print what to type on another machine, within two minutes",
+    examples={
+        "gnt-instance console web1": "type to the guest",
+        "gnt-instance console --vnc web1": "look at its screen",
+        "gnt-instance console --show-cmd web1": (
+            "print what to type on another machine, within two minutes"
         ),
-    ),
+    },
 )

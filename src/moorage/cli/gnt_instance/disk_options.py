@@ -14,15 +14,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.option_syntax import change_key_values
+from moorage.cli.option_syntax import (
+    LAST,
+    Action,
+    action,
+    change_key_values,
+    numbered,
+)
+from moorage.cli.options import spindles
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_size
+from moorage.units import parse_size
 
 Given = tuple[str, dict[str, Any]]
-Change = tuple[str, int | str, dict[str, Any]]
 _ACTIONS = ("add", "attach", "modify", "remove", "detach")
 _ALONE = ("add", "attach", "remove", "detach")
-_LAST = -1
 
 
 def disk_option(text: str) -> Given:
@@ -46,13 +51,8 @@ def new_disks(given: Sequence[Given]) -> list[dict[str, Any]]:
         If a slot is not a number, stands twice, is left out, or has neither a size
         nor something to adopt.
     """
-    slots: dict[int, dict[str, Any]] = {}
-    for ident, keys in given:
-        if not (ident.isdecimal() and is_whole(ident)):
-            raise BadInput(f"'{ident}' is not a disk's number, in --disk {ident}:...")
-        if int(ident) in slots:
-            raise BadInput(f"--disk {ident} is given twice")
-        slots[int(ident)] = _new_disk(f"disk {ident}", keys)
+    found = numbered("--disk", "disk", given)
+    slots = {slot: _new_disk(f"disk {slot}", keys) for slot, keys in found.items()}
     for number in range(len(slots)):
         if number not in slots:
             raise BadInput(
@@ -75,30 +75,19 @@ def described(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     found = {key: str(value) for key, value in keys.items() if value is not None}
     found.update({key: "default" for key, value in keys.items() if value is None})
     numbers: dict[str, Any] = {}
-    if "size" in found:
-        numbers["size"] = _size(word, found["size"])
-    if "spindles" in found:
-        numbers["spindles"] = _count(word, found["spindles"])
-    return {**found, **numbers}
-
-
-def _size(word: str, text: str) -> int:
     try:
-        return int(parse_size(text))
+        for name, convert in (("size", parse_size), ("spindles", spindles)):
+            if name in found:
+                numbers[name] = int(convert(found[name]))
     except BadInput as error:
         raise BadInput(f"{word}: {error.message}", hint=error.hint) from error
-
-
-def _count(word: str, text: str) -> int:
-    if not (text.isdecimal() and is_whole(text)):
-        raise BadInput(f"{word}: '{text}' is not a number of spindles")
-    return int(text)
+    return {**found, **numbers}
 
 
 # -- instances that are modified -------------------------------------------------------
 
 
-def changes(given: Sequence[Given]) -> list[Change]:
+def changes(given: Sequence[Given]) -> list[Action]:
     """Return what to do with an instance's disks: (action, which, keys).
 
     ``which`` is a slot (-1: the last), a name or a uuid; the master resolves all of
@@ -109,41 +98,23 @@ def changes(given: Sequence[Given]) -> list[Change]:
     BadInput
         If an action's keys do not fit it.
     """
-    return [_change(ident, keys) for ident, keys in given]
+    return [_checked(*action("--disk", one, _ACTIONS, _ALONE)) for one in given]
 
 
-def _change(ident: str, keys: Mapping[str, Any]) -> Change:
-    if ident in _ALONE:
-        return _checked(ident, _LAST, keys)
-    asked = [action for action in _ACTIONS if action in keys]
-    if len(asked) > 1:
-        raise BadInput(
-            f"--disk {ident} asks for {' and '.join(asked)}: one at a time",
-            hint="give --disk once for each",
-        )
-    action = asked[0] if asked else "modify"
-    rest = {key: value for key, value in keys.items() if key != action}
-    return _checked(action, _which(ident), rest)
-
-
-def _which(ident: str) -> int | str:
-    return int(ident) if is_whole(ident) else ident
-
-
-def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> Change:
-    word = f"disk {which}" if which != _LAST else "the disk"
-    if action in ("add", "attach") and isinstance(which, str):
-        raise BadInput(f"{action} takes a slot's number, not '{which}'")
-    if action in ("remove", "detach") and keys:
+def _checked(what: str, which: int | str, keys: Mapping[str, Any]) -> Action:
+    word = f"disk {which}" if which != LAST else "the disk"
+    if what in ("add", "attach") and isinstance(which, str):
+        raise BadInput(f"{what} takes a slot's number, not '{which}'")
+    if what in ("remove", "detach") and keys:
         extra = ", ".join(keys)
-        raise BadInput(f"{action} takes no parameters: {extra} given for {word}")
-    if action == "attach":
-        return action, which, _sought(keys)
-    if action == "add":
-        return action, which, _new_disk(word, keys)
-    if action == "modify" and not keys:
+        raise BadInput(f"{what} takes no parameters: {extra} given for {word}")
+    if what == "attach":
+        return what, which, _sought(keys)
+    if what == "add":
+        return what, which, _new_disk(word, keys)
+    if what == "modify" and not keys:
         raise BadInput(f"nothing to modify in {word}", hint="--disk N:modify,mode=ro")
-    return action, which, described(word, keys)
+    return what, which, described(word, keys)
 
 
 def _sought(keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,78 +1,79 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gnt-instance grow-disk, activate-disks, deactivate-disks."""
+"""gnt-instance grow-disk, activate-disks, deactivate-disks, replace-disks."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
+from moorage.cli.operation import performs
 from moorage.cli.options import (
+    IALLOCATOR,
+    IGNORE_CAPACITY,
     JOB,
     NO_INPUT,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
     YES,
     moot,
-    overridden,
-    unwaited,
+    names,
 )
+from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
+from .selecting import INSTANCE
 
-def grow(call: Call) -> int:
-    """Make a disk of an instance larger."""
-    name, which, amount = call.words
-    disk = int(which) if is_whole(which) else which
-    perform(
-        call,
-        "OP_INSTANCE_GROW_DISK",
-        instance_name=name,
-        disk=disk,
-        amount=parse_size(amount),
-        absolute=bool(call.option("absolute")),
-        **overridden(call),
-        **unwaited(call),
-    )
-    return 0
+_MODES = {
+    "on_primary": "replace_on_primary",
+    "on_secondary": "replace_on_secondary",
+    "auto": "replace_auto",
+    "remote_node": "replace_new_secondary",
+    "iallocator": "replace_new_secondary",
+}
 
 
-def activate(call: Call) -> int:
-    """Attach an instance's disks on its node and say where."""
-    (name,) = call.words
-    switches = ("ignore_size", "wait_for_sync")
-    fields = {name: True for name in switches if call.option(name)}
-    for node, slot, where in perform(
-        call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name, **fields
-    ):
-        call.terminal.print(f"{node}:{slot}:{where}")
-    return 0
+def _which(word: str) -> int | str:
+    """Return a disk's slot, or its name."""
+    return int(word) if is_whole(word) else word
 
 
-def deactivate(call: Call) -> int:
-    """Detach an instance's disks from its node."""
-    (name,) = call.words
-    forced = {"force": True} if call.option("force") else {}
-    perform(call, "OP_INSTANCE_DEACTIVATE_DISKS", instance_name=name, **forced)
-    return 0
+def _activate(call: Call) -> None:
+    for place in perform(call, "OP_INSTANCE_ACTIVATE_DISKS", **call.fields):
+        call.terminal.print("{}:{}:{}".format(*place))
+
+
+def _replace_disks(call: Call) -> None:
+    asked = [word for word in _MODES if call.option(word)]
+    if len(asked) != 1:
+        raise BadInput(
+            "which copy is to be made anew is said by one of -p, -s, -n, -I and -a",
+            hint="-n NODE for a new secondary node, -a for the copy that is bad",
+        )
+    mode = _MODES[asked[0]]
+    perform(call, "OP_INSTANCE_REPLACE_DISKS", **call.fields, mode=mode)
 
 
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        grow,
+        performs("OP_INSTANCE_GROW_DISK"),
         "Make a disk larger",
-        (Operand("INSTANCE"), Operand("DISK"), Operand("AMOUNT")),
+        (
+            *INSTANCE,
+            Operand("DISK", field="disk", convert=_which),
+            Operand("AMOUNT", field="amount", convert=parse_size),
+        ),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
             *OVERRIDES,
             NO_WAIT_FOR_SYNC,
             *JOB,
         ),
-        examples=(Example("gnt-instance grow-disk web1 0 5G", "5 GiB more"),),
+        examples={"gnt-instance grow-disk web1 0 5G": "5 GiB more"},
     ),
     Command(
         "activate-disks",
-        activate,
+        _activate,
         "Make an instance's disks usable on its node; print where they are",
-        (Operand("INSTANCE"),),
+        INSTANCE,
         (
             Option(("--ignore-size",), "also disks whose devices have another size"),
             Option(("--wait-for-sync",), "wait until copies of disks are the same"),
@@ -81,9 +82,46 @@ COMMANDS = (
     ),
     Command(
         "deactivate-disks",
-        deactivate,
+        performs("OP_INSTANCE_DEACTIVATE_DISKS"),
         "Take an instance's disks off its node again",
-        (Operand("INSTANCE"),),
-        (moot("--force", _KEPT, short="-f"), YES, NO_INPUT, *JOB),
+        INSTANCE,
+        (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
+    ),
+    Command(
+        "replace-disks",
+        _replace_disks,
+        "Make one of the two copies of mirrored disks anew",
+        INSTANCE,
+        (
+            Option(
+                ("-p", "--on-primary"), "in new volumes on the primary node", local=True
+            ),
+            Option(
+                ("-s", "--on-secondary"),
+                "in new volumes on the secondary node",
+                local=True,
+            ),
+            Option(
+                ("-n", "--new-secondary"),
+                "on this node, from now on",
+                "NODE",
+                dest="remote_node",
+            ),
+            IALLOCATOR,
+            Option(("-a", "--auto"), "the copy that is bad", local=True),
+            Option(
+                ("--disks",), "these disks only: slots, with commas", "SLOTS", names
+            ),
+            Option(
+                ("--early-release",), "remove the old copy before the new one is made"
+            ),
+            IGNORE_CAPACITY,
+            moot("--ignore-ipolicy", "no size changes"),
+            *JOB,
+        ),
+        examples={
+            "gnt-instance replace-disks -n node3 web1": "node3 becomes secondary",
+            "gnt-instance replace-disks -s web1": "new volumes on the secondary",
+        },
     ),
 )

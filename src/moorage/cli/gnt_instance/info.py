@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance info: all about instances, in a layout that YAML readers take."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
-from moorage.errors import BadInput, Unreachable
+from moorage.errors import BadInput
 from moorage.units import format_size
 
-_NIC = ("name", "uuid", "ip", "mac", "mode", "link", "vlan", "network", "netinfo")
 
-
-def info(call: Call) -> int:
-    """Print all that is known of some instances."""
+def _info(call: Call) -> None:
     if not call.words and not call.option("all"):
         raise BadInput("no instance is named", hint="name some, or say --all")
     found = fetch(
@@ -28,15 +24,8 @@ def info(call: Call) -> int:
         static=bool(call.option("static")),
         use_locking=False,
     )
-    if not isinstance(found, Mapping):
-        raise Unreachable("the master told nothing of the instances")
-    if call.option("json"):
-        call.terminal.print(json.dumps(list(found.values()), indent=2))
-        return 0
     told: Any = [instance(one) for one in found.values()]
-    for line in lines(roman(told) if call.option("roman") else told):
-        call.terminal.print(line)
-    return 0
+    call.show([*found.values()], lines(roman(told) if call.option("roman") else told))
 
 
 _NUMERALS = (
@@ -80,25 +69,23 @@ def _numeral(number: int) -> int | str:
 
 def instance(one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is shown of an instance."""
-    state = f"configured to be {one.get('config_state')}"
-    if one.get("run_state") is not None:
-        state += f", actual state is {one.get('run_state')}"
+    state = f"configured to be {one['config_state']}"
+    if one["run_state"] is not None:
+        state += f", actual state is {one['run_state']}"
     shown: dict[str, Any] = {
-        "Instance name": one.get("name"),
-        "UUID": one.get("uuid"),
-        "Serial number": one.get("serial_no"),
-        "Creation time": moment(one.get("ctime")),
-        "Modification time": moment(one.get("mtime")),
+        "Instance name": one["name"],
+        "UUID": one["uuid"],
+        "Serial number": one["serial_no"],
+        "Creation time": moment(one["ctime"]),
+        "Modification time": moment(one["mtime"]),
         "State": state,
         **_standstill(one),
         "Nodes": list(_nodes(one)),
-        "Operating system": one.get("os"),
-        "Operating system parameters": _filled(
-            one.get("os_instance"), one.get("os_actual")
-        ),
+        "Operating system": one["os"],
+        "Operating system parameters": _filled(one["os_instance"], one["os_actual"]),
     }
-    if one.get("network_port"):
-        shown["Allocated network port"] = one.get("network_port")
+    if one["network_port"]:
+        shown["Allocated network port"] = one["network_port"]
         shown |= _screen(one)
     return {**shown, **_guest(one)}
 
@@ -124,47 +111,35 @@ def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _guest(one: Mapping[str, Any]) -> dict[str, Any]:
-    nics = enumerate(one.get("nics") or ())
     return {
-        "Hypervisor": one.get("hypervisor"),
-        "Hypervisor parameters": _filled(one.get("hv_instance"), one.get("hv_actual")),
-        "Back-end parameters": _filled(one.get("be_instance"), one.get("be_actual")),
-        "NICs": [nic(number, given) for number, given in nics],
-        "Disk template": one.get("disk_template"),
-        "Disks": [disk(number, d) for number, d in enumerate(one.get("disks") or ())],
+        "Hypervisor": one["hypervisor"],
+        "Hypervisor parameters": _filled(one["hv_instance"], one["hv_actual"]),
+        "Back-end parameters": _filled(one["be_instance"], one["be_actual"]),
+        "NICs": [_nic(number, given) for number, given in enumerate(one["nics"])],
+        "Disk template": one["disk_template"],
+        "Disks": [disk(number, d) for number, d in enumerate(one["disks"])],
     }
 
 
 def _nodes(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    primary: dict[str, Any] = {"primary": one.get("pnode")}
-    if one.get("pnode_group_name"):
-        group, uuid = one.get("pnode_group_name"), one.get("pnode_group_uuid")
-        primary["group"] = f"{group} (UUID {uuid})"
-    yield primary
-    yield {"secondaries": ", ".join(map(str, one.get("snodes") or ()))}
+    group, uuid = one["pnode_group_name"], one["pnode_group_uuid"]
+    yield {"primary": one["pnode"], "group": f"{group} (UUID {uuid})"}
+    yield {"secondaries": ", ".join(one["snodes"])}
 
 
-def _filled(
-    own: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _filled(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters; those that are not the instance's own as ``default (x)``."""
-    mine = own or {}
-    filled = {**(actual or {}), **mine}
+    filled = {**actual, **own}
     return {
-        key: filled[key] if key in mine else f"default ({filled[key]})"
+        key: filled[key] if key in own else f"default ({filled[key]})"
         for key in sorted(filled)
     }
 
 
-def nic(number: int, given: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return what is shown of a network card, given as Ganeti's tuple or as a map."""
-    if not isinstance(given, Mapping):
-        given = dict(zip(_NIC, given, strict=False))
-    known = {**(given.get("nicparams") or {}), **given}
-    shown = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
-    known["network"] = known.get("network_name") or known.get("network")
-    plain = ("mode", "link", "vlan", "network", "name")
-    words = {**shown, **{word: word for word in plain}}
+def _nic(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    known = {**given["nicparams"], **given, "network": given["network_name"]}
+    words = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
+    words |= {word: word for word in ("mode", "link", "vlan", "network", "name")}
     cells = {word: known.get(key) for word, key in words.items()}
     return {f"nic/{number}": "", **cells}
 
@@ -185,10 +160,9 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
     shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
     if given.get("behind"):
         shown["missed writes"] = f"the copy on {given['behind']}, when last seen"
-    if given.get("pool"):
-        shown["storage pool"] = given.get("pool")
-    if given.get("quarantine"):
-        shown["quarantine"] = given.get("quarantine")
+    for word, key in (("storage pool", "pool"), ("quarantine", "quarantine")):
+        if given.get(key):
+            shown[word] = given[key]
     children = given.get("children") or ()
     if children:
         named = ({"iv_name": f"child {n}", **c} for n, c in enumerate(children))
@@ -206,21 +180,14 @@ def _place(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**nodes, "port": pair["port"]}
 
 
-def device(status: Mapping[str, Any] | Sequence[Any]) -> str:
-    """Return where a disk is on a node: its device, or its URIs.
-
-    Ganeti's tuple (path, major, minor, ...) is taken too.
-    """
-    if isinstance(status, Mapping):
-        uris = [f"{kind}:{uri}" for kind, uri in (status.get("uris") or {}).items()]
-        mirror = status.get("mirror")
-        here = [f"/dev/drbd{mirror['minor']}"] if mirror else []
-        path = [status["path"]] if status.get("path") else here
-        told = [f"({mirrored(mirror)})"] if mirror else []
-        return " ".join([*path, *uris, *told]) or "not active"
-    path, major, minor, _, _, degraded = (*status, *(None,) * 6)[:6]
-    numbers = f" ({major}:{minor})" if major is not None else ""
-    return f"{path or 'not active'}{numbers}{' *DEGRADED*' if degraded else ''}"
+def device(status: Mapping[str, Any]) -> str:
+    """Return where a disk is on a node: its device, or its URIs."""
+    uris = [f"{kind}:{uri}" for kind, uri in (status.get("uris") or {}).items()]
+    mirror = status.get("mirror")
+    here = [f"/dev/drbd{mirror['minor']}"] if mirror else []
+    path = [status["path"]] if status.get("path") else here
+    told = [f"({mirrored(mirror)})"] if mirror else []
+    return " ".join([*path, *uris, *told]) or "not active"
 
 
 def mirrored(side: Mapping[str, Any]) -> str:
@@ -246,7 +213,7 @@ _GOOD = "UpToDate"
 
 COMMAND = Command(
     "info",
-    info,
+    _info,
     "Show all about instances: parameters, disks, where they are",
     (Operand("INSTANCE", 0, None),),
     (
@@ -258,5 +225,5 @@ COMMAND = Command(
         DEBUG,
     ),
     ("show",),
-    (Example("gnt-instance info web1", "one of them"),),
+    {"gnt-instance info web1": "one of them"},
 )

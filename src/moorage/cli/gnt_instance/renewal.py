@@ -1,59 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance rename, reinstall, recreate-disks: an instance is made anew in part."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.follow import fetch, perform, perform_all
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import fetch, perform_all
+from moorage.cli.operation import performs
 from moorage.cli.option_syntax import ident_key_values
-from moorage.cli.options import (
-    ASKING,
-    JOB,
-    OVERRIDES,
-    moot,
-    names,
-    overridden,
-    refused,
-)
+from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused, spindles
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
-from .os_options import FORCE_VARIANT, OS_PARAMETERS, parameters
-from .selecting import OPERANDS, SELECTORS, are_named, chosen
+from .os_options import FORCE_VARIANT, OS_PARAMETERS
+from .selecting import INSTANCE, OPERANDS, SELECTORS, are_named, chosen
 
 
-def rename(call: Call) -> int:
-    """Give an instance another name."""
-    old, new = call.words
-    told = perform(call, "OP_INSTANCE_RENAME", instance_name=old, new_name=new)
-    call.terminal.print(f"Renamed instance {old} to {told}; its volumes keep theirs")
-    return 0
-
-
-def reinstall(call: Call) -> int:
-    """Install an OS on the disks of instances."""
-    fields: dict[str, Any] = {}
-    system = _selected_os(call) if call.option("select_os") else call.option("os_type")
-    if system:
-        fields["os_type"] = system
-    fields |= parameters(call)
-    for switch in ("clear_osparams", "clear_osparams_private"):
-        if call.option(switch):
-            fields[switch] = True
-    for gone in ("remove_osparams", "remove_osparams_private"):
-        if call.option(gone):
-            fields[gone] = call.option(gone)
+def _reinstall(call: Call) -> int:
+    fields = call.given
+    if call.option("select_os"):
+        fields["os_type"] = _selected_os(call)
     found = chosen(call, "Remove all data of the disks of, and reinstall,")
     if are_named(call) and not (call.option("force_multiple") and len(found) > 1):
         told = ", ".join(found)
         question = f"This will reinstall {told} and remove all data of the disks."
         call.ask(f"{question} Continue?")
-    ops = {
-        name: {"OP_ID": "OP_INSTANCE_REINSTALL", "instance_name": name, **fields}
-        for name in found
-    }
-    return perform_all(call, ops) if ops else 0
+    each = {name: {"instance_name": name, **fields} for name in found}
+    return perform_all(call, "OP_INSTANCE_REINSTALL", each)
 
 
 def _selected_os(call: Call) -> str:
@@ -81,61 +54,50 @@ def _variants(name: str, variants: list[str]) -> list[str]:
     return [f"{name}+{one}" for one in variants or ()] or [name]
 
 
-def recreate(call: Call) -> int:
-    """Make new volumes for disks."""
-    (name,) = call.words
-    fields: dict[str, Any] = {}
-    if call.option("disk"):
-        given = call.option("disk")
-        fields["disks"] = [[ident, _changes(keys)] for ident, keys in given]
-    if call.option("node"):
-        primary, _, secondary = call.option("node").partition(":")
-        fields["nodes"] = [one for one in (primary, secondary) if one]
-    more = overridden(call)
-    perform(call, "OP_INSTANCE_RECREATE_DISKS", instance_name=name, **fields, **more)
-    return 0
+def _disks(given: Sequence[tuple[str, dict[str, Any]]]) -> list[list[Any]]:
+    return [[ident, _changes(keys)] for ident, keys in given]
+
+
+def _pair(text: str) -> list[str]:
+    """Return the nodes of ``A:B``, or the one of ``A``."""
+    primary, _, secondary = text.partition(":")
+    return [one for one in (primary, secondary) if one]
 
 
 def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a new volume is to have, its size in MiB.
-
-    Raises
-    ------
-    BadInput
-        If its spindles are no number.
-    """
+    """Return what a new volume is to have, its size in MiB."""
     found = dict(keys)
-    if "size" in found:
-        found["size"] = int(parse_size(str(found["size"])))
-    if "spindles" in found:
-        if not is_whole(str(found["spindles"])):
-            raise BadInput(f"'{found['spindles']}' is not a number of spindles")
-        found["spindles"] = int(found["spindles"])
+    for name, convert in (("size", parse_size), ("spindles", spindles)):
+        if name in found:
+            found[name] = int(convert(str(found[name])))
     return found
 
 
 COMMANDS = (
     Command(
         "rename",
-        rename,
+        performs(
+            "OP_INSTANCE_RENAME",
+            "Renamed instance {instance_name} to {result}; its volumes keep theirs",
+        ),
         "Give an instance that is down another name; its volumes keep theirs",
-        (Operand("INSTANCE"), Operand("NAME")),
+        (*INSTANCE, Operand("NAME", field="new_name")),
         (
             moot("--no-ip-check", "nobody pings an address"),
             moot("--no-name-check", "no name is resolved"),
             moot("--force", "nobody is asked", short="-f"),
             *JOB,
         ),
-        examples=(Example("gnt-instance rename web1 web7", "web1 must be down"),),
+        examples={"gnt-instance rename web1 web7": "web1 must be down"},
     ),
     Command(
         "reinstall",
-        reinstall,
+        _reinstall,
         "Install an OS on the disks again: what they hold is lost",
         OPERANDS,
         (
             Option(("-o", "--os-type"), "another OS: OS or OS+VARIANT", "OS"),
-            Option(("--select-os",), "choose the OS from a list"),
+            Option(("--select-os",), "choose the OS from a list", local=True),
             FORCE_VARIANT,
             *OS_PARAMETERS,
             Option(("--clear-os-parameters",), "forget its own", dest="clear_osparams"),
@@ -162,16 +124,16 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example("gnt-instance reinstall -f web1", "the OS that it has"),
-            Example("gnt-instance reinstall -o debian web1", "another OS"),
-        ),
+        examples={
+            "gnt-instance reinstall -f web1": "the OS that it has",
+            "gnt-instance reinstall -o debian web1": "another OS",
+        },
     ),
     Command(
         "recreate-disks",
-        recreate,
+        performs("OP_INSTANCE_RECREATE_DISKS"),
         "Make new, empty volumes for disks whose data is lost",
-        (Operand("INSTANCE"),),
+        INSTANCE,
         (
             Option(
                 ("--disk",),
@@ -179,11 +141,15 @@ COMMANDS = (
                 "N[:size=SIZE,...]",
                 ident_key_values,
                 repeats=True,
+                dest="disks",
+                join=_disks,
             ),
             Option(
                 ("-n", "--node"),
                 "where the instance and its local disks go; with mirrored ones, both",
                 "A[:B]",
+                _pair,
+                dest="nodes",
             ),
             refused(
                 "--iallocator",
@@ -195,11 +161,9 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example("gnt-instance recreate-disks web1", "all of its disks"),
-            Example(
-                "gnt-instance recreate-disks -n node2 web1", "on node2: node1 burnt"
-            ),
-        ),
+        examples={
+            "gnt-instance recreate-disks web1": "all of its disks",
+            "gnt-instance recreate-disks -n node2 web1": "on node2: node1 burnt",
+        },
     ),
 )

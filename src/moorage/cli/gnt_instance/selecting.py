@@ -1,54 +1,44 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which instances a command is about: by name, by node, by tags, or all of them."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from moorage.cli.command import Call, Operand, Option
-from moorage.cli.details import look_up
 from moorage.errors import BadInput, NotFound
 
 _SHOWN = 5
 """Names that a question lists."""
 
 OPERANDS = (Operand("INSTANCE|NODE|TAG", 0, None),)
-SELECTORS = (
-    Option(("--all",), "every instance of the cluster"),
-    Option(("--instance",), "those that are named, as without a selector"),
-    Option(("--node",), "those with a named node as primary or secondary one"),
-    Option(("--primary",), "those with a named node as their primary one"),
-    Option(("--secondary",), "those with a named node as their secondary one"),
-    Option(("--tags",), "those with one of the named tags"),
-    Option(("--node-tags",), "those on a node with one of the named tags"),
-    Option(("--pri-node-tags",), "those whose primary node has one of the named tags"),
-    Option(("--sec-node-tags",), "those whose secondary node has one of the tags"),
-    Option(("--force-multiple",), "do not ask although several are meant"),
+INSTANCE = (Operand("INSTANCE", field="instance_name"),)
+SELECTORS = tuple(
+    Option((f"--{word}",), told, local=True)
+    for word, told in {
+        "all": "every instance of the cluster",
+        "instance": "those that are named, as without a selector",
+        "node": "those with a named node as primary or secondary one",
+        "primary": "those with a named node as their primary one",
+        "secondary": "those with a named node as their secondary one",
+        "tags": "those with one of the named tags",
+        "node-tags": "those on a node with one of the named tags",
+        "pri-node-tags": "those whose primary node has one of the named tags",
+        "sec-node-tags": "those whose secondary node has one of the tags",
+        "force-multiple": "do not ask although several are meant",
+    }.items()
 )
 """Options of each command on instances that are selected."""
 
 
-class Row(NamedTuple):
-    """An instance, as far as a selector looks at it."""
-
-    name: str
-    pnode: str
-    snodes: tuple[str, ...]
-    tags: frozenset[str]
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Its primary and its secondary nodes."""
-        return (self.pnode, *self.snodes)
-
-
-_BY_NODE: Mapping[str, Callable[[Row], tuple[str, ...]]] = {
-    "node": lambda row: row.nodes,
-    "primary": lambda row: (row.pnode,),
-    "secondary": lambda row: row.snodes,
-    "node_tags": lambda row: row.nodes,
-    "pri_node_tags": lambda row: (row.pnode,),
-    "sec_node_tags": lambda row: row.snodes,
+_BY_NODE = {
+    "node": ("pnode", "snodes"),
+    "primary": ("pnode",),
+    "secondary": ("snodes",),
+    "node_tags": ("pnode", "snodes"),
+    "pri_node_tags": ("pnode",),
+    "sec_node_tags": ("snodes",),
 }
+"""Selectors that are about nodes, and the fields of an instance that have these."""
 _MODES = ("all", "instance", "tags", *_BY_NODE)
 
 
@@ -107,30 +97,28 @@ def _ask(call: Call, what: str, found: list[str], *, everything: bool) -> None:
 
 
 def _selected(call: Call, mode: str) -> list[str]:
-    if mode == "all":
-        _, named = call.client.query("instance", ("name",))
-        return [str(row[0][1]) for row in named]
-    fields = ("name", "pnode", "snodes", "tags")
-    _, answer = call.client.query("instance", fields)
-    rows = [_row([value for _, value in one]) for one in answer]
-    words = set(call.words)
+    more = () if mode == "all" else ("pnode", "snodes", "tags")
+    rows = call.rows("instance", ("name", *more))
     if mode == "tags":
-        return [row.name for row in rows if row.tags & words]
-    nodes = _tagged(call, words) if "tags" in mode else _named(call)
-    of = _BY_NODE[mode]
-    return [row.name for row in rows if nodes.intersection(of(row))]
+        rows = [
+            row for row in rows if not set(row["tags"] or ()).isdisjoint(call.words)
+        ]
+    elif mode != "all":
+        nodes = _tagged(call) if "tags" in mode else _named(call)
+        rows = [row for row in rows if nodes & _nodes(row, _BY_NODE[mode])]
+    return [row["name"] for row in rows]
 
 
-def _row(values: list[Any]) -> Row:
-    name, pnode, snodes, tags = values
-    return Row(str(name), str(pnode), tuple(snodes or ()), frozenset(tags or ()))
+def _nodes(row: Mapping[str, Any], fields: Sequence[str]) -> set[str]:
+    nodes = {"pnode": (row["pnode"],), "snodes": row["snodes"] or ()}
+    return {node for field in fields for node in nodes[field]}
 
 
-def _tagged(call: Call, tags: set[str]) -> set[str]:
-    _, rows = call.client.query("node", ("name", "tags"))
-    return {str(name) for (_, name), (_, own) in rows if tags.intersection(own or ())}
+def _tagged(call: Call) -> set[str]:
+    rows = call.rows("node", ("name", "tags"))
+    return {one["name"] for one in rows if set(one["tags"] or ()) & {*call.words}}
 
 
 def _named(call: Call) -> set[str]:
     """Return the nodes that are named; the master knows what a word is short for."""
-    return {node["name"] for node in look_up(call, "node", ("name",))}
+    return {node["name"] for node in call.look_up("node", ("name",))}

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-node: the machines of the cluster, and emptying them."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, membership, mirrors, modify, moving, power, storage
+from . import info, membership, mirrors, moving, power, storage
 
 PROGRAM = Program(
     "gnt-node",
@@ -14,7 +16,7 @@ PROGRAM = Program(
         membership.ADD,
         *info.LISTING.commands("gnt-node", "offline or drained"),
         info.INFO,
-        modify.COMMAND,
+        membership.MODIFY,
         info.TRY_ACCELERATOR,
         membership.REMOVE,
         *moving.COMMANDS,
@@ -25,7 +27,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-node."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What nodes are like."""
 
-import json
 from typing import Any
 
-from moorage.cli import details
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command
 from moorage.cli.follow import fetch
 from moorage.cli.listing import Listing
 from moorage.cli.options import DEBUG, JSON
 from moorage.cli.table import moment
+
+from .options import NODES
 
 LISTING = Listing(
     "node",
@@ -21,11 +21,6 @@ _INFO = [
     *("silence", "certificate_ends", "accelerator", "accelerator.reason", "storage"),
     *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
 ]
-
-
-def info(call: Call) -> int:
-    """Print all that is known of some nodes."""
-    return details.show(call, details.look_up(call, "node", _INFO), _shown)
 
 
 def _shown(node: dict[str, Any]) -> dict[str, Any]:
@@ -75,30 +70,18 @@ def _accelerator(node: dict[str, Any]) -> str:
     return f"{name} ({reason})" if name and reason else ""
 
 
-def try_accelerator(call: Call) -> int:
-    """Look again what executes guests."""
-    rows = fetch(call, "OP_NODE_TRY_ACCELERATOR", node_names=list(call.words))
-    if call.option("json"):
-        call.terminal.print(json.dumps(rows or [], indent=2))
-        return 0
-    for name, accelerator, reason in rows or []:
-        call.terminal.print(f"{name}: {accelerator} ({reason})")
-    return 0
+def _try_accelerator(call: Call) -> None:
+    rows = fetch(call, "OP_NODE_TRY_ACCELERATOR", node_names=call.words) or []
+    told = (f"{name}: {accelerator} ({reason})" for name, accelerator, reason in rows)
+    call.show(rows, told)
 
 
-INFO = Command(
-    "info",
-    info,
-    "Show all about nodes",
-    (Operand("NODE", 0, None),),
-    (JSON, DEBUG),
-    ("show",),
-)
+INFO = LISTING.info(_INFO, _shown)
 TRY_ACCELERATOR = Command(
     "try-accelerator",
-    try_accelerator,
+    _try_accelerator,
     "Look again whether KVM works, by booting a kernel; all nodes if none is named",
-    (Operand("NODE", 0, None),),
+    NODES,
     (JSON, DEBUG),
-    examples=(Example("gnt-node try-accelerator node1", "KVM was mended on node1"),),
+    examples={"gnt-node try-accelerator node1": "KVM was mended on node1"},
 )

@@ -1,49 +1,36 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nodes come and go."""
+"""Nodes come and go, and what they are for."""
 
 from moorage.cli import join_token
 from moorage.cli.addresses import resolved
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import key_values
-from moorage.cli.options import JOB, moot, refused
+from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.options import FORCE, JOB, NODE_PARAMETERS, moot, refused
 
-from .options import NODE, STATES, claim
+from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
 
 
-def add(call: Call) -> int:
-    """Add a node whose agent is running, or take one back."""
+def _add(call: Call) -> None:
     (name,) = call.words
-    fields = call.given(
-        group="node_group",
-        master_capable="master_capable",
-        vm_capable="vm_capable",
-        ndparams="node_parameters",
-    )
-    for option in ("primary_ip", "secondary_ip"):
-        if found := resolved(call, option):
-            fields[option] = found
-    token = join_token.token(call, name)
-    if token:
-        fields["token"] = token
-    if call.option("readd"):
-        fields["readd"] = True
-    perform(call, "OP_NODE_ADD", node_name=name, **fields)
+    found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
+    found["token"] = join_token.token(call, name)
+    more = {field: value for field, value in found.items() if value}
+    perform(call, "OP_NODE_ADD", **call.fields, **more)
     call.terminal.print(f"Added node {name}")
-    return 0
 
 
-def remove(call: Call) -> int:
-    """Remove a node from the cluster."""
-    (name,) = call.words
-    perform(call, "OP_NODE_REMOVE", node_name=name)
-    call.terminal.print(f"Removed node {name}")
-    return 0
+def _modify(call: Call) -> None:
+    secondary = resolved(call, "secondary_ip")
+    more = {"secondary_ip": secondary} if secondary else {}
+    fields = changes(call, "gnt-node modify --help", **more)
+    result = perform(call, "OP_NODE_SET_PARAMS", **fields)
+    tell_changes(call, f"node {call.words[0]}", result or fields.items())
 
 
 ADD = Command(
     "add",
-    add,
+    _add,
     "Add a node whose agent is running",
     NODE,
     (
@@ -51,18 +38,14 @@ ADD = Command(
             ("-p", "--primary-ip"),
             "where its agent is reached, if not where its token says",
             "ADDRESS",
+            local=True,
         ),
-        Option(
-            ("-s", "--secondary-ip"),
-            "by which disks are mirrored, and guests migrate",
-            "ADDRESS",
-        ),
-        Option(("-g", "--node-group"), "the group it joins", "GROUP"),
+        SECONDARY_IP,
+        Option(("-g", "--node-group"), "the group it joins", "GROUP", dest="group"),
         *join_token.OPTIONS,
         Option(("--readd",), "take a known node back"),
-        claim(("--master-capable",), "it may ever become the master"),
-        claim(("--vm-capable",), "it runs instances"),
-        Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
+        *CAPABLE,
+        NODE_PARAMETERS,
         *STATES,
         refused("--force-join", "a node that is in a cluster leaves that one first"),
         moot("--no-node-setup", "nothing is set up over ssh"),
@@ -70,6 +53,35 @@ ADD = Command(
         moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
         *JOB,
     ),
-    examples=(Example("gnt-node add --token-file join-token node2", "node2 joins"),),
+    examples={"gnt-node add --token-file join-token node2": "node2 joins"},
 )
-REMOVE = Command("remove", remove, "Remove an empty node", NODE, JOB)
+REMOVE = Command(
+    "remove",
+    performs("OP_NODE_REMOVE", "Removed node {node_name}"),
+    "Remove an empty node",
+    NODE,
+    JOB,
+)
+MODIFY = Command(
+    "modify",
+    _modify,
+    "Change what a node is for",
+    NODE,
+    (
+        claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
+        claim(("-D", "--drained"), "it takes no new instances"),
+        claim(("-C", "--master-candidate"), "it may become the master"),
+        claim(("--node-powered",), "its power is on", "powered"),
+        *CAPABLE,
+        SECONDARY_IP,
+        Option(("--auto-promote",), "others become candidates in its place"),
+        *STATES,
+        NODE_PARAMETERS,
+        FORCE._replace(local=False),
+        *JOB,
+    ),
+    examples={
+        "gnt-node modify --offline yes node1": "node1 lost power",
+        "gnt-node modify --drained yes node2": "before node2 is emptied",
+    },
+)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which mirrored devices a node has, and whose they are."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cli import details
-from moorage.cli.command import Call, Command, Example, Operand
-from moorage.cli.listing import LOOK, print_table
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.listing import LOOK, print_objects
 from moorage.cli.options import DEBUG, JSON
-from moorage.cli.table import NORMAL, UNAVAILABLE
 
 _COLUMNS = {
     "node": ("Node", "text"),
@@ -27,29 +24,17 @@ _MINORS = slice(3, 5)
 """Where a mirrored disk's ``logical_id`` has the numbers of both nodes."""
 
 
-def list_drbd(call: Call) -> int:
-    """List the mirrored devices of a node."""
-    (node,) = details.look_up(call, "node", ["name"])
-    disks = _mirrored(call)
+def _list_drbd(call: Call) -> None:
+    (node,) = call.look_up("node", ["name"])
+    disks = call.rows("disk", _DISK, ["==", "dev_type", "drbd"])
     told = sorted(
         (one for disk in disks for one in _sides(disk) if one["node"] == node["name"]),
         key=lambda one: int(one["minor"]),
     )
     if call.option("json"):
-        call.terminal.print(json.dumps(told, indent=2))
-        return 0
-    columns = [{"title": title, "kind": kind} for title, kind in _COLUMNS.values()]
-    rows = [[_cell(one[name]) for name in _COLUMNS] for one in told]
-    print_table(call, columns, rows)
-    return 0
-
-
-def _mirrored(call: Call) -> Iterator[dict[str, Any]]:
-    """Yield the disks that the cluster itself mirrors."""
-    _, rows = call.client.query("disk", list(_DISK), ["==", "dev_type", "drbd"])
-    for row in rows:
-        values = (value if status == NORMAL else None for status, value in row)
-        yield dict(zip(_DISK, values, strict=True))
+        call.show(told, ())
+    else:
+        print_objects(call, _COLUMNS, _COLUMNS, told)
 
 
 def _sides(disk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -69,18 +54,14 @@ def _sides(disk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _cell(value: Any) -> tuple[int, Any]:  # noqa: ANN401
-    return (UNAVAILABLE if value is None else NORMAL), value
-
-
 COMMAND = Command(
     "list-drbd",
-    list_drbd,
+    _list_drbd,
     "List the mirrored devices of a node, and whose disks they are",
     (Operand("NODE"),),
     (*LOOK[:2], JSON, DEBUG),
-    examples=(
-        Example("gnt-node list-drbd node1", "whose /dev/drbd0 is it there?"),
-        Example("gnt-node list-drbd --no-headers --separator=: node1", "for a program"),
-    ),
+    examples={
+        "gnt-node list-drbd node1": "whose /dev/drbd0 is it there?",
+        "gnt-node list-drbd --no-headers --separator=: node1": "for a program",
+    },
 )

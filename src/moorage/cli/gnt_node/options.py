@@ -4,13 +4,27 @@
 from moorage.cli.command import Operand, Option
 from moorage.cli.options import refused, truth
 
-NODE = (Operand("NODE"),)
+NODE = (Operand("NODE", field="node_name"),)
+NODES = (Operand("NODE", 0, None),)
 STATES = (
     refused("--hypervisor-state", "nodes say what they have", "NAME:KEY=VALUE,..."),
     refused("--disk-state", "nodes say what they have", "NAME:KEY=VALUE,..."),
 )
 
 
-def claim(flags: tuple[str, ...], text: str) -> Option:
+def claim(flags: tuple[str, ...], text: str, dest: str = "") -> Option:
     """Return an option that takes yes or no; yes when it is given alone."""
-    return Option(flags, text, "yes|no", truth, choices=("yes", "no"), bare="yes")
+    words = ("yes", "no")
+    return Option(flags, text, "yes|no", truth, choices=words, bare="yes", dest=dest)
+
+
+CAPABLE = (
+    claim(("--master-capable",), "it may ever become the master"),
+    claim(("--vm-capable",), "it runs instances"),
+)
+SECONDARY_IP = Option(
+    ("-s", "--secondary-ip"),
+    "by which disks are mirrored, and guests migrate",
+    "ADDRESS",
+    local=True,
+)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-storage: where disks can be, and who drives it."""
 
+from functools import partial
+
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
@@ -12,7 +14,4 @@ PROGRAM = Program(
     (*providers.COMMANDS, *pools.COMMANDS, *certify.COMMANDS, reconcile.COMMAND),
 )
 
-
-def main() -> int:
-    """Run gnt-storage."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -6,30 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.gnt_disk.options import PARAM
-from moorage.cli.option_syntax import merged, text_values
-from moorage.cli.options import FORCE_PARAMS, JOB, forced
+from moorage.cli.options import FORCE_PARAMS, JOB
 from moorage.errors import BadInput, Failed
 from moorage.units import parse_size
 
 
-def certify(call: Call) -> int:
-    """Certify a provider; the exit status is 1 if a check failed."""
+def _certify(call: Call) -> int:
     if path := call.option("report"):
         _check_writable(Path(path))
-    params = merged(call.option("param"))
-    fields = call.given(node="node", second_node="second_node", size="size")
-    found: dict[str, Any] = perform(
-        call,
-        "OP_EXT_STORAGE_CERTIFY",
-        provider=call.words[0],
-        **fields,
-        **({"params": text_values(params)} if params else {}),
-        **({"checks": call.option("check")} if call.option("check") else {}),
-        **forced(call),
-    )
+    found: dict[str, Any] = perform(call, "OP_EXT_STORAGE_CERTIFY", **call.fields)
     from msgspec import convert  # noqa: PLC0415 - commands start without it
 
     from moorage.storage.certify import Report, as_text  # noqa: PLC0415
@@ -58,9 +46,9 @@ def _write(path: Path, content: str) -> None:
 COMMANDS = (
     Command(
         "certify",
-        certify,
+        _certify,
         "Hold a provider to its contract, with volumes that it makes and removes",
-        (Operand("PROVIDER"),),
+        (Operand("PROVIDER", field="provider"),),
         (
             Option(("-n", "--node"), "the node to run it on", "NODE"),
             Option(("--second-node",), "another one, for checks that take two", "NODE"),
@@ -70,20 +58,27 @@ COMMANDS = (
                 ("-s", "--size"), "size of its volumes: 16M, 1G", "SIZE", parse_size
             ),
             Option(
-                ("--check",), "only this check; may be repeated", "NAME", repeats=True
+                ("--check",),
+                "only this check; may be repeated",
+                "NAME",
+                repeats=True,
+                dest="checks",
             ),
-            Option(("--report",), "a file for the report; JSON if so called", "FILE"),
+            Option(
+                ("--report",),
+                "a file for the report; JSON if so called",
+                "FILE",
+                local=True,
+            ),
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-storage certify shelf --second-node node2",
-                "every check, on two nodes",
+        examples={
+            "gnt-storage certify shelf --second-node node2": (
+                "every check, on two nodes"
             ),
-            Example(
-                "gnt-storage certify -s 1G --report shelf.json shelf",
-                "larger volumes, and a report to publish",
+            "gnt-storage certify -s 1G --report shelf.json shelf": (
+                "larger volumes, and a report to publish"
             ),
-        ),
+        },
     ),
 )

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ExtStorage providers, and what else there is: where it is, and what it knows."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command, Operand
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.errors import Failed, NotFound
@@ -29,8 +28,7 @@ def _providers(call: Call, places: Sequence[Any], missing: str) -> list[Provider
     return [one for one in found if not call.words or one["name"] in call.words]
 
 
-def diagnose(call: Call) -> int:
-    """Say of each provider, template and pool where it is and whether it is valid."""
+def _diagnose(call: Call) -> None:
     places = templates.places(call)
     found = _providers(call, places, "Can't get the list of ExtStorage providers")
     known = {str(one["name"]) for one in found} | set(map(templates.name_of, places))
@@ -40,13 +38,8 @@ def diagnose(call: Call) -> int:
             "template nor a storage pool",
             hint="gnt-storage diagnose",
         )
-    if call.option("json"):
-        call.terminal.print(json.dumps([*found, *places], indent=2))
-        return 0
-    shown = [*map(diagnosed, found), *map(templates.diagnosed, places)]
-    for line in chain.from_iterable(shown):
-        call.terminal.print(line)
-    return 0
+    shown = (*map(diagnosed, found), *map(templates.diagnosed, places))
+    call.show([*found, *places], chain.from_iterable(shown))
 
 
 def diagnosed(provider: Provider) -> Iterator[str]:
@@ -83,22 +76,14 @@ def _nice(item: tuple[str, Any]) -> tuple[Any, ...]:
     return tuple((len(p.lstrip("0")), p) if p.isdecimal() else p for p in parts)
 
 
-def info(call: Call) -> int:
-    """Say of providers, templates and pools where they work, and their parameters."""
+def _info(call: Call) -> None:
     places = templates.places(call)
     found = _providers(call, places, "Can't get the ExtStorage providers list")
-    if call.option("json"):
-        told = [{k: v for k, v in p.items() if k != "node_status"} for p in found]
-        call.terminal.print(json.dumps([*told, *places], indent=2))
-        return 0
-    shown = [*map(described, found), *map(templates.described, places)]
-    for line in chain.from_iterable(shown):
-        call.terminal.print(line)
+    told = [{k: v for k, v in p.items() if k != "node_status"} for p in found]
     known = {one["name"] for one in found} | set(map(templates.name_of, places))
-    for name in call.words:
-        if name not in known:
-            call.terminal.print(f"{name}: Not Found")
-    return 0
+    missing = (f"{name}: Not Found" for name in call.words if name not in known)
+    shown = (*map(described, found), *map(templates.described, places), missing)
+    call.show([*told, *places], chain.from_iterable(shown))
 
 
 def described(provider: Provider) -> Iterator[str]:
@@ -122,18 +107,18 @@ _SOME = (Operand("NAME", 0, None),)
 COMMANDS = (
     Command(
         "diagnose",
-        diagnose,
+        _diagnose,
         "Say of providers, disk templates and pools where they are, and what is wrong",
         _SOME,
         (PRIORITY, JSON, DEBUG),
-        examples=(
-            Example("gnt-storage diagnose", "all of them"),
-            Example("gnt-storage diagnose sharedfile", "one of them"),
-        ),
+        examples={
+            "gnt-storage diagnose": "all of them",
+            "gnt-storage diagnose sharedfile": "one of them",
+        },
     ),
     Command(
         "info",
-        info,
+        _info,
         "Say of providers, disk templates and pools who may use them, and how",
         _SOME,
         (PRIORITY, JSON, DEBUG),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import fetch
 from moorage.cli.options import ASKING, JOB
 from moorage.cli.table import NORMAL, Look, table
@@ -127,8 +127,8 @@ COMMAND = Command(
         *ASKING,
         *JOB,
     ),
-    examples=(
-        Example("gnt-storage reconcile", "look; fail if something does not fit"),
-        Example("gnt-storage reconcile --apply", "show the plan, ask, carry it out"),
-    ),
+    examples={
+        "gnt-storage reconcile": "look; fail if something does not fit",
+        "gnt-storage reconcile --apply": "show the plan, ask, carry it out",
+    },
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Operand, Option, Options
+from moorage.cli.declaration import Operand, Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet
@@ -98,10 +98,10 @@ PROGRAM: Final = start.program(
         ),
         declared.EXPLAIN,
     ),
-    (
-        Example("hail request.json", "answer a request of the cluster"),
-        Example("hail --explain request.json", "and say why not elsewhere"),
-    ),
+    {
+        "hail request.json": "answer a request of the cluster",
+        "hail --explain request.json": "and say why not elsewhere",
+    },
     operands=(Operand("FILE"),),
 )
 main: Final = partial(start.run, PROGRAM)

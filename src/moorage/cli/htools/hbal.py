@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Option, Options
+from moorage.cli.declaration import Option, Options
 from moorage.cli.htools import declared, plan_options, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.rules import rules
@@ -285,15 +285,12 @@ PROGRAM: Final = start.program(
         declared.EXPLAIN,
         declared.HTML,
     ),
-    (
-        Example("hbal -L", "plan on the cluster whose master is here"),
-        Example("hbal -L -C", "and print the commands"),
-        Example("hbal -L -X", "and carry it out"),
-        Example(
-            "hbal -t cluster.data -l 5",
-            "at most five steps, on a saved cluster",
-        ),
-    ),
+    {
+        "hbal -L": "plan on the cluster whose master is here",
+        "hbal -L -C": "and print the commands",
+        "hbal -L -X": "and carry it out",
+        "hbal -t cluster.data -l 5": "at most five steps, on a saved cluster",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

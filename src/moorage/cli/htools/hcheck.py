@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Option, Options
+from moorage.cli.declaration import Option, Options
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import is_yes, verbosity
@@ -155,10 +155,10 @@ PROGRAM: Final = start.program(
         declared.SURVIVE,
         declared.EXPLAIN,
     ),
-    (
-        Example("hcheck -L", "check the cluster whose master is here"),
-        Example("hcheck -L --survive", "who restarts where if a node is lost"),
-    ),
+    {
+        "hcheck -L": "check the cluster whose master is here",
+        "hcheck -L --survive": "who restarts where if a node is lost",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

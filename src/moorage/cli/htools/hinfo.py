@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Options
+from moorage.cli.declaration import Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.htools import reports
@@ -110,10 +110,10 @@ PROGRAM: Final = start.program(
         declared.MOND,
         declared.MOND_DATA,
     ),
-    (
-        Example("hinfo -L", "the cluster whose master is here"),
-        Example("hinfo -t cluster.data -p", "a saved one, with its nodes"),
-    ),
+    {
+        "hinfo -L": "the cluster whose master is here",
+        "hinfo -t cluster.data -p": "a saved one, with its nodes",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Option, Options
+from moorage.cli.declaration import Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
@@ -135,10 +135,10 @@ PROGRAM: Final = start.program(
         Option(("--node-tags",), "only nodes with one of these tags", "TAG,..."),
         Option(("-f", "--force"), "go on without a master node"),
     ),
-    (
-        Example("hroller -L", "all nodes, in groups"),
-        Example("hroller -L --node-tags kernel", "those that carry a tag"),
-    ),
+    {
+        "hroller -L": "all nodes, in groups",
+        "hroller -L --node-tags kernel": "those that carry a tag",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from moorage.cli.declaration import Example, Operand, Option, Options
+from moorage.cli.declaration import Operand, Option, Options
 from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
 from moorage.htools import reports
@@ -99,13 +99,10 @@ PROGRAM: Final = start.program(
         ),
         declared.NO_HEADERS,
     ),
-    (
-        Example(
-            "hscan -d /tmp",
-            "the cluster whose master is here, to /tmp/LOCAL.data",
-        ),
-        Example("hscan cluster.example.com", "one that answers over RAPI"),
-    ),
+    {
+        "hscan -d /tmp": "the cluster whose master is here, to /tmp/LOCAL.data",
+        "hscan cluster.example.com": "one that answers over RAPI",
+    },
     operands=(Operand("CLUSTER", 0, None),),
 )
 main: Final = partial(start.run, PROGRAM)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Option, Options
+from moorage.cli.declaration import Option, Options
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.print_space import PREFIX, Printer
 from moorage.cli.htools.values import whole
@@ -231,13 +231,10 @@ PROGRAM: Final = start.program(
         declared.EXPLAIN,
         declared.HTML,
     ),
-    (
-        Example("hspace -L", "room on the cluster whose master is here"),
-        Example(
-            "hspace --simulate p,20,1t,64g,16",
-            "room on 20 nodes that you may buy",
-        ),
-    ),
+    {
+        "hspace -L": "room on the cluster whose master is here",
+        "hspace --simulate p,20,1t,64g,16": "room on 20 nodes that you may buy",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from moorage.cli.declaration import Example, Option, Options
+from moorage.cli.declaration import Option, Options
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.values import number
@@ -147,10 +147,10 @@ PROGRAM: Final = start.program(
             2.0,
         ),
     ),
-    (
-        Example("hsqueeze -L", "what the cluster whose master is here could do"),
-        Example("hsqueeze -L -X", "and do it"),
-    ),
+    {
+        "hsqueeze -L": "what the cluster whose master is here could do",
+        "hsqueeze -L -X": "and do it",
+    },
 )
 main: Final = partial(start.run, PROGRAM)
 

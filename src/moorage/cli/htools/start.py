@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from moorage.cli.declaration import (
     Command,
-    Example,
     Operand,
     Option,
     Options,
@@ -34,7 +33,7 @@ def program(
     summary: str,
     handler: Callable[[Options], int],
     options: tuple[Option, ...],
-    examples: tuple[Example, ...],
+    examples: dict[str, str],
     operands: tuple[Operand, ...] = (),
 ) -> Program:
     """Return a program of one command; it answers ``--help`` and its like, too."""
@@ -57,7 +56,8 @@ def run(program: Program, argv: Sequence[str] | None = None) -> int:
         if option in ASKED:
             print(_answer(program, option))
             return 0
-    return _guarded(lambda: command.handler(_values(program, given, operands, words)))
+    values = _values(program, given, operands, words)
+    return _guarded(lambda: command.handler(values) or 0)
 
 
 def _values(

@@ -10,6 +10,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from moorage.cli.follow import ENDED
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.process import alive
 
@@ -17,7 +18,6 @@ from .claims import claim
 from .stage import Stage
 
 KERNEL = "kvm:kernel_path={0}/vmlinuz,initrd_path={0}/initrd.gz"
-_ENDED = ("success", "error", "canceled")
 
 
 def a_cluster(at: Stage) -> str:
@@ -203,7 +203,7 @@ def the_master_dies(at: Stage) -> str:
         attach = {"OP_ID": "OP_DISK_ATTACH", "disk": "data2", "instance_name": "web2"}
         job = luxi.submit_job([attach])
         seen: Any = [None, None]
-        while not (seen[0] in _ENDED or (seen[1] and seen[1]["done"])):
+        while not (seen[0] in ENDED or (seen[1] and seen[1]["done"])):
             seen = luxi.wait_for_job_change(job, ["status", "progress"], (seen, None))[
                 0
             ]
@@ -229,7 +229,7 @@ def _status(at: Stage, job: int) -> str:
     """Wait for the end of a job; return its status."""
     seen: list[Any] = [None]
     with at.luxi() as luxi:
-        while seen[0] not in _ENDED:
+        while seen[0] not in ENDED:
             change = luxi.wait_for_job_change(job, ["status"], (seen, None), 5.0)
             seen = seen if change == "nochange" else change[0]
     return str(seen[0])

@@ -18,7 +18,7 @@ from msgspec import DecodeError, ValidationError, json
 from msgspec.structs import replace
 
 from moorage.api.luxi import NoMaster
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
 from moorage.cli.options import DEBUG, moot, seconds
 from moorage.errors import Failed, WrongState
@@ -32,15 +32,9 @@ NOT_MASTER = 11
 _OLD = 6 * 3600
 """Seconds after which a job that ended is put away, as in Ganeti."""
 _FIELDS = (
-    "name",
-    "status",
-    "admin_state",
-    "pnode",
-    "snodes",
-    "disks_active",
-    "disk.holders",
+    *("name", "status", "admin_state", "pnode", "snodes"),
+    *("disks_active", "disk.holders"),
 )
-_NORMAL = 0
 
 
 def watch(call: Call) -> int:
@@ -67,8 +61,8 @@ def _watched(call: Call, file: Path) -> int:
         call.terminal.print(f"Warning: {sentence}")
     ops = _opcodes(found)
     if call.option("dry_run"):
-        for name, op in ops.items():
-            call.terminal.print(f"Would do {op['OP_ID']} for {name}")
+        for name, (op_id, _) in ops.items():
+            call.terminal.print(f"Would do {op_id} for {name}")
         return 0
     failed, under_way = jobs.carried_out(call, ops)
     lost = failed & {*found.activations}
@@ -77,15 +71,15 @@ def _watched(call: Call, file: Path) -> int:
     return int(bool(failed))
 
 
-def _opcodes(found: Plan) -> dict[str, dict[str, Any]]:
-    """Return what is to be done, by instance: each appears in one list only."""
+def _opcodes(found: Plan) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return opcodes and their fields by instance: each appears in one list only."""
     kinds: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
         (found.ended, "OP_INSTANCE_SHUTDOWN", _ENDED),
         (found.starts, "OP_INSTANCE_STARTUP", {"if_wanted": True}),
         (found.activations, "OP_INSTANCE_ACTIVATE_DISKS", {}),
     )
     return {
-        name: {"OP_ID": op_id, "instance_name": name, **more}
+        name: (op_id, {"instance_name": name, **more})
         for names, op_id, more in kinds
         for name in names
     }
@@ -98,32 +92,18 @@ _ENDED = {"admin_state_source": "user", "if_ended": True}
 
 
 def _guests(call: Call) -> list[Guest]:
-    _, rows = call.client.query("instance", _FIELDS)
     found = []
-    for row in rows:
-        values = [value if state == _NORMAL else None for state, value in row]
-        name, status, admin, pnode, snodes, active, holders = values
-        found.append(
-            Guest(
-                str(name),
-                str(status),
-                str(admin),
-                str(pnode),
-                tuple(snodes or ()),
-                bool(active),
-                tuple(holders or ()),
-            )
-        )
+    for row in call.rows("instance", _FIELDS):
+        name, status, admin, pnode, snodes, active, holders = row.values()
+        nodes = (pnode, tuple(snodes or ()))
+        had_by = tuple(holders or ())
+        found.append(Guest(name, status, admin, *nodes, bool(active), had_by))
     return sorted(found, key=lambda one: nice(one.name))
 
 
 def _boots(call: Call) -> dict[str, str]:
-    _, rows = call.client.query("node", ("name", "bootid"))
-    return {
-        str(name): str(boot)
-        for (_, name), (state, boot) in rows
-        if state == _NORMAL and boot
-    }
+    rows = call.rows("node", ("name", "bootid"))
+    return {row["name"]: row["bootid"] for row in rows if row["bootid"]}
 
 
 # -- its memory ------------------------------------------------------------------------
@@ -190,9 +170,9 @@ COMMAND = Command(
         moot("--no-strict", "a guest is started by a job, which looks again"),
         DEBUG,
     ),
-    examples=(
-        Example("moorage watcher", "once, by hand"),
-        Example("moorage watcher --dry-run", "what would it do?"),
-        Example("gnt-cluster watcher pause 2h", "leave everything alone for a while"),
-    ),
+    examples={
+        "moorage watcher": "once, by hand",
+        "moorage watcher --dry-run": "what would it do?",
+        "gnt-cluster watcher pause 2h": "leave everything alone for a while",
+    },
 )

@@ -12,13 +12,12 @@ from typing import Any
 from moorage.api.luxi_messages import error_from_wire
 from moorage.cli.command import Call
 from moorage.cli.errors import show
-from moorage.cli.follow import opcode, outcome
+from moorage.cli.follow import ENDED, opcode, outcome
 from moorage.errors import MoorageError
 
 PATIENCE = 240.0
 """Seconds that jobs are waited for: less than from one look to the next."""
 _POLL = 0.2
-_ENDED = frozenset({"success", "error", "canceled"})
 
 
 def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
@@ -27,13 +26,18 @@ def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
         return {}
     rows = call.client.query_jobs(list(jobs.values()), ["status"])
     told = zip(jobs.items(), rows, strict=True)
-    return {name: job for (name, job), row in told if row and row[0] not in _ENDED}
+    return {name: job for (name, job), row in told if row and row[0] not in ENDED}
 
 
 def carried_out(
-    call: Call, ops: Mapping[str, Mapping[str, Any]]
+    call: Call, ops: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> tuple[set[str], dict[str, int]]:
     """Carry out a job an instance, and tell what went wrong.
+
+    Parameters
+    ----------
+    ops
+        Opcode and its fields, by instance.
 
     Returns
     -------
@@ -41,13 +45,13 @@ def carried_out(
     """
     if not ops:
         return set(), {}
-    wholes = [_opcode(call, op) for op in ops.values()]
-    answers = call.client.submit_many_jobs([[op] for op in wholes])
+    jobs = [[opcode(call, op_id, fields)] for op_id, fields in ops.values()]
+    answers = call.client.submit_many_jobs(jobs)
     failed: set[str] = set()
     waiting: dict[str, int] = {}
     for name, (taken, what) in zip(ops, answers, strict=True):
         if taken:
-            call.terminal.print(f"Job {what}: {ops[name]['OP_ID']} for {name}")
+            call.terminal.print(f"Job {what}: {ops[name][0]} for {name}")
             waiting[name] = int(what)
         else:
             show(error_from_wire(what), call.terminal)
@@ -59,11 +63,6 @@ def carried_out(
         elif not _succeeded(call, job):
             failed.add(name)
     return failed, left
-
-
-def _opcode(call: Call, op: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in op.items() if name != "OP_ID"}
-    return opcode(call, str(op["OP_ID"]), fields)
 
 
 def _awaited(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
