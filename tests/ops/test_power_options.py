@@ -204,6 +204,7 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     facts = replace(FACTS["file"], mirror=Mirror.INTERNAL)
     able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
+    monkeypatch.setitem(FACTS, "file", facts)
     (uuid,) = cluster.config.instance("w").disks
     pair = successor(cluster.config.disk(uuid), 1.0, nodes=("node1", "node2"))
     await cluster.truth.commit(Change((pair,)))
