@@ -164,7 +164,7 @@ async def test_nothing_but_the_work_itself_is_done_for_an_ext_disk(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    cluster.engine._carrier._sleep = sleep
+    cluster.engine._executor._sleep = sleep
     begun = len(cluster.nodes.calls)
     new = {"instance_name": "w", "pnode": "node1", "disk_template": "ext"}
     disks = [{"size": 64, "provider": "san"}]
@@ -204,7 +204,6 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     facts = replace(FACTS["file"], mirror=Mirror.INTERNAL)
     able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
-    monkeypatch.setitem(FACTS, "file", facts)
     (uuid,) = cluster.config.instance("w").disks
     pair = successor(cluster.config.disk(uuid), 1.0, nodes=("node1", "node2"))
     await cluster.truth.commit(Change((pair,)))
