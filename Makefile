@@ -73,19 +73,22 @@ slow-tests: $(INSTALLED) real-packages wheel
 	$(BIN)/pytest -n 2 --timeout 1200 --durations 10 -m "$(SLOW)" \
 	  --requirements-report $(REPORTS)/slow.json tests
 
-# Two at a time: one waits while the other computes. Each makes all that it uses (names,
-# addresses, directories, users) for itself; files that take minutes go first.
+# Each test makes all that it uses (names, addresses, directories, users) for itself. They
+# wait more than they compute. Files that take minutes go first.
 real-tests: $(INSTALLED) guest deb debian-root
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --timeout 1200 \
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 1200 \
 	  --durations 10 -m real \
 	  --requirements-report $(REPORTS)/real.json tests
 
+# Packages first, because one program at a time may install some. Then what tells a mistake
+# in minutes; then the long ones beside each other, since each leaves the machine idle at
+# times. What each prints comes as a whole when it ends, and one that fails ends no other.
 test: ## Set up and run all tests, the real ones included (root)
 	@$(MAKE) real-packages
-	@$(MAKE) check FAST="$(FAST) and not sample"
-	@$(MAKE) slow-tests
-	@$(MAKE) real-tests
+	@scripts/debian-packages.sh venv build deb
+	@$(MAKE) -j -O check FAST="$(FAST) and not sample"
+	@$(MAKE) -j -O slow-tests real-tests
 
 real-packages:
 	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Install the Debian packages of one set of debian-packages.txt that are missing.
-# Usage: debian-packages.sh venv|build|deb|real
+# Install the Debian packages of some sets of debian-packages.txt that are missing.
+# Usage: debian-packages.sh venv|build|deb|real...
 # Without root, or without apt, it changes nothing and says what to install.
 set -euo pipefail
 
 list="$(dirname "$0")/debian-packages.txt"
 
 wanted() {
-    awk -v set="$1" '!/^#/ && $2 == set { print $1 }' "$list"
+    awk -v sets=" $* " '!/^#/ && index(sets, " " $2 " ") { print $1 }' "$list"
 }
 
 installed() {
@@ -16,7 +16,7 @@ installed() {
 
 missing() {
     local package
-    for package in $(wanted "$1"); do
+    for package in $(wanted "$@"); do
         installed "$package" || echo "$package"
     done
 }
@@ -35,7 +35,7 @@ main() {
     if ! command -v dpkg-query >/dev/null; then
         return 0  # another system: the programs themselves are looked for later
     fi
-    mapfile -t packages < <(missing "$1")
+    mapfile -t packages < <(missing "$@")
     [ "${#packages[@]}" -gt 0 ] || return 0
     [ "$(id -u)" -eq 0 ] || refuse "This needs root"
     echo "Installing Debian packages: ${packages[*]}"
@@ -45,4 +45,4 @@ main() {
     install "${packages[@]}" >/dev/null || refuse "apt-get install failed"
 }
 
-main "$1"
+main "$@"

@@ -6,6 +6,7 @@
 - ``--requirements-report FILE`` records which requirements were shown, and how.
 """
 
+import gc
 import json
 import os
 import sys
@@ -15,11 +16,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadFileScheduling
 
 TESTS = Path(__file__).parent
 QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
@@ -95,35 +94,31 @@ def in_memory() -> Iterator[Path]:
         yield Path(directory)
 
 
-# --- which files go first, and together -----------------------------------------------
+# --- no garbage is looked for among ten thousand tests --------------------------------
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+# --- which files go first -------------------------------------------------------------
 
 LONG = (
     *("test_soak.py", "test_chaos.py", "test_drbd.py", "test_three_machines.py"),
     *("test_ceph_and_gluster.py", "test_master_killed.py", "test_network.py"),
-    *("test_life.py", "test_kvm.py", "test_tour.py"),
+    *("test_life.py", "test_lvm.py", "test_kvm.py", "test_tour.py"),
 )
 """Files that take minutes: who starts one of them last waits for it alone."""
-TOGETHER = {"tests/real/test_lvm.py": "tests/real/test_drbd.py"}
-"""Files that share nodes which boot for a minute."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
-
-
-class ByFile(LoadFileScheduling):
-    """Gives whole files to workers; some files stay together."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return TOGETHER.get(file, file)
-
-
-def pytest_xdist_make_scheduler(
-    config: pytest.Config, log: Any
-) -> LoadFileScheduling | None:
-    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 # --- no process in the quiet floors ---------------------------------------------------

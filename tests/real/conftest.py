@@ -207,10 +207,10 @@ def lab() -> Iterator[Lab]:
 
 
 class Hamlet(Typist):
-    """A cluster whose nodes are guests, each with a kernel and LVM of its own.
+    """A cluster whose nodes have kernels of their own, and LVM.
 
-    The master runs on this machine. Each node has the disks ``/dev/vda`` and
-    ``/dev/vdb``, and a volume group ``xenvg`` on the first one.
+    The master runs on this machine. Each node has the disks ``/dev/ubda`` and
+    ``/dev/ubdb``, and a volume group ``xenvg`` on the first one.
     """
 
     def __init__(self, path: Path, nodes: list[NodeGuest]) -> None:
@@ -234,7 +234,7 @@ class Hamlet(Typist):
             self.type(f"gnt-node add {word}/{node.name}.token {node.name}")
 
     def _let_wait(self, node: NodeGuest) -> None:
-        node.run("vgcreate -qq xenvg /dev/vda")
+        node.run("vgcreate -qq xenvg /dev/ubda")
         token = self.path / f"{node.name}.token"
         token.touch(mode=0o600)
         token.write_text(node.start_agent())
@@ -248,11 +248,10 @@ class Hamlet(Typist):
 
 @pytest.fixture(scope="session")
 def hamlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hamlet]:
-    """Return a cluster of two nodes that are guests; each test cleans up behind it."""
-    build(BUILT)
+    """Return a cluster of two such nodes; each test cleans up behind it."""
     path = tmp_path_factory.mktemp("hamlet")
     path.chmod(0o700)
-    with NodeGuests(BUILT) as guests:
+    with NodeGuests() as guests:
         found = Hamlet(path, [guests.add(768, 768), guests.add(768, 768)])
         try:
             found.found()

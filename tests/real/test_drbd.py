@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mirrored disks with real LVM and DRBD, on two nodes that are guests."""
+"""Mirrored disks with real LVM and DRBD, on two nodes with kernels of their own."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Logical volumes of real LVM, on nodes that are guests."""
+"""Logical volumes of real LVM, on nodes with kernels of their own."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_a_volume_is_adopted_with_its_data_unless_it_is_in_use(hamlet: Any) -> N
 
 def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> None:
     node = hamlet.nodes[0]
-    node.run("vgcreate -qq lone /dev/vdb")
+    node.run("vgcreate -qq lone /dev/ubdb")
     modify = "gnt-node modify --node-parameters exclusive_storage={} node1"
     hamlet.type(modify.format("true"))
     add = "gnt-disk add -t plain -s 16M -n node1 -D vg=lone"
@@ -68,7 +68,7 @@ def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> Non
     told = hamlet._run(f"{add} --spindles 1 two1", shown=True)
     assert "not enough empty physical volumes" in told.stderr
     devices = node.run("lvs --noheadings -o devices lone").split()
-    assert [one.partition("(")[0] for one in devices] == ["/dev/vdb"]
+    assert [one.partition("(")[0] for one in devices] == ["/dev/ubdb"]
     hamlet.type("gnt-disk remove -f one1")
     hamlet.type(modify.format("default"))
     node.run("vgremove -qq lone")
@@ -78,7 +78,7 @@ def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> Non
 def spare(hamlet: Any) -> Iterator[str]:
     """Return the name of a pool in a volume group of its own, on both nodes."""
     for node in hamlet.nodes:
-        node.run("vgcreate -qq lone /dev/vdb")
+        node.run("vgcreate -qq lone /dev/ubdb")
     hamlet.type("gnt-storage pool add -t plain -D vg=lone -g default spare")
     yield "spare"
     hamlet.type("gnt-storage pool remove -f spare")

@@ -16,7 +16,7 @@ from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.sockets import short_path
 from moorage.node.hypervisors.kvm.trial import last_words
 
-_LONGEST_ANSWER = 1 << 26
+LONGEST_ANSWER = 1 << 26
 _RETRY = 0.05
 PATIENCE = 600.0
 """Seconds that a guest gets, also one that is emulated on a busy machine."""
@@ -149,13 +149,14 @@ class Guest:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         while not (self._reader and self._writer):
             try:
-                with short_path(self._channel) as path:
-                    self._reader, self._writer = await asyncio.open_unix_connection(
-                        path, limit=_LONGEST_ANSWER
-                    )
+                self._reader, self._writer = await self._open()
             except OSError:
                 await asyncio.sleep(_RETRY)
         return self._reader, self._writer
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        with short_path(self._channel) as path:
+            return await asyncio.open_unix_connection(path, limit=LONGEST_ANSWER)
 
     async def disk(self, serial: str, timeout: float = PATIENCE) -> str:  # noqa: ASYNC109
         """Return the device of the drive with a serial number, as ``/dev/vda``.

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Guests that are nodes: to test storage which needs a kernel of its own.
+"""Nodes with a kernel of their own: to test storage that needs one.
 
-Each has the host's files, a kernel with device-mapper, LVM and DRBD, disks of its own,
-and an address on a bridge that the host has one on, too. They are emulated, and need
+Each is a user-mode Linux, a kernel that runs as a program: there is nothing to emulate,
+and no image to make. It has device-mapper, LVM and DRBD, the host's files below a layer
+of its own, disks, and an address on a bridge that the host has one on, too. They need
 root on the host.
 """
 
 import asyncio
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,22 +22,85 @@ from typing import Self
 from msgspec import json
 
 from moorage.errors import Failed
-from moorage.node.hypervisors.kvm.accelerator import emulated
-from moorage.testing.guest_image import ARGUMENTS
+from moorage.testing.guest_image.system import CHANNEL
 
-from .foreign import run, until
-from .guest import PATIENCE, Guest
+from .foreign import run
+from .guest import LONGEST_ANSWER, PATIENCE, Guest
 
 _MEMORY = 512
-_VIRTIOFSD = Path("/usr/lib/qemu/virtiofsd")
+"""MiB of each; what it does not touch costs the host nothing."""
+_LINUX = "linux.uml"
 _HOST = 254
-_STATE, _STATE_MIB = "state", 32
-"""The disk that keeps the agent's directory."""
 _AGENT = "/var/lib/moorage-node"
+_PROGRAMS = {
+    "init": r"""#!/bin/sh
+# The first process: the host's files, below a layer of the node's own in memory.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LC_ALL=C
+mount -n -t tmpfs tmpfs /mnt
+mkdir /mnt/upper /mnt/work /mnt/node
+busybox insmod /usr/lib/uml/modules/*/kernel/fs/overlayfs/overlay.ko
+layers=lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work
+mount -n -t overlay -o $layers overlay /mnt/node
+cd /mnt/node
+mount -n -t proc proc proc
+mount -n -t sysfs sys sys
+mount -n -t devtmpfs dev dev
+mkdir -p dev/pts dev/shm
+mount -n -t devpts devpts dev/pts
+for d in dev/shm tmp run; do mount -n -t tmpfs tmpfs $d; done
+mkdir -p run/lock run/lvm
+cp "$home/node" "$home/channel" run
+exec chroot . sh /run/node
+""",
+    "node": r"""# The node's own settings; then a shell at its serial line, for ever.
+hostname "$name"
+ip link set lo up
+ip link set vec0 up
+ip addr add "$address" dev vec0
+rm -rf /etc/lvm /var/lib/drbd /var/lib/moorage-node /lib/modules
+mkdir -p /etc/lvm /var/lib/drbd /var/lib/moorage-node
+ln -s /usr/lib/uml/modules /lib/modules
+for m in dm-snapshot dm-mirror dm-thin-pool drbd hmac; do busybox modprobe $m; done
+cat > /etc/lvm/lvm.conf <<CONF
+activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 }
+devices { obtain_device_list_from_udev=0 use_devicesfile=0 filter=[ "r|/dev/drbd.*|" ] }
+backup { backup=0 archive=0 }
+CONF
+echo /bin/true > /sys/module/drbd/parameters/usermode_helper
+exec 3<>/dev/ttyS0
+stty raw -echo <&3
+echo ready >&3
+while :; do sh /run/channel /dev/ttyS0; sleep 1; done
+""",
+    "channel": CHANNEL,
+}
+"""What runs in a node: no udev and no systemd."""
+
+
+class _Line(Guest):
+    """A node, reached through its serial line.
+
+    Parameters
+    ----------
+    end
+        The host's end of the line, a socket that is open.
+    home
+        Its directory.
+    """
+
+    def __init__(self, end: socket.socket, home: Path) -> None:
+        super().__init__(home / "channel")
+        self._end = end
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_unix_connection(
+            sock=self._end.dup(), limit=LONGEST_ANSWER
+        )
 
 
 class NodeGuest:
-    """A guest that is a node.
+    """A node with a kernel of its own.
 
     Parameters
     ----------
@@ -43,7 +109,7 @@ class NodeGuest:
     number
         The last part of its address.
     disks
-        Sizes in MiB; the first is ``/dev/vda``.
+        Sizes in MiB; the first is ``/dev/ubda``.
 
     Attributes
     ----------
@@ -59,69 +125,43 @@ class NodeGuest:
         self.tap = f"mrgt{network.replace('.', '')[2:]}{number}"
         self._home = home / self.name
         self._home.mkdir()
-        self._mac = f"52:54:00:00:00:{number:02x}"
-        sizes = [(f"disk{at}", size) for at, size in enumerate(disks)]
-        self._images = [self._image(*one) for one in (*sizes, (_STATE, _STATE_MIB))]
-        run("mkfs.ext4", "-q", str(self._home / _STATE))
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._images = [self._image(at, size) for at, size in enumerate(disks)]
+        self._end, self._line = socket.socketpair()
+        self._running: subprocess.Popen[bytes] | None = None
+        self._up = False
 
-    def _image(self, name: str, size: int) -> Path:
-        path = self._home / name
+    def _image(self, number: int, size: int) -> Path:
+        path = self._home / f"disk{number}"
         path.touch()
         os.truncate(path, size << 20)
         return path
 
-    def start(self, guest: Path) -> None:
-        """Switch it on; `guest` is where kernel and system are.
-
-        It boots for a while: :meth:`run` waits until it is up.
-        """
-        with (self._home / "log").open("ab") as log:
-            self._spawn(
-                str(_VIRTIOFSD),
-                f"--socket-path={self._home}/files",
-                *("-o", "source=/,cache=always,sandbox=chroot"),
-                "--thread-pool-size=2",
-                log=log.fileno(),
+    def start(self) -> None:
+        """Switch it on: :meth:`run` waits until it is up."""
+        for name, text in _PROGRAMS.items():
+            (self._home / name).write_text(text)
+            (self._home / name).chmod(0o755)
+        with (self._home / "consolelog").open("ab") as log:
+            self._running = subprocess.Popen(
+                self._words(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[self._line.fileno()],
+                start_new_session=True,
             )
-            until((self._home / "files").exists, "there are no files")
-            self._spawn("qemu-system-x86_64", *self._words(guest), log=log.fileno())
+        self._line.close()
 
-    def _spawn(self, *argv: str, log: int) -> None:
-        null = subprocess.DEVNULL
-        made = subprocess.Popen(argv, stdin=null, stdout=null, stderr=log)
-        self._running.append(made)
-
-    def _words(self, guest: Path) -> list[str]:
-        # Emulated time stamp counters run many times too fast on a busy machine.
-        clock = "tsc=unstable clocksource=acpi_pm"
-        name = f"moorage.name={self.name} moorage.address={self.address}/24"
-        words = [
-            *("-name", self.name, "-machine", "q35,usb=off,memory-backend=mem"),
-            *("-accel", emulated(_MEMORY), "-cpu", "max", "-m", f"{_MEMORY}"),
-            *("-object", f"memory-backend-memfd,id=mem,size={_MEMORY}M,share=on"),
-            *("-nodefaults", "-no-user-config", "-display", "none"),
-            *("-kernel", f"{guest}/vmlinuz", "-initrd", f"{guest}/node.gz"),
-            *("-append", f"{ARGUMENTS} {clock} {name}"),
-            *("-chardev", f"file,id=log,path={self._home}/consolelog"),
-            *("-serial", "chardev:log", "-device", "virtio-serial-pci"),
-            *("-chardev", f"socket,id=ch,path={self.channel},server=on,wait=off"),
-            *("-device", "virtserialport,chardev=ch,name=channel"),
-            *("-chardev", f"socket,id=files,path={self._home}/files"),
-            *("-device", "vhost-user-fs-pci,chardev=files,tag=host"),
-            *("-netdev", f"tap,id=net,ifname={self.tap},script=no,downscript=no"),
-            *("-device", f"virtio-net-pci,netdev=net,mac={self._mac}"),
+    def _words(self) -> list[str]:
+        disks = [f"ubd{at}={path}" for at, path in enumerate(self._images)]
+        return [
+            *(_LINUX, f"umid={self.name}", f"uml_dir={self._home}", f"mem={_MEMORY}M"),
+            *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"),
+            *(f"init={self._home}/init", "panic=-1", *disks),
+            *("con=null", "con0=null,fd:1", f"ssl0=fd:{self._line.fileno()}"),
+            f"vec0:transport=tap,ifname={self.tap},gro=1",
+            *(f"home={self._home}", f"name={self.name}", f"address={self.address}/24"),
         ]
-        for number, image in enumerate(self._images):
-            node = f"driver=file,filename={image},node-name=d{number}"
-            words += ["-blockdev", node, "-device"]
-            words += [f"virtio-blk-pci,drive=d{number},serial={image.name}"]
-        return words
-
-    @property
-    def channel(self) -> Path:
-        """The socket of its channel."""
-        return self._home / "channel"
 
     def run(self, command: str, timeout: float = PATIENCE) -> str:
         """Run a shell command in it; return what it printed.
@@ -131,12 +171,23 @@ class NodeGuest:
         CommandFailed
             If its exit status is not 0.
         """
+        self._wait(timeout)
 
         async def ask() -> str:
-            async with Guest(self.channel) as inside:
+            async with _Line(self._end, self._home) as inside:
                 return await inside.run(command, timeout)
 
         return asyncio.run(ask())
+
+    def _wait(self, timeout: float) -> None:
+        """Wait until it listens: before that, its line may lose what is said."""
+        self._end.settimeout(timeout)
+        while not self._up:
+            said = self._end.recv(64)
+            if not said:
+                console = (self._home / "consolelog").read_text(errors="replace")
+                raise Failed(f"{self.name} ended: {console[-1000:]}")
+            self._up = b"ready" in said
 
     def start_agent(self, hypervisor: str = "fake") -> str:
         """Start the agent; return the token of a node that waits to be let in.
@@ -157,21 +208,15 @@ class NodeGuest:
         ).strip()
 
     def lose_power(self) -> None:
-        """End it at once; what it wrote to its disks stays."""
-        for one in reversed(self._running):
-            one.kill()
-            one.wait()
-        self._running.clear()
-        self.channel.unlink(missing_ok=True)
+        """End it at once."""
+        if self._running:
+            os.killpg(self._running.pid, signal.SIGKILL)
+            self._running.wait()
+        self._end.close()
 
 
 class NodeGuests:
-    """Guests that are nodes, on a bridge of their own; a context manager.
-
-    Parameters
-    ----------
-    guest
-        Directory with ``vmlinuz`` and ``node.gz``.
+    """Nodes with kernels of their own, on a bridge of theirs; a context manager.
 
     Attributes
     ----------
@@ -179,8 +224,7 @@ class NodeGuests:
         The host's own address on the bridge.
     """
 
-    def __init__(self, guest: Path) -> None:
-        self._guest = guest
+    def __init__(self) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="nodes-"))
         self._network = f"10.{64 + os.getpid() // 250 % 128}.{os.getpid() % 250}"
         self._bridge = f"mrgb{os.getpid()}"
@@ -202,13 +246,13 @@ class NodeGuests:
         shutil.rmtree(self._home)
 
     def add(self, *disks: int) -> NodeGuest:
-        """Switch on one more node, with disks of so many MiB; it boots for a while.
+        """Switch on one more node, with disks of so many MiB.
 
-        The first :meth:`NodeGuest.run` waits until it is up, so several boot at a time.
+        The first :meth:`NodeGuest.run` waits until it is up: several boot at a time.
         """
         node = NodeGuest(self._home, self._network, len(self.nodes) + 1, disks)
         self.nodes.append(node)
         run("ip", "tuntap", "add", node.tap, "mode", "tap")
         run("ip", "link", "set", node.tap, "master", self._bridge, "up")
-        node.start(self._guest)
+        node.start()
         return node

@@ -16,14 +16,12 @@ from moorage.node.hypervisors.kvm import cpio
 
 from . import system
 from .kernel import fetch_kernel, kernel_image
-from .modules import depends, load_order, modules_in
-from .node import NODE
-from .system import TINY, System
+from .modules import WANTED, depends, load_order, modules_in
 
 IMAGE_MIB = 32
 """Size of the bootable image; a disk that takes it must be at least as large."""
 
-_BUILT = ("vmlinuz", "initrd.gz", "node.gz")
+_BUILT = ("vmlinuz", "initrd.gz")
 _BUSYBOX = (Path("/bin/busybox"), Path("/usr/bin/busybox"))
 _SECTORS, _HEADS = 63, 16
 
@@ -45,10 +43,7 @@ def usual_place(environ: Mapping[str, str]) -> Path:
 
 
 def build(directory: Path) -> None:
-    """Write ``vmlinuz``, ``initrd.gz`` and ``node.gz`` into `directory`, if not there.
-
-    The second is the tiny guest's system; the third starts the host's own one in a
-    guest that is to be a node.
+    """Write ``vmlinuz`` and ``initrd.gz`` into `directory`, if not there.
 
     Raises
     ------
@@ -84,8 +79,7 @@ def prepare(directory: Path) -> None:
 def _build(directory: Path) -> None:
     if not all((directory / name).exists() for name in _BUILT):
         root = fetch_kernel(directory)
-        _write(directory / "initrd.gz", _initramfs(root, TINY))
-        _write(directory / "node.gz", _initramfs(root, NODE))
+        _write(directory / "initrd.gz", _initramfs(root))
         _write(directory / "vmlinuz", kernel_image(root).read_bytes())
 
 
@@ -115,7 +109,7 @@ def _busybox() -> bytes:
     raise NotFound("busybox is missing", hint="apt-get install busybox-static")
 
 
-def _initramfs(root: Path, guest: System) -> bytes:
+def _initramfs(root: Path) -> bytes:
     files = modules_in(root)
     code: dict[str, bytes] = {}
 
@@ -125,25 +119,23 @@ def _initramfs(root: Path, guest: System) -> bytes:
         code[name] = files[name].read_bytes()
         return depends(code[name])
 
-    order = load_order(guest.modules, needs)
+    order = load_order(WANTED, needs)
     loaded = {name: code[name] for name in order}
-    entries = initramfs_entries(_busybox(), loaded, guest)
+    entries = initramfs_entries(_busybox(), loaded)
     return gzip.compress(cpio.archive(entries), 6, mtime=0)
 
 
-def initramfs_entries(
-    busybox: bytes, modules: Mapping[str, bytes], guest: System = TINY
-) -> list[cpio.Entry]:
-    """Return the files of a guest; `modules` in the order in which they load."""
+def initramfs_entries(busybox: bytes, modules: Mapping[str, bytes]) -> list[cpio.Entry]:
+    """Return the files of the guest; `modules` in the order in which they load."""
     return [
         *map(cpio.directory, ("bin", "dev", "etc", "m", "root")),
         cpio.console(),
         cpio.program("bin/busybox", busybox),
         cpio.link("bin/sh", "busybox"),
-        cpio.program("init", _exporting(guest.init)),
+        cpio.program("init", _exporting(system.INIT)),
         *(
             cpio.program(f"bin/{name}", text.encode())
-            for name, text in guest.programs.items()
+            for name, text in system.PROGRAMS.items()
         ),
         cpio.plain("m/order", "".join(f"{name}\n" for name in modules).encode()),
         *(cpio.plain(f"m/{name}.ko", code) for name, code in modules.items()),
