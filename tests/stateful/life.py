@@ -259,7 +259,7 @@ class Life(RuleBasedStateMachine):
         """
         if op.status == "success":
             self.succeeded[opcode["OP_ID"]] += 1
-            # A job that follows another goes by the instance's uuid; its summary does not.
+            # Who follows another job goes by the uuid; the summary tells the name.
             named = opcode | {"instance_name": op.summary.partition("(")[2].rstrip(")")}
             follows = str(opcode.get("instance_name")).startswith("uuid-")
             self.expected.apply(named if follows else opcode, op.result)
