@@ -83,12 +83,12 @@ real-tests: $(INSTALLED) guest deb debian-root
 
 # Packages first, because one program at a time may install some. Then what tells a mistake
 # in minutes; then the long ones beside each other, since each leaves the machine idle at
-# times. What each prints comes as a whole when it ends, and one that fails ends no other.
+# times. One that fails ends no other; its line names the test.
 test: ## Set up and run all tests, the real ones included (root)
 	@$(MAKE) real-packages
 	@scripts/debian-packages.sh venv build deb
 	@$(MAKE) -j -O check FAST="$(FAST) and not sample"
-	@$(MAKE) -j -O slow-tests real-tests
+	@$(MAKE) -j -Oline slow-tests real-tests
 
 real-packages:
 	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)

@@ -10,7 +10,8 @@ asked of the master, and there are none where it gives no answer.
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+
+from declared import write
 
 from moorage.cli.command import Command, Option, Program, planners, programs
 
@@ -139,14 +140,5 @@ def scripts() -> dict[str, str]:
     return {"moorage": bash, "_moorage": _ZSH.format(programs=names)}
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the scripts into a directory."""
-    (directory,) = map(Path, arguments)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in scripts().items():
-        (directory / name).write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    write(scripts(), *sys.argv[1:])

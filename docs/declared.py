@@ -4,13 +4,22 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from moorage.jobs.unread import Idle, Moot, Unread, Unsupported
 
 Lines = Iterator[str]
+
+
+def write(texts: Mapping[str, str], directory: str) -> None:
+    """Write texts, by the names of their files, into a directory."""
+    place = Path(directory)
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (place / name).write_text(text)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:

@@ -6,8 +6,9 @@
 """
 
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+
+from declared import write
 
 from moorage import __version__
 from moorage.cli.command import Command, Option, Program, planners, programs
@@ -91,14 +92,5 @@ def _text(text: str) -> str:
     return f"\\&{text}" if text.startswith(_MACROS) else text
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the pages into a directory."""
-    (directory,) = map(Path, arguments)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (directory / name).write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    write(pages(), *sys.argv[1:])

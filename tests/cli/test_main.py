@@ -253,6 +253,7 @@ def parsed(line: str) -> dict[str, object]:
         ("--claim a", {"claim": True, "words": ["a"]}),
         ("--claim=no a", {"claim": False, "words": ["a"]}),
         ("--claim", {"claim": True}),
+        ("--claim --number 4", {"claim": True, "number": 4}),
         ("-a -- -n", {"all": True, "words": ["-n"], "number": None}),
         ("", {"all": False, "number": None, "disk": [], "claim": None}),
     ],

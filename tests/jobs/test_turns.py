@@ -49,7 +49,7 @@ async def test_no_more_than_some_are_under_way_together() -> None:
         under_way -= 1
 
     await together(work() for _ in range(250))
-    assert most == 64
+    assert most == 32
 
 
 async def test_the_first_error_ends_the_waiting_and_the_rest() -> None:

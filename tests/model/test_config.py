@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from layout import config_data
 from moorage.errors import Ambiguous, NotFound
 from moorage.model import Config, Disk, load
-from moorage.model.layout import config_data
 from moorage.testing.cluster import ClusterBuilder
 
 pytestmark = pytest.mark.requirement("S3-06")

@@ -3,6 +3,7 @@
 
 import pytest
 
+from layout import config_data
 from moorage.errors import Conflict
 from moorage.model import (
     Change,
@@ -14,7 +15,6 @@ from moorage.model import (
     apply,
     successor,
 )
-from moorage.model.layout import config_data
 
 
 def disk(uuid: str, **fields: object) -> Disk:

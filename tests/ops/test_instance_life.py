@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from layout import config_data
 from moorage.errors import BadInput, NotSupported, Refused, WrongState
 from moorage.model import Change, Disk, Instance, successor
-from moorage.model.layout import config_data
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import LUN, harbour
 from moorage.testing.state_snapshot import picture

@@ -164,7 +164,7 @@ async def test_nothing_but_the_work_itself_is_done_for_an_ext_disk(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    cluster.engine._carrier._sleep = sleep
+    cluster.engine._asker._sleep = sleep
     begun = len(cluster.nodes.calls)
     new = {"instance_name": "w", "pnode": "node1", "disk_template": "ext"}
     disks = [{"size": 64, "provider": "san"}]

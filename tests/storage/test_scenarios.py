@@ -31,7 +31,6 @@ from moorage.storage import (
     Template,
     VolumeRequest,
     Where,
-    ext_mirror,
     nothing,
     template_named,
 )
@@ -180,4 +179,3 @@ def test_a_new_template_is_one_class_and_a_folder(
 ) -> None:
     monkeypatch.setitem(TEMPLATES, Tape.name, Tape)
     assert play(case) == expected(case)
-    assert Tape.name in ext_mirror()

@@ -7,6 +7,7 @@ import pytest
 
 from moorage.errors import BadInput, NotFound, NotSupported
 from moorage.model import Disk
+from moorage.model.templates import FACTS
 from moorage.storage import (
     TEMPLATES,
     Can,
@@ -15,10 +16,7 @@ from moorage.storage import (
     Site,
     VolumeRequest,
     Where,
-    ext_mirror,
-    int_mirror,
     metadata,
-    mirrored,
     template_named,
 )
 from moorage.units import Mib
@@ -189,17 +187,14 @@ def test_an_adopted_device_leaves_no_parameter() -> None:
 
 
 @pytest.mark.requirement("S0-03", "S0-07", "S0-08", "S0-09")
-def test_who_mirrors_what_is_computed_from_the_declarations() -> None:
-    assert int_mirror() == {"drbd"}
-    assert ext_mirror() == {
-        "blockdev",
-        "diskless",
-        "ext",
-        "gluster",
-        "rbd",
-        "sharedfile",
+def test_who_mirrors_what_is_declared() -> None:
+    by = {
+        kind: [one.name for one in FACTS.values() if one.mirror is kind]
+        for kind in Mirror
     }
-    assert mirrored() == int_mirror() | ext_mirror()
+    assert by[Mirror.INTERNAL] == ["drbd"]
+    shared = {"blockdev", "diskless", "ext", "gluster", "rbd", "sharedfile"}
+    assert {*by[Mirror.EXTERNAL]} == shared
     assert template_named("file").capabilities.mirror is Mirror.NONE
 
 

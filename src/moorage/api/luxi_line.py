@@ -103,7 +103,7 @@ def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
     """
     config = at.truth.config
     instance = config.instance(word)
-    node = config.node(instance.primary_node)
+    node = config.home(instance)
     if node.offline:
         raise WrongState(
             f"node {node.name} of instance {instance.name} is marked offline",

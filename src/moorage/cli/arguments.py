@@ -7,6 +7,7 @@ Options and operands mix freely, an option's value may begin with a dash
 
 import argparse
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -115,18 +116,15 @@ def _joined(
     operands that may have been meant for the option before them.
     """
     options = {flag: option for option in command.options for flag in option.flags}
-    words = iter(argv)
-    for word in words:
+    words = deque(argv)
+    while words:
+        word = words.popleft()
         if word == "--":
             after.extend(words)
             return
         option = options.get(word) or _abbreviated(options, word)
-        if option and option.pair:
-            yield from _tied(option, _two(option, next(words, None), words))
-        elif option and option.metavar and not option.bare:
-            yield from _tied(option, next(words, None))
-        elif option and option.bare:
-            yield from _bare(option, next(words, None), doubts)
+        if option and option.metavar:
+            yield f"{_tie(option)}{_value(option, words, doubts)}"
         else:
             yield from _loosened(options, word)
 
@@ -138,37 +136,35 @@ def _abbreviated(options: dict[str, Option], word: str) -> Option | None:
     return next(iter(fitting.values())) if len(fitting) == 1 else None
 
 
-def _tied(option: Option, value: str | None) -> Iterator[str]:
+def _tie(option: Option) -> str:
+    """Return what stands before a value so that it belongs to the option."""
+    long = (f"{flag}=" for flag in option.flags if flag.startswith("--"))
+    return next(long, option.flags[0])
+
+
+def _value(option: Option, words: deque[str], doubts: list[Usage]) -> str:
+    """Take the value of an option from the words behind it; two are ``FIRST=SECOND``.
+
+    Raises
+    ------
+    Usage
+        If there is none.
+    """
+    value = words[0] if words else None
+    if option.bare and value not in option.choices:
+        if value is not None and not value.startswith("-"):
+            doubts.append(option.misfit(value))
+        return option.bare
     if value is None:
         raise Usage(f"{option.flags[-1]} needs a value, {option.metavar}")
     if value == "--":
         raise Usage(f"{option.flags[-1]} does not take '--'")
-    yield f"{_long(option)}={value}" if _long(option) else option.flags[0] + value
-
-
-def _two(option: Option, first: str | None, words: Iterator[str]) -> str | None:
-    """Return the two words of an option as ``FIRST=SECOND``; they may be so already."""
-    if first is None or "=" in first:
-        return first
-    second = next(words, None)
-    if second is None:
+    words.popleft()
+    if not option.pair or "=" in value:
+        return value
+    if not words:
         raise Usage(f"{option.flags[-1]} needs two values, {option.metavar}")
-    return f"{first}={second}"
-
-
-def _bare(option: Option, value: str | None, doubts: list[Usage]) -> Iterator[str]:
-    if value in option.choices:
-        yield f"{_long(option)}={value}"
-        return
-    yield f"{_long(option)}={option.bare}"
-    if value is not None:
-        yield value
-        if not value.startswith("-"):
-            doubts.append(option.misfit(value))
-
-
-def _long(option: Option) -> str:
-    return next((flag for flag in option.flags if flag.startswith("--")), "")
+    return f"{value}={words.popleft()}"
 
 
 def _loosened(options: dict[str, Option], word: str) -> Iterator[str]:

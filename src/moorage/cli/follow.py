@@ -36,8 +36,12 @@ class Bar(Protocol):
         """Leave the screen."""
 
 
+def _ignore(_: str) -> None:
+    """Take a line, for nobody."""
+
+
 class Follower:
-    """Follows one job to its end.
+    """Follows one job to its end, in silence unless somebody takes what it says.
 
     Parameters
     ----------
@@ -57,8 +61,8 @@ class Follower:
         self,
         client: LuxiClient,
         *,
-        log: Callable[[str], None],
-        talk: Callable[[str], None],
+        log: Callable[[str], None] = _ignore,
+        talk: Callable[[str], None] = _ignore,
         bar: Bar | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:

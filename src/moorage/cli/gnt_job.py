@@ -173,13 +173,9 @@ def _watch(call: Call) -> None:
 
 
 def _wait(call: Call) -> int:
-    follower = Follower(call.client, log=_ignored, talk=_ignored)
+    follower = Follower(call.client)
     ends = [follower.follow(number) for number in numbers(call.words)]
     return int(any(end != "success" for end in ends))
-
-
-def _ignored(_: str) -> None:
-    """Take what is said, for nobody."""
 
 
 def _cancel(call: Call) -> int:

@@ -271,17 +271,14 @@ def _found(scratch: Scratch) -> None:
 def cluster_settings(scratch: Scratch) -> dict[str, object]:
     """Return the settings that suit a scratch cluster; memory in MiB."""
     hypervisor = "fake" if scratch.hypervisor == "fake" else "kvm"
+    below = "" if scratch.hypervisor == "sim" else scratch.root
     return {
         "enabled_hypervisors": [hypervisor],
-        "shared_file_storage_dir": _shared(scratch),
+        "shared_file_storage_dir": f"{below}/shared",
         "file_storage_dir": f"{scratch.root}/local",
         "nicparams": {"link": ""},  # no bridge of the machine's: guests have no cables
         "beparams": {"default": {"minmem": 160, "maxmem": 160, "vcpus": 1}},
     }
-
-
-def _shared(scratch: Scratch) -> str:
-    return "/shared" if scratch.hypervisor == "sim" else f"{scratch.root}/shared"
 
 
 def token(scratch: Scratch, name: str) -> str:

@@ -131,7 +131,8 @@ async def _run(places: MasterPlaces) -> None:
         durable.make(places.socket.parent)
     server = LuxiServer(None, places.socket)
     await server.start()
-    _tell_pid(places)
+    with contextlib.suppress(OSError):  # the lock tells it, on a full disk, too
+        places.pid.write_text(f"{os.getpid()}\n")
     signs = systemd.Signs()
     signs.begin()  # from now on, whoever asks is told why it has to wait
     opened = await _opened(places, server, stopped)
@@ -140,11 +141,6 @@ async def _run(places: MasterPlaces) -> None:
     signs.end()
     await server.stop()
     places.pid.unlink(missing_ok=True)
-
-
-def _tell_pid(places: MasterPlaces) -> None:
-    with contextlib.suppress(OSError):  # the lock tells it, on a full disk, too
-        places.pid.write_text(f"{os.getpid()}\n")
 
 
 async def _opened(

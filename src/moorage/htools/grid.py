@@ -23,7 +23,7 @@ from moorage.htools.kernel_tables import (
     reach,
     unit_tables,
 )
-from moorage.htools.node import Node
+from moorage.htools.node import Node, people_on
 from moorage.htools.state import State
 
 try:
@@ -263,8 +263,7 @@ class Grid:
         touched = changed_nodes(old, new)
         nodes = [new.nodes[at] for at in touched]
         # Who moved is on a node that changed; nodes do not list who is only planned.
-        people = {idx for n in nodes for idx in (*n.primaries, *n.secondaries)}
-        for idx in people.union(self.planned):
+        for idx in people_on(nodes).union(self.planned):
             place = self.place_of.get(idx)
             if place is not None and new.insts[idx] is not old.insts[idx]:
                 self.put_instance(place, new.insts[idx], masks)

@@ -46,15 +46,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class GroupHealth:
-    """The health of one group.
-
-    Attributes
-    ----------
-    group : int
-        Which one, by index.
-    score : float
-        Its score.
-    """
+    """The health and the score of one group, by index."""
 
     group: int
     health: Health
@@ -78,7 +70,7 @@ def check(state: State, *, capacity: bool = True) -> list[GroupHealth]:
 def _health(state: State, *, capacity: bool) -> Health:
     gone = [node for node in state.seen if node.offline]
     return Health(
-        n1_fail=sum(node.fails_n1 and not node.offline for node in state.seen),
+        n1_fail=len(state.failing),
         conflict_tags=sum(node.conflicts > 0 for node in state.seen),
         offline_pri=sum(len(node.primaries) for node in gone),
         offline_sec=sum(len(node.secondaries) for node in gone),

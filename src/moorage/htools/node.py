@@ -9,6 +9,7 @@ the node said. The difference is fixed when the cluster is loaded
 ``_all`` count instances that are only planned (forthcoming) too.
 """
 
+from collections.abc import Iterable
 from math import floor
 from typing import Any, Self
 
@@ -171,6 +172,11 @@ class Node:
         return self.copy(
             disk_floor_ratio=share, disk_floor=floor(share * self.disk_total)
         )
+
+
+def people_on(nodes: Iterable[Node]) -> set[int]:
+    """Return the instances that run on some nodes, or keep a second copy there."""
+    return {at for node in nodes for at in (*node.primaries, *node.secondaries)}
 
 
 def from_row(idx: int, row: NodeRow, policy: Policy = DEFAULT) -> Node:

@@ -59,6 +59,11 @@ class State:
         return [self.nodes[at] for at in self.view]
 
     @property
+    def failing(self) -> list[Node]:
+        """The nodes in question that are online and fail N+1."""
+        return [node for node in self.seen if node.fails_n1 and not node.offline]
+
+    @property
     def people(self) -> list[Inst]:
         """The instances in question, in order."""
         return [self.insts[at] for at in self.members]

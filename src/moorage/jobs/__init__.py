@@ -7,7 +7,7 @@ from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
 from .operation import Ask, FailedHook, Lock, Operation, Question, Sight, View
-from .task import Commit, Run, Task, Witness, commit
+from .task import Commit, Run, Task, Witness
 
 __all__ = [
     "COMMON",
@@ -28,5 +28,4 @@ __all__ = [
     "Task",
     "View",
     "Witness",
-    "commit",
 ]

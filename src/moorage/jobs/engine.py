@@ -127,7 +127,8 @@ class Engine:
             Op(input=opcode, summary=self._operation(opcode).summary())
             for opcode in opcodes
         ]
-        job = Job(id=self.queue.number(), ops=ops, priority=_priority(opcodes))
+        priority = min(int(opcode.get("priority") or 0) for opcode in opcodes)
+        job = Job(id=self.queue.number(), ops=ops, priority=priority)
         job.received_timestamp = stamp(self._clock())
         return job
 
@@ -392,7 +393,3 @@ class Engine:
         node = getattr(task, "node", None)
         name = self.truth.config.node(node).name if node else "master"
         return {"what": task.what, "node": name, "final": task.final}
-
-
-def _priority(opcodes: list[dict[str, Any]]) -> int:
-    return min(int(opcode.get("priority") or 0) for opcode in opcodes)

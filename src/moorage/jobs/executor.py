@@ -246,14 +246,13 @@ class Executor:
 
     async def _quarantine(self, job: Job, op: Op, suspects: list[Suspect]) -> None:
         """Keep the disks visible, and unusable until somebody has looked."""
-        now = self._clock()
         put: dict[str, Disk] = {}
         for disk, cause in suspects:
-            put[disk.uuid] = _quarantined(
-                self._truth.config, disk, f"job {job.id}: {_line(cause)}", now
-            )
-            text = f"disk {disk.label} is quarantined: {cause}"
-            self._queue.note(job, op, text)
+            known = self._truth.config.objects.get(disk.uuid)
+            last = known if isinstance(known, Disk) else disk
+            why = f"job {job.id}: {' '.join(cause.split())}"  # scripts print lines
+            put[disk.uuid] = successor(last, self._clock(), quarantine=why)
+            self._queue.note(job, op, f"disk {disk.label} is quarantined: {cause}")
         change = Change(tuple(put.values()))
         await self._commit(job, op, change, op.cursor, "quarantine")
 
@@ -336,18 +335,6 @@ def _overtaken(config: Config, op: Op, uuid: str) -> str:
         f"began is neither carried on nor undone ({op.summary}, step {op.cursor + 1} "
         f"of {len(op.tasks)})"
     )
-
-
-def _line(told: str) -> str:
-    """Return what a script printed, among other words, in one line."""
-    return " ".join(told.split())
-
-
-def _quarantined(config: Config, disk: Disk, cause: str, now: float) -> Disk:
-    known = config.objects.get(disk.uuid)
-    if isinstance(known, Disk):
-        return successor(known, now, quarantine=cause)
-    return successor(disk, now, quarantine=cause)
 
 
 def sentence(error: Exception) -> MoorageError:

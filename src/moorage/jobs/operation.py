@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Change, Claim, Config, Entity, successor
+from moorage.model.change import to_json
 from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
 
-from .task import Commit, Task, commit
+from .task import Commit, Task
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -157,7 +158,10 @@ class View:
     ) -> Commit:
         """Return the task that records objects as they are to be, and drops others."""
         change = Change(put, drop)
-        return commit(what, change, self.config.before(change), final=final)
+        back = change.back(self.config.before(change))
+        return Commit(
+            what=what, change=to_json(change), back=to_json(back), final=final
+        )
 
     def change(
         self,

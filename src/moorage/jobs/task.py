@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from moorage.model import Change, Config, Disk
-from moorage.model import change as changes
+from moorage.model import Config, Disk
 from moorage.protocol import Call, Verb
 
 R = TypeVar("R")
@@ -116,22 +115,3 @@ class Commit(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="commit"
 
 
 Task = Run | Commit
-
-
-def commit(
-    what: str, change: Change, before: dict[str, Any], *, final: bool = False
-) -> Commit:
-    """Return the task that commits `change`.
-
-    Parameters
-    ----------
-    before
-        The objects that it replaces, by uuid (:meth:`Config.before`).
-    """
-    back = change.back(before)
-    return Commit(
-        what=what,
-        change=changes.to_json(change),
-        back=changes.to_json(back),
-        final=final,
-    )

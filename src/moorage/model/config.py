@@ -10,6 +10,7 @@ from __future__ import annotations  # rpds types take no subscript at run time
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from rpds import HashTrieMap, HashTrieSet
@@ -323,6 +324,7 @@ def _nice_name(entity: Any) -> tuple[tuple[int, int, str], ...]:  # noqa: ANN401
     return nice(entity.name or entity.uuid)
 
 
+@lru_cache(maxsize=1 << 16)  # lists of thousands are sorted again and again
 def nice(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sorting key that puts node2 before node10."""
     found = map(_part, _PARTS.findall(name))

@@ -235,6 +235,16 @@ class GuestState(Struct, frozen=True, kw_only=True):
     cause: str = ""
     cards: dict[str, int] | None = None
 
+    @property
+    def runs(self) -> bool:
+        """Whether it may write to its disks."""
+        return self.state in ("running", "paused")
+
+    @property
+    def lives(self) -> bool:
+        """Whether it writes, or is about to."""
+        return self.runs or self.state == "incoming"
+
 
 class Link(Struct, frozen=True, kw_only=True):
     """Something on a node that network cards can be connected to.

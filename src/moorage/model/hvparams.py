@@ -7,7 +7,7 @@ when the guest is to start. The others are in :mod:`moorage.model.hvignored`.
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -280,14 +280,14 @@ def _check(read: Parameters) -> None:
         )
     if not _USER.fullmatch(read.security_domain):
         raise BadInput(f"security_domain '{read.security_domain}' is no user's name")
-    _one_of("accel", read.accel, {"auto", "kvm", "tcg"})
-    _one_of("boot_order", read.boot_order, hvscreen.BOOTS)
-    _one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
-    _one_of("nic_type", read.nic_type, NIC_TYPES)
-    _one_of("kvm_flag", read.kvm_flag, _SWITCHES)
-    _one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
-    _one_of("security_model", read.security_model, {"none", "user", "pool"})
-    _one_of("serial_speed", read.serial_speed, _SPEEDS)
+    hvscreen.one_of("accel", read.accel, {"auto", "kvm", "tcg"})
+    hvscreen.one_of("boot_order", read.boot_order, hvscreen.BOOTS)
+    hvscreen.one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
+    hvscreen.one_of("nic_type", read.nic_type, NIC_TYPES)
+    hvscreen.one_of("kvm_flag", read.kvm_flag, _SWITCHES)
+    hvscreen.one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
+    hvscreen.one_of("security_model", read.security_model, {"none", "user", "pool"})
+    hvscreen.one_of("serial_speed", read.serial_speed, _SPEEDS)
     hvscreen.check(read)
 
 
@@ -307,11 +307,3 @@ def _check_text(name: str, value: object) -> None:
                 f"{str(error).lower()}",
                 parameter=name,
             ) from None
-
-
-def _one_of(name: str, value: object, known: Collection[object]) -> None:
-    if value not in known:
-        offered = ", ".join(str(one) for one in sorted(known, key=str) if one != "")
-        raise BadInput(
-            f"{name} '{value}' is none of {offered}", parameter=name, value=value
-        )

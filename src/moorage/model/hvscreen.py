@@ -61,9 +61,9 @@ class Screen(Protocol):
 
 def check(given: Screen) -> None:
     """Raise `BadInput` for a value that no screen or drive has."""
-    _one_of("vga", given.vga, [*CARDS, NO_CARD])
-    _one_of("usb_mouse", given.usb_mouse, POINTERS)
-    _one_of("cdrom_disk_type", given.cdrom_disk_type, DRIVES)
+    one_of("vga", given.vga, [*CARDS, NO_CARD])
+    one_of("usb_mouse", given.usb_mouse, POINTERS)
+    one_of("cdrom_disk_type", given.cdrom_disk_type, DRIVES)
     for name in _PATHS:
         value = getattr(given, name)
         if value and value[0] != "/":
@@ -119,9 +119,10 @@ def check_open(given: Screen) -> None:
         )
 
 
-def _one_of(name: str, value: str, known: Collection[str]) -> None:
+def one_of(name: str, value: object, known: Collection[object]) -> None:
+    """Raise `BadInput` for a value that is none of those that a parameter takes."""
     if value not in known:
-        offered = ", ".join(sorted(one for one in known if one))
+        offered = ", ".join(str(one) for one in sorted(known, key=str) if one != "")
         raise BadInput(
             f"{name} '{value}' is none of {offered}", parameter=name, value=value
         )

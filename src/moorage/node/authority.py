@@ -85,10 +85,6 @@ class Authority:
         """Return a context in which the master asks a node."""
         return tls.asking(self.directory)
 
-    def sign_master(self, key: Key) -> Certificate:
-        """Return a certificate that may give orders to nodes."""
-        return self._master(key, self._pair())
-
     def sign_node(
         self, asked: Certificate | tls.Request, name: str, *, by_next: bool = False
     ) -> Certificate:

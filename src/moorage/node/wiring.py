@@ -16,6 +16,7 @@ from pathlib import Path
 
 from moorage.errors import Failed
 from moorage.model.nicparams import BRIDGED, OPENVSWITCH, ROUTED
+from moorage.node.commands import PATH
 from moorage.node.hypervisors.base import Card
 from moorage.node.links import OVS, setting
 from moorage.node.network_words import words
@@ -31,7 +32,6 @@ _LIMIT = 30.0
 """Seconds that one command may last."""
 _SAID = 500
 _OTHERS = 0o022
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def environment(
 ) -> dict[str, str]:
     """Return the variables of a script, under Ganeti's names."""
     found: dict[str, str | None] = {
-        "PATH": _PATH,
+        "PATH": PATH,
         "INSTANCE": guest,
         "MAC": card.mac,
         "MODE": card.mode,
@@ -289,7 +289,7 @@ async def _run(argv: Argv, what: str, variables: dict[str, str] | None = None) -
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=STDOUT,
-            env=variables or {"PATH": _PATH, "LC_ALL": "C"},
+            env=variables or {"PATH": PATH, "LC_ALL": "C"},
         )
     except OSError as error:
         raise Failed(

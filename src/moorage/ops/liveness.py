@@ -28,7 +28,7 @@ def runs(view: View, instance: Instance) -> bool:
     if view.config.home(instance).offline:
         return False
     found = guest(view, instance)
-    return found is not None and found.state in ("running", "paused")
+    return found is not None and found.runs
 
 
 def may_power_off(config: Config, instance: Instance) -> bool:

@@ -30,8 +30,8 @@ NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""
-_LVM = "plain"
-"""The template whose storage units are volume groups."""
+_VOLUME_GROUP = "lvm-vg"
+"""The type of storage units that a node tells all of, empty ones, too."""
 ANYWAY = "to do it all the same: --ignore-capacity"
 """The hint of a refusal for want of memory or room."""
 
@@ -270,20 +270,20 @@ def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
 
 def check_groups(view: View, disk: Disk, nodes: Iterable[Node]) -> None:
     """Raise `WrongState` if a node lacks a volume group that a new disk is to be in."""
-    if template_named(disk.dev_type).unit_template() != _LVM:
-        return
+    template = template_named(disk.dev_type).unit_template()
     for node in nodes:
         for volume in disk.volumes:
-            _check_there(view, node, (_LVM, str(volume[0])))
+            _check_there(view, node, (template, str(volume[0])))
 
 
 def _check_there(view: View, node: Node, unit: Named) -> None:
     """Raise `WrongState` if a node that tells all its volume groups lacks one."""
     template, group = unit
     told = room(view).get(node.uuid)
-    if told is None or template != _LVM:
+    kind = template_named(template).capabilities.facts.unit
+    if told is None or kind != _VOLUME_GROUP:
         return
-    if group not in {one.key for one in told.units if one.template == _LVM}:
+    if group not in {one.key for one in told.units if one.template == template}:
         raise WrongState(
             f"node {node.name} has no volume group {group}",
             hint=f"on {node.name}: vgcreate {group} /dev/…",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from moorage.errors import MoorageError, may_be_off
 from moorage.jobs import Question, View
 from moorage.model import Config, Instance, Node
-from moorage.storage import mirrored
+from moorage.storage import TEMPLATES
 
 
 def way_out(node: Node, error: MoorageError) -> str:
@@ -33,7 +33,10 @@ def unanswered(view: View, questions: Iterable[Question]) -> dict[str, str]:
 
 def rescue(config: Config, instance: Instance) -> str:
     """Return what to type for an instance whose node is marked offline."""
-    if all(disk.dev_type in mirrored() for disk in config.disks_of(instance)):
+    if all(
+        TEMPLATES[disk.dev_type].capabilities.facts.movable
+        for disk in config.disks_of(instance)
+    ):
         return f"gnt-instance failover {instance.name}"
     home = config.home(instance).name
     lost = f"gnt-instance remove --ignore-failures {instance.name}"

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs that bring one disk's data to another: at rest, or while a guest writes."""
 
-from collections.abc import Callable
-from typing import Generic, Self, TypeVar
-
-from msgspec.structs import replace
+from typing import Generic, TypeVar
 
 from moorage.model import Disk
 from moorage.storage import Outcome
@@ -29,17 +26,10 @@ class CopyDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.copy"):
     """
 
     limit = LONGEST
+    fenced = ("disk", "to")
 
     to: Disk
     rate: int = 0
-
-    def fencing(self) -> tuple[Disk, ...]:
-        """Return both disks."""
-        return self.disk, self.to
-
-    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with other versions of its disks."""
-        return replace(self, disk=renew(self.disk), to=renew(self.to))
 
 
 class Mirroring(OnSlot[R_co], Generic[R_co], frozen=True, kw_only=True):
@@ -51,15 +41,9 @@ class Mirroring(OnSlot[R_co], Generic[R_co], frozen=True, kw_only=True):
         What the guest has; `to` is what it is to have instead, attached here.
     """
 
+    fenced = ("disk", "to")
+
     to: Disk
-
-    def fencing(self) -> tuple[Disk, ...]:
-        """Return both disks."""
-        return self.disk, self.to
-
-    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with other versions of its disks."""
-        return replace(self, disk=renew(self.disk), to=renew(self.to))
 
 
 class MirrorDisk(Mirroring[None], frozen=True, kw_only=True, tag="mirror.start"):

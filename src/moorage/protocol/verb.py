@@ -63,6 +63,8 @@ class Verb(
         Whether an agent that is not there for a moment is waited for.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
+    fenced
+        The fields with the disks whose epochs fence the step.
     """
 
     reads: ClassVar[bool] = False
@@ -73,6 +75,7 @@ class Verb(
     takes_term: ClassVar[bool] = False
     insists: ClassVar[bool] = True
     lapsed: ClassVar[bool] = False
+    fenced: ClassVar[tuple[str, ...]] = ()
 
     @property
     def verb(self) -> str:
@@ -81,7 +84,7 @@ class Verb(
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disks whose epochs fence the step."""
-        return ()
+        return tuple(disk for name in self.fenced for disk in _disks(self, name))
 
     def volumes(self) -> tuple[Disk, ...]:
         """Return the disks whose volumes it works on."""
@@ -95,9 +98,13 @@ class Verb(
         return frozenset(disk.uuid for disk in self.fencing())
 
     def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with other versions of its disks."""
-        del renew
-        return self
+        """Return the verb with other versions of the disks that fence it."""
+        new: dict[str, Any] = {}
+        for name in self.fenced:
+            found = getattr(self, name)
+            one = isinstance(found, Disk)
+            new[name] = renew(found) if one else tuple(map(renew, found))
+        return replace(self, **new)
 
     @classmethod
     def done_by(
@@ -139,20 +146,13 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     """
 
     limit = LONG
+    fenced: ClassVar[tuple[str, ...]] = ("disk",)
 
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
     pool: str = ""
     holders: tuple[Holder, ...] = ()
-
-    def fencing(self) -> tuple[Disk, ...]:
-        """Return the disk."""
-        return (self.disk,)
-
-    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with another version of its disk."""
-        return replace(self, disk=renew(self.disk))
 
 
 class OnGuest(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
@@ -184,16 +184,10 @@ class OnSlot(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
         Its position in the guest.
     """
 
+    fenced: ClassVar[tuple[str, ...]] = ("disk",)
+
     disk: Disk
     slot: int = 0
-
-    def fencing(self) -> tuple[Disk, ...]:
-        """Return the disk."""
-        return (self.disk,)
-
-    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with another version of its disk."""
-        return replace(self, disk=renew(self.disk))
 
 
 class WithDisks(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
@@ -205,15 +199,14 @@ class WithDisks(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
         In the order of their slots; their epochs fence the step.
     """
 
+    fenced: ClassVar[tuple[str, ...]] = ("disks",)
+
     disks: tuple[Disk, ...] = ()
 
-    def fencing(self) -> tuple[Disk, ...]:
-        """Return the disks."""
-        return self.disks
 
-    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
-        """Return the verb with other versions of the disks."""
-        return replace(self, disks=tuple(map(renew, self.disks)))
+def _disks(call: Verb[object], name: str) -> tuple[Disk, ...]:
+    found: Disk | tuple[Disk, ...] = getattr(call, name)
+    return (found,) if isinstance(found, Disk) else found
 
 
 def one_disk(call: Verb[object]) -> Disk | None:

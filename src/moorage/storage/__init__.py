@@ -17,5 +17,5 @@ from .command import (
     Steps,
     Where,
 )
-from .templates import TEMPLATES, ext_mirror, int_mirror, mirrored, template_named
+from .templates import TEMPLATES, template_named
 from .templates.ext import metadata

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.model import Provider
+from moorage.model import Os, Provider
 from moorage.storage.validation import is_provider_name
 
 SCRIPTS = {
@@ -172,7 +172,7 @@ def valid_for_group(nodes: Mapping[str, Mapping[str, Provider]], name: str) -> b
     return bool(found) and all(one is not None and not one.problem for one in found)
 
 
-def common_parameters(found: Iterable[Provider]) -> dict[str, str]:
+def common_parameters(found: Iterable[Provider | Os]) -> dict[str, str]:
     """Return the parameters that every valid one of `found` has."""
     valid = [one.parameters for one in found if not one.problem]
     if not valid:

@@ -89,7 +89,7 @@ def furnish(database: sqlite3.Connection, path: Path) -> None:
     refuse_others(path, found)
     if found == FORMAT:
         return
-    if _is_empty(database):
+    if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
         database.executescript(SCHEMA)
     else:
         _keep(database, kept(path, found))
@@ -115,10 +115,6 @@ def refuse_others(path: Path, found: int) -> None:
 def kept(path: Path, number: int) -> Path:
     """Return where the copy lies of a store that was of an earlier format."""
     return path.with_name(f"{path.name}.format-{number}")
-
-
-def _is_empty(database: sqlite3.Connection) -> bool:
-    return not database.execute("SELECT 1 FROM sqlite_master").fetchone()
 
 
 def _keep(database: sqlite3.Connection, target: Path) -> None:

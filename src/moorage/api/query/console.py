@@ -16,7 +16,7 @@ _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | Missing | None:
     """Return Ganeti's description; None for a guest that does not run."""
-    node = scene.config.node(instance.primary_node)
+    node = scene.config.home(instance)
     if instance.uuid not in scene.guests:
         silent = not isinstance(scene.facts.get(node.uuid), NodeFacts)
         unknown = Missing.OFFLINE if node.offline else Missing.NODATA

@@ -43,7 +43,7 @@ def _node(scene: Snapshot, disk: Disk) -> str | None:
     """Return where it is used; for a detached one, where its data is."""
     owner = scene.config.owner(disk)
     if owner:
-        return scene.config.node(owner.primary_node).name
+        return scene.config.home(owner).name
     return next(iter(_nodes(scene, disk)), None)
 
 
@@ -59,7 +59,7 @@ def _node_in(field: str) -> Getter:
 
 def _group(scene: Snapshot, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
-    uuid = scene.config.node(owner.primary_node).group if owner else disk.group
+    uuid = scene.config.home(owner).group if owner else disk.group
     group = scene.config.objects.get(uuid or "")
     return group.name if isinstance(group, NodeGroup) else None
 

@@ -41,7 +41,7 @@ _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 def status(scene: Snapshot, one: Instance) -> str:
     """Return Ganeti's word for how what is compares with what should be."""
-    node = scene.config.node(one.primary_node)
+    node = scene.config.home(one)
     if node.offline:
         return "ERROR_nodeoffline"
     found = scene.guests.get(one.uuid, ())
@@ -82,7 +82,7 @@ def _asleep(scene: Snapshot, one: Instance) -> str:
 
 def _guest(scene: Snapshot, one: Instance) -> GuestState | Missing | None:
     """Return the guest as it runs, on its own node if it runs there."""
-    node = scene.config.node(one.primary_node)
+    node = scene.config.home(one)
     found = scene.guests.get(one.uuid)
     if found:
         own = (guest for where, guest in found if where == node.uuid)
@@ -150,7 +150,7 @@ PLACE = (
         "pnode",
         "Primary_node",
         "Node where it runs",
-        lambda s, i: s.config.node(i.primary_node).name,
+        lambda s, i: s.config.home(i).name,
     ),
     text(
         "pnode.group",

@@ -13,8 +13,6 @@ from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
 from moorage.model.export import Export
 from moorage.protocol import CopyStatus
 
-RUNNING = frozenset({"running", "paused"})
-"""States of a guest that may write to its disks."""
 Progress = Callable[[int], dict[str, Any] | None]
 
 
@@ -54,7 +52,7 @@ class Snapshot:
         for node, facts in self.facts.items():
             if isinstance(facts, NodeFacts):
                 for guest in facts.guests:
-                    if guest.state in RUNNING:
+                    if guest.runs:
                         found[guest.uuid].append((node, guest))
         return found
 

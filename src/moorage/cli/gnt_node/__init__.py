@@ -7,7 +7,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, membership, mirrors, moving, power, storage
+from . import info, membership, moving, power, storage
 
 PROGRAM = Program(
     "gnt-node",
@@ -21,7 +21,6 @@ PROGRAM = Program(
         membership.REMOVE,
         *moving.COMMANDS,
         *storage.COMMANDS,
-        mirrors.COMMAND,
         *power.COMMANDS,
         *tags.commands("gnt-node"),
     ),

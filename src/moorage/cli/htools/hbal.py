@@ -15,7 +15,7 @@ from moorage.errors import BadInput
 from moorage.htools.constants import fixed
 from moorage.htools.loader import shared_suffix
 from moorage.htools.metrics import least_score, score
-from moorage.htools.node import Node
+from moorage.htools.node import Node, people_on
 from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Plan, Rules, Step
 from moorage.htools.state import State
@@ -107,10 +107,12 @@ def _check_group(options: Options, verbose: int, name: str, state: State) -> Non
     nodes = state.seen
     print(f"Group size {len(nodes)} nodes, {len(state.members)} instances")
     print(f"Selected node group: {name}")
-    bad = [node for node in nodes if node.fails_n1 and not node.offline]
-    people = {at for node in bad for at in (*node.secondaries, *node.primaries)}
+    bad = state.failing
     if verbose >= 1:
-        print(f"Initial check done: {len(bad)} bad nodes, {len(people)} bad instances.")
+        print(
+            f"Initial check done: {len(bad)} bad nodes, "
+            f"{len(people_on(bad))} bad instances."
+        )
     if verbose > 4:
         _print_health(bad, [node for node in nodes if node not in bad])
     if bad:

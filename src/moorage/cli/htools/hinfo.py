@@ -7,11 +7,12 @@ from typing import Final
 
 from moorage.cli.declaration import Options
 from moorage.cli.htools import declared, source, start
-from moorage.cli.htools.values import verbosity
+from moorage.cli.htools.values import counted, verbosity
 from moorage.htools import reports
 from moorage.htools.constants import fixed
 from moorage.htools.loader import shared_suffix
 from moorage.htools.metrics import score
+from moorage.htools.node import people_on
 from moorage.htools.state import State
 
 
@@ -34,17 +35,13 @@ def _run(options: Options) -> int:
     return 0
 
 
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def _sizes(state: State, verbose: int) -> None:
     if not state.insts and verbose > 1:
         print("Cluster is empty.")
     print(
-        f"Loaded {_plural(len(state.nodes), 'node')}, "
-        f"{_plural(len(state.insts), 'instance')}, "
-        f"{_plural(len(state.groups), 'node group')}"
+        f"Loaded {counted(len(state.nodes), 'node')}, "
+        f"{counted(len(state.insts), 'instance')}, "
+        f"{counted(len(state.groups), 'node group')}"
     )
     suffix = shared_suffix(state)
     if suffix and verbose > 2:
@@ -83,14 +80,13 @@ def _groups(state: State, verbose: int) -> None:
 
 
 def _row(state: State, at: int, view: State) -> list[str]:
-    bad = [node for node in view.seen if node.fails_n1 and not node.offline]
-    people = {i for node in bad for i in (*node.primaries, *node.secondaries)}
+    bad = view.failing
     return [
         state.groups[at].name,
         str(len(view.view)),
         str(len(view.members)),
         str(len(bad)),
-        str(len(people)),
+        str(len(people_on(bad))),
         str(not bad),
         fixed(score(view.seen), 8),
     ]

@@ -17,6 +17,7 @@ from moorage.htools.fleet import Fleet
 from moorage.htools.formats import text
 from moorage.htools.loader import load
 from moorage.htools.metrics import score, total
+from moorage.htools.node import people_on
 from moorage.htools.state import State
 
 LOCAL: Final = "LOCAL"
@@ -68,9 +69,8 @@ def _scan(
 def summary(state: State) -> str:
     """Return a cluster in one line: counts, memory and disk (GiB), score."""
     nodes = state.nodes
-    bad = [node for node in nodes if node.fails_n1 and not node.offline]
-    people = {at for node in bad for at in (*node.primaries, *node.secondaries)}
-    counts = (len(nodes), len(state.insts), len(bad), len(people))
+    bad = state.failing
+    counts = (len(nodes), len(state.insts), len(bad), len(people_on(bad)))
     mem = fixed(total(node.mem_total for node in nodes), 0)
     free = sum(node.mem_free for node in nodes)
     room = Room.of(nodes)

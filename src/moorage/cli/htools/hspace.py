@@ -126,7 +126,7 @@ class _Run:
     def _how(self) -> Filling | None:
         """Return how to fill; None when the cluster is in no state for it."""
         options = self.options
-        bad = [node for node in self.start.nodes if node.fails_n1 and not node.offline]
+        bad = self.start.failing
         closed = set() if options.accept_existing else {node.group for node in bad}
         broken = self._broken_groups() if options.independent else []
         state = _without_groups(self.start, closed.union(broken))

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from moorage.cli.htools.values import counted
 from moorage.htools.constants import Mirror
 from moorage.htools.constraints.violation import located, nearest
 from moorage.htools.state import State
@@ -56,7 +57,7 @@ def _lines(found: Certificate, verbose: int) -> Iterator[str]:
 def _summary(found: Certificate, verbose: int) -> Iterator[str]:
     """Tell what cannot be lost, and with which nodes data goes."""
     bad = [loss for loss in found.nodes if loss.stranded]
-    total = _count(len(found.nodes), "node")
+    total = counted(len(found.nodes), "node")
     if bad:
         names = [found.state.nodes[loss.node].name for loss in bad]
         yield f"{len(bad)} of {total} cannot be lost: {_listed(names, verbose)}"
@@ -68,7 +69,7 @@ def _summary(found: Certificate, verbose: int) -> Iterator[str]:
         people = {at for loss in holders for at in without_data(found.state, loss)}
         yield (
             f"{len(holders)} of {total} take the data of "
-            f"{_count(len(people), 'instance')} with them: {_listed(names, verbose)}"
+            f"{counted(len(people), 'instance')} with them: {_listed(names, verbose)}"
         )
 
 
@@ -153,9 +154,9 @@ def _unit(state: State, loss: Loss, verbose: int) -> Iterator[str]:
 
 def _pool(state: State, pool: Pool, verbose: int) -> Iterator[str]:
     people = [state.insts[at] for at in stranded_without(state, pool.name)]
-    title = f"loss of pool {'/'.join(pool.name)} ({_count(len(pool.nodes), 'node')})"
+    title = f"loss of pool {'/'.join(pool.name)} ({counted(len(pool.nodes), 'node')})"
     if people:
-        count = _count(len(people), "instance")
+        count = counted(len(people), "instance")
         yield f"{title}: {count} stranded, for their disks are there"
     elif verbose >= 1:
         yield f"{title}: nobody has disks there"
@@ -175,10 +176,6 @@ def _pool(state: State, pool: Pool, verbose: int) -> Iterator[str]:
 
 def _disks(numbers: Sequence[int]) -> str:
     return ("disk " if len(numbers) == 1 else "disks ") + ", ".join(map(str, numbers))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _listed(names: Iterable[str], verbose: int) -> str:

@@ -56,8 +56,11 @@ def run(program: Program, argv: Sequence[str] | None = None) -> int:
         if option in ASKED:
             print(_answer(program, option))
             return 0
-    values = _values(program, given, operands, words)
-    return _guarded(lambda: command.handler(values) or 0)
+
+    def work() -> int:
+        return command.handler(_values(program, given, operands, words)) or 0
+
+    return _guarded(work)
 
 
 def _values(

@@ -66,6 +66,15 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "node"), counted(0, "node")
+    ('1 node', '0 nodes')
+    """
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str) -> str:
     """Return what somebody else said as one readable line."""
     line = " ".join(text.split())

@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.follow import ENDED
+from moorage.cli.follow import ENDED, Follower
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.process import alive
 
@@ -227,12 +227,8 @@ def the_master_dies(at: Stage) -> str:
 
 def _status(at: Stage, job: int) -> str:
     """Wait for the end of a job; return its status."""
-    seen: list[Any] = [None]
     with at.luxi() as luxi:
-        while seen[0] not in ENDED:
-            change = luxi.wait_for_job_change(job, ["status"], (seen, None), 5.0)
-            seen = seen if change == "nochange" else change[0]
-    return str(seen[0])
+        return Follower(luxi).follow(job)
 
 
 def _check_plugged(at: Stage, *, owned: bool) -> None:

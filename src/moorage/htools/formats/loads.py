@@ -4,8 +4,7 @@
 import re
 from typing import Final
 
-from moorage.errors import BadInput
-from moorage.htools.formats.excerpt import brief
+from moorage.htools.formats.text import Cell, Row
 from moorage.htools.inst import Load
 
 _LOAD: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -21,25 +20,19 @@ def parse_loads(text: str, file: str = "<loads>") -> list[tuple[str, Load]]:
         With file, line and column of the first thing that is off.
     """
     found: list[tuple[str, Load]] = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        if not text:
-            break
-        words = line.split(" ")
-        if len(words) != 5:
-            raise BadInput(
-                f"{file}: line {number}, column 1: {len(words)} columns instead of 5 "
-                "(name cpu mem disk net)"
-            )
-        cpu, mem, disk, net = (
-            _load_of(word, f"{file}: line {number}, column {at}")
-            for at, word in enumerate(words[1:], 2)
-        )
-        found.append((words[0], (cpu, mem, disk, net)))
+    lines = text.removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines, 1):
+        row = Row(file, number, tuple(line.split(" ")))
+        if len(row) != 5:
+            columns = "(name cpu mem disk net)"
+            raise row.bad(f"{len(row)} columns instead of 5 {columns}")
+        cpu, mem, disk, net = (_load_of(row.cell(at)) for at in range(1, 5))
+        found.append((row.columns[0], (cpu, mem, disk, net)))
     return found
 
 
-def _load_of(word: str, place: str) -> float:
-    value = float(word) if _LOAD.fullmatch(word) else float("nan")
+def _load_of(cell: Cell) -> float:
+    value = float(cell.text) if _LOAD.fullmatch(cell.text) else float("nan")
     if not -_MOST_LOAD <= value <= _MOST_LOAD:
-        raise BadInput(f"{place}: {brief(word)} is not a load (a number)")
+        raise cell.bad("a load (a number)")
     return value

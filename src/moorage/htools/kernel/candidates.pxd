@@ -28,7 +28,6 @@ cdef class Candidates:
     cdef void leave(self, int i) noexcept
     cdef void leave_through(self, int i, int p, int s, double away) noexcept
     cdef void amounts(self, int i) noexcept
-    cdef double amount(self, int i, int k, int role) noexcept
     cdef double unit_amount(self, int i, int unit) noexcept
     cdef void spreads(self, int verb, int p, double main_p, double copy_p, int s, double main_s, double copy_s) noexcept
     cdef double bear(self, int i, int j, double main, double copy, double kept) noexcept

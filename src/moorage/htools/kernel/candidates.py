@@ -88,22 +88,19 @@ class Candidates:
 
     def amounts(self, i):
         """Note what an instance adds to each active value, before scaling."""
+        t, shares = self.tables.inst(i), self.tables.shares
+        real = t[col.I_REAL] != 0.0
         for a in range(self.tables.actives):
-            k = self.tables.active[a]
-            if k < self.tables.shared:
-                self.main[a] = self.amount(i, k, col.S_MAIN)
-                self.copies[a] = self.amount(i, k, col.S_COPY)
-            else:
-                self.main[a] = self.copies[a] = self.unit_amount(
-                    i, k - self.tables.shared
-                )
-
-    def amount(self, i, k, role):
-        """Return what an instance adds to a share, running there or as a copy."""
-        t, share = self.tables.inst(i), self.tables.share(k)
-        if share[role] < 0 or (t[col.I_REAL] == 0.0 and share[col.S_PLANNED] == 0):
-            return 0.0
-        return share[col.S_SIGN] * t[share[role]]
+            k, main, copies = self.tables.active[a], 0.0, 0.0
+            if k >= self.tables.shared:
+                main = copies = self.unit_amount(i, k - self.tables.shared)
+            elif real or shares[k * col.SW + col.S_PLANNED] != 0:
+                sign = shares[k * col.SW + col.S_SIGN]
+                if shares[k * col.SW + col.S_MAIN] >= 0:
+                    main = sign * t[shares[k * col.SW + col.S_MAIN]]
+                if shares[k * col.SW + col.S_COPY] >= 0:
+                    copies = sign * t[shares[k * col.SW + col.S_COPY]]
+            self.main[a], self.copies[a] = main, copies
 
     def unit_amount(self, i, unit):
         """Return what an instance adds to the free room of a storage unit."""

@@ -6,7 +6,7 @@ of the policy's smallest sizes still fit. A place is judged by how many of those
 it loses, for the sizes with the largest disk first, then by the disk it leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from moorage.htools import inst as insts_of
 from moorage.htools.assignment import add_primary
@@ -81,32 +81,23 @@ def try_dedicated(
     """Return the place that loses least; ties go to the last."""
     found = Allocation()
     best: Loss | None = None
-    for p, others in places:
-        part, least = _try_primary(state, inst, (p, others), asking)
-        found.successes += part.successes
-        found.refused += part.refused
-        if least is not None and (best is None or not best < least):
-            best, found.best = least, part.best
-    return _described(state, found, best)
-
-
-def _try_primary(
-    state: State, inst: Inst, place: tuple[int, list[int]], asking: Asking
-) -> tuple[Allocation, Loss | None]:
-    found = Allocation()
-    best: Loss | None = None
-    p, others = place
-    places: list[tuple[int, ...]] = [(p, s) for s in others]
-    for nodes in places or [(p,)]:
+    for nodes in _spots(places):
         moved = on_nodes(state, inst, nodes, force=asking.force)
         if isinstance(moved, Violation):
             found.refused.append(Refusal(nodes, moved.fail))
             continue
-        loss = _loss(state, moved)
         found.successes += 1
+        loss = _loss(state, moved)
         if best is None or not best < loss:
             best, found.best = loss, Placement(moved, 0.0)
-    return found, best
+    return _described(state, found, best)
+
+
+def _spots(places: Sequence[tuple[int, list[int]]]) -> Iterator[tuple[int, ...]]:
+    for p, others in places:
+        yield from ((p, s) for s in others)
+        if not others:
+            yield (p,)
 
 
 def _loss(state: State, moved: Moved) -> Loss:

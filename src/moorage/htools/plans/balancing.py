@@ -64,19 +64,7 @@ DEFAULT_RULES: Final = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a plan.
-
-    Attributes
-    ----------
-    before : Inst
-        The instance as it was.
-    move : Move
-        What is done.
-    moved : Moved
-        What that changes.
-    score : float
-        The score afterwards.
-    """
+    """One step: an instance as it was, what is done, what that changes, the score."""
 
     before: Inst
     move: Move

@@ -233,24 +233,13 @@ class Guard:
     def _broken(self, state: State) -> int | None:
         """Return the first group that cannot lose a node, if there is one."""
         for group, view in _parts(state):
-            if group not in self.skipped and not self._keeps(group, view):
+            if group in self.skipped:
+                continue
+            passed = self.online_only
+            asked = [one.idx for one in view.seen if not (passed and one.offline)]
+            if self.first_unlosable(view, asked) is not None:
                 return group
         return None
-
-    def _keeps(self, group: int, view: State) -> bool:
-        """Say whether a group can lose any node; ask first who failed last."""
-        losses = self._losses(group, view)
-        order = list(view.view)
-        suspect = self.suspects.get(group)
-        if suspect in order:
-            order.insert(0, suspect)
-        for at in order:
-            if self.online_only and view.nodes[at].offline:
-                continue
-            if not _survives(losses, at):
-                self.suspects[group] = at
-                return False
-        return True
 
     def unlosable(self, state: State) -> list[int]:
         """Return the nodes in view whose loss would strand somebody."""

@@ -13,7 +13,6 @@ from moorage.errors import Failed, MoorageError, NotFound
 from moorage.model import Disk
 from moorage.model.export import Dump, Export, Form
 from moorage.node import oses
-from moorage.node.commands import drive
 from moorage.node.hypervisors.base import Target
 from moorage.protocol import (
     BeginExport,
@@ -59,7 +58,7 @@ async def sweep(at: NodeContext) -> None:
     for name, mark in at.drafts.left().items():
         try:
             await _end_dumps(at)
-            swept = await drive(_exports(at).sweep(name, mark), at.run)
+            swept = await at.do(_exports(at).sweep(name, mark))
         except MoorageError as error:
             _LOG.warning("half-made export %s is left: %s", name, error.message)
             continue
@@ -77,17 +76,17 @@ async def _end_dumps(at: NodeContext) -> None:
 
 async def listed(at: NodeContext, _args: ListExports, _report: Report) -> list[Export]:
     """Return every export of this node."""
-    return await drive(_exports(at).every(), at.run)
+    return await at.do(_exports(at).every())
 
 
 async def begin(at: NodeContext, args: BeginExport, _report: Report) -> None:
     """Make an empty directory for an export that is to grow."""
-    await drive(_exports(at).begin(args.name, at.drafts.begin(args.name)), at.run)
+    await at.do(_exports(at).begin(args.name, at.drafts.begin(args.name)))
 
 
 async def drop(at: NodeContext, args: DropExport, _report: Report) -> Outcome:
     """Remove what grew of an export that will not be."""
-    outcome = await drive(_exports(at).drop(args.name), at.run)
+    outcome = await at.do(_exports(at).drop(args.name))
     at.drafts.end(args.name)
     return outcome
 
@@ -95,20 +94,20 @@ async def drop(at: NodeContext, args: DropExport, _report: Report) -> Outcome:
 async def seal(at: NodeContext, args: SealExport, report: Report) -> Export:
     """Write the manifest, with length and checksum of each dump."""
     steps = _exports(at).seal(args.name, args.export, args.filled)
-    sealed = await drive(steps, at.runner(report))
+    sealed = await at.do(steps, report)
     at.drafts.end(args.name)
     return sealed
 
 
 async def publish(at: NodeContext, args: PublishExport, _report: Report) -> Outcome:
     """Give an export its name."""
-    return await drive(_exports(at).publish(args.name), at.run)
+    return await at.do(_exports(at).publish(args.name))
 
 
 async def remove(at: NodeContext, args: RemoveExport, _report: Report) -> Outcome:
     """Delete an export."""
     mark = at.drafts.begin(args.name)
-    return await drive(_exports(at).remove(args.name, mark), at.run)
+    return await at.do(_exports(at).remove(args.name, mark))
 
 
 async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[str]:
@@ -120,11 +119,11 @@ async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[st
         If the export is not there, or another one has taken its place.
     """
     exports = _exports(at)
-    found = await drive(exports.read(args.name), at.run)
+    found = await at.do(exports.read(args.name))
     if args.uuid and found.uuid != args.uuid:
         raise NotFound(f"export {args.name} on node {at.name} is another one by now")
     steps = [exports.verified(args.name, dump) for dump in found.dumps]
-    told = [await drive(step, at.runner(report)) for step in steps]
+    told = [await at.do(step, report) for step in steps]
     return [one for one in told if one]
 
 
@@ -133,7 +132,7 @@ async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
     place = _place(at, args.disk, args.hypervisor)
     target = _exports(at).growing(args.name, args.dump)
     packed = ("-c",) if args.writing.compress else ()
-    await at.runner(report)(
+    await at.run(
         Command(
             (
                 *("qemu-img", "convert", "-p", "-f", "raw"),
@@ -143,7 +142,8 @@ async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
             images={**place.images, target: Opened.MADE},
             progress=_progress(f"copy disk {args.disk.label}", args.dump),
             limit=PATIENCE,
-        )
+        ),
+        report,
     )
 
 
@@ -178,8 +178,8 @@ async def dump_by_os(at: NodeContext, args: RunExportScript, report: Report) -> 
     target = _exports(at).growing(args.export, args.dump)
     async with _script(at, "export", args, args.index) as script:
         images = {**script.images, target: Opened.MADE}
-        await at.runner(report)(
-            replace(script, stdout=target, images=images, limit=PATIENCE)
+        await at.run(
+            replace(script, stdout=target, images=images, limit=PATIENCE), report
         )
 
 
@@ -194,7 +194,7 @@ async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
     source = await _whole(at, args.name, args.dump, report)
     place = _place(at, args.disk, args.hypervisor)
     form = args.dump.form.value
-    await at.runner(report)(
+    await at.run(
         Command(
             (
                 *("qemu-img", "convert", "-p", "-n", "-f", form, "-O", "raw"),
@@ -204,7 +204,8 @@ async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
             images={**place.images, source: Opened.FILE},
             progress=_progress(f"restore disk {args.disk.label}", args.dump),
             limit=PATIENCE,
-        )
+        ),
+        report,
     )
 
 
@@ -219,15 +220,15 @@ async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> 
     source = await _whole(at, args.export, args.dump, report)
     async with _script(at, "import", args, args.index) as script:
         images = {**script.images, source: Opened.FILE}
-        await at.runner(report)(
-            replace(script, stdin=source, images=images, limit=PATIENCE)
+        await at.run(
+            replace(script, stdin=source, images=images, limit=PATIENCE), report
         )
 
 
 async def _whole(at: NodeContext, name: str, one: Dump, report: Report) -> str:
     """Return the path of a dump that is as it was exported, and stands on its own."""
     exports = _exports(at)
-    problem = await drive(exports.verified(name, one), at.runner(report))
+    problem = await at.do(exports.verified(name, one), report)
     path = exports.dump(name, one)
     if not problem and one.form is Form.QCOW2:
         problem = _dependent(one, (await at.run(_info(path))).stdout)

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb works with: the node's name, machine, hypervisors and held disks."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from moorage.errors import NotFound, WrongState
-from moorage.model import Disk, Os
+from moorage.model import Disk, Os, Place
 from moorage.node import oses
 from moorage.node.attachments import Attachments
+from moorage.node.commands import drive
 from moorage.node.copies import Copies
 from moorage.node.creations import Creations
 from moorage.node.drafts import Drafts
@@ -22,9 +24,19 @@ from moorage.node.keys import Keys
 from moorage.node.leader import Leaders
 from moorage.node.tickets import Tickets
 from moorage.node.trials import Trials
-from moorage.protocol import Report, silent
-from moorage.storage import Command, Output, Where
+from moorage.protocol import OnDisk, Report, silent
+from moorage.storage import (
+    Command,
+    Output,
+    Site,
+    Steps,
+    Template,
+    Where,
+    template_named,
+)
+from moorage.storage.provider import usable
 
+R = TypeVar("R")
 LIMIT = 900.0
 """Seconds that a storage command may last; Ganeti's limit for such calls."""
 
@@ -64,9 +76,33 @@ class NodeContext:
         """Run one command of a template or an OS definition."""
         return await self.machine.run(command, LIMIT, report)
 
-    def runner(self, report: Report) -> Callable[[Command], Awaitable[Output]]:
-        """Return what runs commands and reports their progress."""
-        return partial(self.run, report=report)
+    async def do(self, steps: Steps[R], report: Report = silent) -> R:
+        """Run the commands that `steps` yield, and return what came of it."""
+        return await drive(steps, partial(self.run, report=report))
+
+    def template(self, name: str, **about: Any) -> Template:  # noqa: ANN401
+        """Return a template, bound to this node; `about` is what else its site has."""
+        kind = template_named(name)
+        needed = kind.capabilities.provider
+        providers = usable(self.machine.providers()) if needed else {}
+        return kind(Site(node=self.name, providers=providers, **about))
+
+    def template_of(self, args: OnDisk[object]) -> Template:
+        """Return the template of the disk that a verb is about."""
+        return self.template(
+            args.disk.dev_type,
+            hypervisor=args.hypervisor,
+            settings=args.settings,
+            pool=args.pool,
+            holders=args.holders,
+        )
+
+    def template_at(self, place: Place) -> Template:
+        """Return the template that looks at a place."""
+        settings, params = dict(place.settings), dict(place.params)
+        return self.template(
+            place.template, settings=settings, params=params, pool=place.pool
+        )
 
     @asynccontextmanager
     async def local(self, where: Where, hypervisor: str) -> AsyncIterator[Where]:

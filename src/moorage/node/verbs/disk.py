@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on one disk: a template's steps, driven on this node."""
 
-from typing import TypeVar
-
 from msgspec.structs import replace
 
 from moorage.errors import Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
-from moorage.node.commands import drive
 from moorage.node.creations import DENIED, MADE, REMOVING, Creation
 from moorage.protocol import (
     AttachDisk,
@@ -24,25 +21,21 @@ from moorage.protocol import (
     SnapshotDisk,
     UnmakeDisk,
     VerifyDisk,
-    silent,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
-from moorage.storage import Outcome, Site, Steps, Template, Where
-from moorage.storage.provider import usable
-from moorage.storage.templates import template_named
+from moorage.storage import Outcome, Steps, Template, Where
 from moorage.units import Mib
 
 from .context import NodeContext
 from .sizes import URI, measured
 
-R = TypeVar("R")
 REPAIR = "gnt-cluster repair-disk-sizes"
 MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
 async def create(at: NodeContext, args: CreateDisk, report: Report) -> Outcome:
     """Make the volume."""
-    steps = bound(at, args).create(args.disk)
+    steps = at.template_of(args).create(args.disk)
     return await _make(at, args, args.disk, steps, report)
 
 
@@ -88,7 +81,7 @@ async def remove(at: NodeContext, args: RemoveDisk, report: Report) -> Outcome:
 async def _remove(
     at: NodeContext, args: OnDisk[Outcome], disk: Disk, report: Report
 ) -> Outcome:
-    outcome = await _drive(at, bound(at, args).remove(disk), report)
+    outcome = await at.do(at.template_of(args).remove(disk), report)
     at.held.drop(disk.uuid)
     return outcome
 
@@ -109,13 +102,13 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     Failed
         If the device is not the one that the disk's record means.
     """
-    template = bound(at, args)
-    where = await _drive(at, template.attach(args.disk), report)
+    template = at.template_of(args)
+    where = await at.do(template.attach(args.disk), report)
     at.held.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
     if args.opened:
-        await _drive(at, _opening(template, args))
+        await at.do(_opening(template, args))
     if not where.path and not args.ignore_size:  # some are there when they are open
         _check_device(at, args, await measured(at, where, args.hypervisor), report)
     return where
@@ -132,27 +125,27 @@ def _opening(template: Template, args: AttachDisk) -> Steps[Outcome]:
 async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
-    outcome = await _drive(at, bound(at, args).detach(args.disk), report)
+    outcome = await at.do(at.template_of(args).detach(args.disk), report)
     at.held.drop(args.disk.uuid)
     return outcome
 
 
 async def open_(at: NodeContext, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
-    template = bound(at, args)
+    template = at.template_of(args)
     if args.alone:
-        return await _drive(at, template.open_alone(args.disk))
-    return await _drive(at, template.open(args.disk, exclusive=args.exclusive))
+        return await at.do(template.open_alone(args.disk))
+    return await at.do(template.open(args.disk, exclusive=args.exclusive))
 
 
 async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:
     """Tell the storage that this node stops writing."""
-    return await _drive(at, bound(at, args).close(args.disk))
+    return await at.do(at.template_of(args).close(args.disk))
 
 
 async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
     """Enlarge the volume."""
-    return await _drive(at, bound(at, args).grow(args.disk, args.to), report)
+    return await at.do(at.template_of(args).grow(args.disk, args.to), report)
 
 
 async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outcome:
@@ -163,18 +156,18 @@ async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outco
     held = at.held.get(args.disk.uuid)
     real = (await measured(at, held, args.hypervisor)).size if held else Mib(0)
     size = max(args.to, real)
-    steps = bound(at, args).snapshot(args.disk, args.name, size)
+    steps = at.template_of(args).snapshot(args.disk, args.name, size)
     return await _make(at, args, args.copy(), steps, report)
 
 
 async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
     """Look at the disk's parameters."""
-    return await _drive(at, bound(at, args).verify(args.disk), report)
+    return await at.do(at.template_of(args).verify(args.disk), report)
 
 
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
-    return await _drive(at, bound(at, args).setinfo(args.disk, args.text))
+    return await at.do(at.template_of(args).setinfo(args.disk, args.text))
 
 
 def _check_device(
@@ -219,7 +212,7 @@ async def _make(
     before = await _there(at, args, made)
     at.makings.begin(made, of=args.disk, before=before)
     try:
-        outcome = await _drive(at, steps, report)
+        outcome = await at.do(steps, report)
     except MoorageError as error:
         if not error.facts.get("killed"):  # else nobody knows how far it came
             at.makings.end(made, DENIED)
@@ -231,7 +224,7 @@ async def _make(
 async def _there(at: NodeContext, args: OnDisk[object], disk: Disk) -> bool | None:
     """Return whether a volume is there; None where the template cannot tell."""
     try:
-        await _drive(at, bound(at, args).measure(disk))
+        await at.do(at.template_of(args).measure(disk))
     except NotSupported:
         return None
     except Failed:
@@ -261,26 +254,6 @@ def _left_alone(at: NodeContext, disk: Disk) -> str:
     )
 
 
-async def _drive(at: NodeContext, steps: Steps[R], report: Report = silent) -> R:
-    return await drive(steps, at.runner(report))
-
-
-def bound(at: NodeContext, args: OnDisk[object]) -> Template:
-    """Return the template of a disk, bound to this node."""
-    kind = template_named(args.disk.dev_type)
-    needed = kind.capabilities.provider
-    return kind(
-        Site(
-            node=at.name,
-            hypervisor=args.hypervisor,
-            settings=args.settings,
-            pool=args.pool,
-            providers=usable(at.machine.providers()) if needed else {},
-            holders=args.holders,
-        )
-    )
-
-
 async def _see_once(at: NodeContext, args: RemoveDisk) -> None:
     """Check that the volume is here, or was when an earlier attempt began."""
     known = at.makings.of(args.disk)
@@ -292,14 +265,14 @@ async def _see_once(at: NodeContext, args: RemoveDisk) -> None:
 async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
     """Raise `WrongState` if this node does not see the volume."""
     try:
-        await _drive(at, bound(at, args).attach(args.disk))
+        await at.do(at.template_of(args).attach(args.disk))
     except Failed as error:
         raise WrongState(
             f"node {at.name} does not see the volume of disk {args.disk.label}: "
             f"{error.message}",
             disk=args.disk.uuid,
         ) from error
-    await _drive(at, bound(at, args).detach(args.disk))
+    await at.do(at.template_of(args).detach(args.disk))
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:

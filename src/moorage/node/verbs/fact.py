@@ -14,11 +14,9 @@ from moorage.model import (
     Held,
     NodeFacts,
     Os,
-    Place,
     Provider,
     Unit,
 )
-from moorage.node.commands import drive
 from moorage.protocol import (
     GetDevices,
     GetFacts,
@@ -31,9 +29,7 @@ from moorage.protocol import (
     Report,
     TryAccelerator,
 )
-from moorage.storage import Site, Template, Where
-from moorage.storage.provider import usable
-from moorage.storage.templates import template_named
+from moorage.storage import Where
 
 from .context import NodeContext
 from .sizes import measured
@@ -120,26 +116,12 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 
 async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
     """Return what this node has at some places, all of which are asked at once."""
-    asked = [drive(template_at(at, one).room(), at.run) for one in args.places]
+    asked = [at.do(at.template_at(one).room()) for one in args.places]
     found: list[Unit] = []
     for units in await asyncio.gather(*asked):
         told = {unit.name for unit in found}  # two pools may be in one directory
         found += [unit for unit in units if unit.name not in told]
     return tuple(found)
-
-
-def template_at(at: NodeContext, place: Place) -> Template:
-    """Return the template that looks at a place of this node."""
-    kind = template_named(place.template)
-    needed = kind.capabilities.provider
-    site = Site(
-        node=at.name,
-        settings=dict(place.settings),
-        params=dict(place.params),
-        providers=usable(at.machine.providers()) if needed else {},
-        pool=place.pool,
-    )
-    return kind(site)
 
 
 async def reach(at: NodeContext, args: ReachNodes, _report: Report) -> dict[str, str]:

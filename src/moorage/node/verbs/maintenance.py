@@ -6,7 +6,6 @@ import logging
 
 from moorage.errors import MoorageError
 from moorage.model.lvm import Lvm
-from moorage.node.commands import drive
 from moorage.protocol import (
     GetLvm,
     PowerCycle,
@@ -30,17 +29,17 @@ _cycles: set[asyncio.Task[None]] = set()
 
 async def lvm(at: NodeContext, _args: GetLvm, _report: Report) -> Lvm:
     """Return the physical and logical volumes of this node."""
-    return await drive(maintenance.survey(), at.run)
+    return await at.do(maintenance.survey())
 
 
 async def allocatable(at: NodeContext, args: SetAllocatable, _report: Report) -> None:
     """Say whether new volumes may lie on a physical volume."""
-    await drive(maintenance.allocatable(args.device, wanted=args.wanted), at.run)
+    await at.do(maintenance.allocatable(args.device, wanted=args.wanted))
 
 
 async def repair(at: NodeContext, args: RepairGroup, _report: Report) -> None:
     """Take devices that are gone out of a volume group."""
-    await drive(maintenance.repair(args.group), at.run)
+    await at.do(maintenance.repair(args.group))
 
 
 async def powercycle(at: NodeContext, _args: PowerCycle, _report: Report) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from moorage.errors import Failed
 from moorage.model import MirrorState, pair_of
 from moorage.model.facts import UP_TO_DATE
-from moorage.node.commands import drive
 from moorage.protocol import (
     AwaitSync,
     BeginMirror,
@@ -17,10 +16,9 @@ from moorage.protocol import (
     Report,
     RestoreCopy,
 )
-from moorage.storage import TEMPLATES, Mirror, Outcome, Site
+from moorage.storage import TEMPLATES, Mirror, Outcome
 
 from .context import NodeContext
-from .disk import bound
 
 _FIRST, _LONGEST = 0.05, 5.0
 """Seconds between two looks at a sync: the first, and the most there are."""
@@ -33,7 +31,7 @@ async def mirrors(
     found: list[MirrorState] = []
     for kind in TEMPLATES.values():
         if kind.capabilities.mirror is Mirror.INTERNAL:
-            found += await drive(kind(Site(node=at.name)).mirrors(), at.run)
+            found += await at.do(at.template(kind.name).mirrors())
     return found
 
 
@@ -56,7 +54,7 @@ async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> Mirror
         elif met or found is None:
             raise _stuck(at, args, found)
         else:
-            await drive(bound(at, args).meet(args.disk), at.run)
+            await at.do(at.template_of(args).meet(args.disk))
             met = True
             continue
         await asyncio.sleep(pause)
@@ -71,7 +69,7 @@ async def _side(at: NodeContext, args: OnDisk[MirrorState]) -> MirrorState | Non
     pair = pair_of(args.disk)
     names = [one.name for one in args.holders]
     minor = pair.minors[names.index(at.name)] if pair else None
-    found = await drive(bound(at, args).mirrors(), at.run)
+    found = await at.do(at.template_of(args).mirrors())
     return next((one for one in found if one.minor == minor), None)
 
 
@@ -92,22 +90,22 @@ def _stuck(at: NodeContext, args: AwaitSync, found: MirrorState | None) -> Faile
 
 async def begin(at: NodeContext, args: BeginMirror, _report: Report) -> Outcome:
     """Write new metadata."""
-    return await drive(bound(at, args).initialise(args.disk), at.run)
+    return await at.do(at.template_of(args).initialise(args.disk))
 
 
 async def renew(at: NodeContext, args: RenewCopy, _report: Report) -> Outcome:
     """Put new volumes in the place of this node's."""
-    return await drive(bound(at, args).renew(args.disk), at.run)
+    return await at.do(at.template_of(args).renew(args.disk))
 
 
 async def restore(at: NodeContext, args: RestoreCopy, _report: Report) -> Outcome:
     """Put the old volumes back."""
-    return await drive(bound(at, args).restore(args.disk), at.run)
+    return await at.do(at.template_of(args).restore(args.disk))
 
 
 async def release(at: NodeContext, args: ReleaseCopy, _report: Report) -> Outcome:
     """Remove the old volumes."""
-    return await drive(bound(at, args).release(args.disk), at.run)
+    return await at.do(at.template_of(args).release(args.disk))
 
 
 VERBS = (

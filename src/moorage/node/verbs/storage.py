@@ -5,13 +5,11 @@ from collections.abc import Iterator
 
 from moorage.errors import Failed, MoorageError
 from moorage.model import Examined, Need, Place, Unit
-from moorage.node.commands import drive
 from moorage.protocol import ExamineStorage, Listed, ListVolumes, Report
 from moorage.storage import Can, Template
 from moorage.storage.provider import room_key
 
 from .context import NodeContext
-from .fact import template_at
 
 LAST_LINES = ", last lines of output:"
 
@@ -22,9 +20,9 @@ async def volumes(at: NodeContext, args: ListVolumes, _report: Report) -> list[L
 
 
 async def _listed(at: NodeContext, place: Place) -> Listed:
-    steps = template_at(at, place).volumes(dict(place.params))
+    steps = at.template_at(place).volumes(dict(place.params))
     try:
-        found = await drive(steps, at.run)
+        found = await at.do(steps)
     except MoorageError as error:
         return Listed(problem=error.message)
     return Listed(volumes=found)
@@ -38,7 +36,7 @@ async def examine(
 
 
 async def _examined(at: NodeContext, place: Place) -> Examined:
-    template = template_at(at, place)
+    template = at.template_at(place)
     needs, units = list(_installed(at, template)), tuple[Unit, ...]()
     if not any(need.problem for need in needs):
         needs += await _needs(at, template)
@@ -62,7 +60,7 @@ def _installed(at: NodeContext, template: Template) -> Iterator[Need]:
 
 async def _needs(at: NodeContext, template: Template) -> list[Need]:
     try:
-        return list(await drive(template.examine(), at.run))
+        return list(await at.do(template.examine()))
     except Failed as error:
         why = _in_a_line(error.message)
         return [Need(kind="storage", name=template.name, problem=why)]
@@ -86,7 +84,7 @@ def _lacking(template: Template, units: tuple[Unit, ...]) -> Iterator[Need]:
 
 async def _units(at: NodeContext, template: Template) -> tuple[Unit, ...]:
     try:
-        return await drive(template.room(), at.run)
+        return await at.do(template.room())
     except Failed:
         return ()  # how much room there is does not say whether it works
 

@@ -81,7 +81,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         if self.target_node:
             return [config.node(self.target_node)]
         owner = config.owner(disk)
-        return [config.node(owner.primary_node)] if owner else candidates(config, disk)
+        return [config.home(owner)] if owner else candidates(config, disk)
 
     def target(self, view: View) -> Node:
         """Return the node where the export is to lie."""
@@ -103,7 +103,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         if node.offline:
             raise WrongState(f"node {node.name} is marked offline", node=node.name)
         if owner and runs(view, owner) and node.uuid != owner.primary_node:
-            home = view.config.node(owner.primary_node).name
+            home = view.config.home(owner).name
             raise NotSupported(
                 f"disk {disk.label} is in use by {owner.name} on node {home}, where "
                 f"its QEMU copies it: nothing carries it to node {node.name}",

@@ -77,7 +77,7 @@ def check_readable(view: View, disk: Disk, node: Node) -> None:
     if owner is None or pair_of(disk) is None or node.uuid == owner.primary_node:
         return
     if holds(view, owner):
-        home = view.config.node(owner.primary_node).name
+        home = view.config.home(owner).name
         raise NotSupported(
             f"disk {disk.label} is mirrored, and in use by {owner.name} on node "
             f"{home}: node {node.name} cannot read its copy meanwhile",

@@ -166,7 +166,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     def _check_way(self, view: View, instance: Instance, node: Node) -> None:
         way = self.way(view)
-        home = view.config.node(instance.primary_node)
+        home = view.config.home(instance)
         if way is Way.LIVE:
             self._check_live(view, instance, node)
             return
@@ -178,7 +178,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     def _check_live(self, view: View, instance: Instance, node: Node) -> None:
         if node.uuid != instance.primary_node:
-            home = view.config.node(instance.primary_node).name
+            home = view.config.home(instance).name
             raise NotSupported(
                 f"instance {instance.name} runs on node {home}, where its QEMU copies "
                 f"the disks: nothing carries them to node {node.name}",
@@ -248,7 +248,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     def _over_snapshots(self, view: View, export: Export, node: Node) -> Iterator[Task]:
         """Yield the tasks that copy snapshots, while the guest runs again."""
         config, instance = view.config, self.instance(view)
-        home = config.node(instance.primary_node)
+        home = config.home(instance)
         yield self._stop(view, home)
         for disk, copy in zip(self.disks(view), self._copies(view), strict=True):
             yield take(config, disk, copy, home)
@@ -265,7 +265,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     ) -> Iterator[Task]:
         """Yield the tasks that copy the disks themselves, while nobody has them."""
         config, instance = view.config, self.instance(view)
-        home, disks = config.node(instance.primary_node), self.disks(view)
+        home, disks = config.home(instance), self.disks(view)
         there = holds(view, instance) and node == home
         if stops:
             yield self._stop(view, home)
@@ -309,7 +309,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     def _afterwards(self, view: View) -> Iterator[Task]:
         """Yield what is left to do once the export is whole."""
         instance = self.instance(view)
-        home = view.config.node(instance.primary_node)
+        home = view.config.home(instance)
         if self.way(view) is Way.SNAPSHOT:
             for copy in self._copies(view):
                 hint = f"gnt-disk remove {copy.uuid}"

@@ -7,6 +7,7 @@ what is put on its disks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -233,14 +234,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         if self.no_nics:
             return []
         taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
-        found, asked = [], self.nics or []
-        for number in range(max(len(known), len(asked))):
-            told = (
-                _card(view.config, known[number], taken) if number < len(known) else {}
-            )
-            given = asked[number] if number < len(asked) else {}
-            found.append(told | dict(given))
-        return found
+        cards = [_card(view.config, nic, taken) for nic in known]
+        none: dict[str, Any] = {}
+        pairs = zip_longest(cards, self.nics or [], fillvalue=none)
+        return [{**told, **given} for told, given in pairs]
 
     # -- and then as any other ------------------------------------------------------
 

@@ -51,7 +51,7 @@ def _wrong(seen: Seen, disk: Disk, node: Node, held: Held) -> str:
     owner = seen.config.owner(disk)
     if owner is None:
         return "it is attached to no instance"
-    home = seen.config.node(owner.primary_node)
+    home = seen.config.home(owner)
     if home.uuid != node.uuid and not copies.keeps(disk, node):
         return f"its instance {owner.name} is on node {home.name}"
     if held.epoch != disk.epoch:
@@ -83,7 +83,7 @@ def missing(seen: Seen) -> Iterator[Finding]:
         if owner is None or not owner.disks_active:
             continue
         if disk.uuid not in held.get(owner.primary_node, {disk.uuid}):
-            home = seen.config.node(owner.primary_node)
+            home = seen.config.home(owner)
             yield Finding(
                 f"disk {disk.label}",
                 f"the disks of instance {owner.name} are active, and node {home.name} "

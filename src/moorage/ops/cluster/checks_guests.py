@@ -18,7 +18,7 @@ def instances(seen: Seen) -> Iterator[Finding]:
 
 
 def _instance(seen: Seen, instance: Instance) -> Iterator[Finding]:
-    home = seen.config.node(instance.primary_node)
+    home = seen.config.home(instance)
     found = seen.running.get(instance.uuid, [])
     title = f"instance {instance.name}"
     names = " and ".join(node.name for node, _ in found)

@@ -14,8 +14,6 @@ from moorage.ops.identity import is_adopted
 from moorage.ops.storage.directories import places_by_group
 from moorage.protocol import GetFacts
 
-RUNNING = frozenset({"running", "paused"})
-
 
 class Finding(Struct, frozen=True):
     """One thing that is not as it should be.
@@ -98,7 +96,7 @@ def see(view: View) -> Seen:
             continue  # it was added since the nodes were asked
         facts[node.uuid] = told
         for guest in told.guests:
-            if guest.state in RUNNING:
+            if guest.runs:
                 running[guest.uuid].append((node, guest))
     return Seen(view, facts, silent, running)
 
@@ -115,5 +113,5 @@ def group_uuid(config: Config, disk: Disk) -> str | None:
     """Return the uuid of the group where a disk is used, or was last."""
     owner = config.owner(disk)
     if owner:
-        return config.node(owner.primary_node).group
+        return config.home(owner).group
     return disk.group if disk.group in config.objects else None

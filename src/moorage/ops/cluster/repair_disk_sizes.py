@@ -99,7 +99,7 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     @staticmethod
     def _measured(view: View, instance: Instance, disk: Disk) -> Mib | None:
         """Return the size of a disk's device in MiB; None if there is none to see."""
-        node: Node = view.config.node(instance.primary_node)
+        node: Node = view.config.home(instance)
         at = template(disk).at_rest(disk)
         if at:
             found = identity.device(view, node, disk.volume)
@@ -114,4 +114,4 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
 def _attached(config: Config, instance: Instance) -> Ask[list[Device]]:
     """Ask the node of an instance what it has of the disks that are attached there."""
     disks = MeasureDisks(disks=instance.disks, hypervisor=instance.hypervisor)
-    return Ask(config.node(instance.primary_node).uuid, disks)
+    return Ask(config.home(instance).uuid, disks)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster verify``: compare what is with what the configuration says."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
@@ -11,55 +11,15 @@ from moorage.ops.certificates import authority_on
 from moorage.ops.node_tasks import providers_on
 
 from . import (
-    checks_certificates,
     checks_copies,
     checks_devices,
-    checks_disks,
-    checks_guests,
     checks_mirrors,
     checks_networks,
-    checks_nodes,
     checks_pools,
-    checks_records,
-    checks_storage,
     checks_survival,
     verify_codes,
 )
 from .observation import Finding, Seen, ask_facts, see
-
-CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
-    checks_records.presets,
-    checks_nodes.silent,
-    checks_nodes.masters,
-    checks_nodes.versions,
-    checks_certificates.nodes,
-    checks_certificates.master,
-    checks_copies.copies,
-    checks_guests.instances,
-    checks_guests.standing_still,
-    checks_guests.strangers,
-    checks_guests.plugged,
-    checks_disks.quarantined,
-    checks_disks.leftovers,
-    checks_disks.missing,
-    checks_mirrors.mirrors,
-    checks_mirrors.strangers,
-    checks_records.disks,
-    checks_networks.reached,
-    checks_networks.bridges,
-    checks_networks.addresses,
-    checks_records.sizes,
-    checks_storage.directories,
-    checks_storage.units,
-    checks_storage.allowed,
-    checks_storage.providers,
-    checks_pools.pools,
-    checks_devices.devices,
-    checks_devices.shared,
-    checks_devices.sizes,
-    checks_survival.losses,
-)
-"""Every check; each one is a pure function of what was seen."""
 
 
 class ClusterVerify(Operation, frozen=True, kw_only=True):
@@ -127,13 +87,13 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     def _findings(self, seen: Seen) -> Iterator[dict[str, Any]]:
         config = seen.config
         group = config.group(self.group_name).uuid if self.group_name else ""
-        for check in CHECKS:
+        for check, code in verify_codes.CHECKS.items():
             if self.skip_checks and check is checks_survival.losses:
                 continue
             for one in check(seen):
                 if group and not verify_codes.about(config, one, group):
                     continue
-                ecode = verify_codes.code(check, one)
+                ecode = code or verify_codes.code(one)
                 mild = one.warning or ecode in self.ignore_errors
                 yield {**one.to_json(), "ecode": ecode, "warning": mild}
 

@@ -1,37 +1,61 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ganeti's error codes, which monitoring plugins read, for what verify finds."""
+"""The checks of verify, with Ganeti's codes for what they find: monitors read them."""
 
 from collections.abc import Callable, Iterable
 
 from moorage.errors import BadInput, NotFound
 from moorage.model import Config
 
+from . import (
+    checks_certificates,
+    checks_copies,
+    checks_devices,
+    checks_disks,
+    checks_guests,
+    checks_mirrors,
+    checks_networks,
+    checks_nodes,
+    checks_pools,
+    checks_records,
+    checks_storage,
+    checks_survival,
+)
 from .observation import Finding, Seen, group_uuid
 
-Check = Callable[[Seen], Iterable[Finding]]
-
-CODES: dict[str, str] = {
-    "checks_certificates.master": "ECLUSTERCERT",
-    "checks_certificates.nodes": "ECLUSTERCLIENTCERT",
-    "checks_records.presets": "ECLUSTERCFG",
-    "checks_devices.devices": "EINSTANCEMISSINGDISK",
-    "checks_disks.leftovers": "ENODEORPHANLV",
-    "checks_disks.missing": "EINSTANCEMISSINGDISK",
-    "checks_guests.instances": "EINSTANCEDOWN",
-    "checks_guests.strangers": "ENODEORPHANINSTANCE",
-    "checks_mirrors.mirrors": "ENODEDRBD",
-    "checks_mirrors.strangers": "ENODEDRBD",
-    "checks_networks.reached": "ENODENET",
-    "checks_nodes.silent": "ENODERPC",
-    "checks_nodes.versions": "ENODEVERSION",
-    "checks_records.sizes": "EINSTANCEPOLICY",
-    "checks_storage.allowed": "ENODEFILESTORAGEPATHS",
-    "checks_storage.directories": "ENODEFILESTORAGEPATHUNUSABLE",
-    "checks_storage.providers": "EEXTAGS",
-    "checks_storage.units": "ENODELVM",
-    "checks_survival.losses": "ENODEN1",
+CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
+    checks_records.presets: "ECLUSTERCFG",
+    checks_nodes.silent: "ENODERPC",
+    checks_nodes.masters: "",
+    checks_nodes.versions: "ENODEVERSION",
+    checks_certificates.nodes: "ECLUSTERCLIENTCERT",
+    checks_certificates.master: "ECLUSTERCERT",
+    checks_copies.copies: "",
+    checks_guests.instances: "EINSTANCEDOWN",
+    checks_guests.standing_still: "",
+    checks_guests.strangers: "ENODEORPHANINSTANCE",
+    checks_guests.plugged: "",
+    checks_disks.quarantined: "",
+    checks_disks.leftovers: "ENODEORPHANLV",
+    checks_disks.missing: "EINSTANCEMISSINGDISK",
+    checks_mirrors.mirrors: "ENODEDRBD",
+    checks_mirrors.strangers: "ENODEDRBD",
+    checks_records.disks: "",
+    checks_networks.reached: "ENODENET",
+    checks_networks.bridges: "",
+    checks_networks.addresses: "",
+    checks_records.sizes: "EINSTANCEPOLICY",
+    checks_storage.directories: "ENODEFILESTORAGEPATHUNUSABLE",
+    checks_storage.units: "ENODELVM",
+    checks_storage.allowed: "ENODEFILESTORAGEPATHS",
+    checks_storage.providers: "EEXTAGS",
+    checks_pools.pools: "",
+    checks_devices.devices: "EINSTANCEMISSINGDISK",
+    checks_devices.shared: "",
+    checks_devices.sizes: "",
+    checks_survival.losses: "ENODEN1",
 }
-"""By the check that finds it; others have a code by what they are about."""
+"""Every check, a pure function of what was seen, with the code of what it finds; where
+that is empty, findings have one by what they are about."""
 KINDS = {
     "cluster": "ECLUSTERCFG",
     "node": "ENODESETUP",
@@ -57,16 +81,14 @@ SURVIVAL = "nplusone_mem"
 """What Ganeti's clients call the check that may be left out."""
 
 
-def code(check: Check, finding: Finding) -> str:
-    """Return the code of what a check found."""
-    module = check.__module__.rpartition(".")[2]
-    known = CODES.get(f"{module}.{check.__name__}")
-    return known or KINDS.get(finding.object.partition(" ")[0], CLUSTER)
+def code(finding: Finding) -> str:
+    """Return the code of a finding by what it is about."""
+    return KINDS.get(finding.object.partition(" ")[0], CLUSTER)
 
 
 def known() -> frozenset[str]:
     """Return every code that there is."""
-    return frozenset({*CODES.values(), *KINDS.values(), HOOKS})
+    return frozenset({*filter(None, CHECKS.values()), *KINDS.values(), HOOKS})
 
 
 def check_codes(names: Iterable[str]) -> None:

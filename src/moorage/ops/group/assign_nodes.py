@@ -21,7 +21,8 @@ from .base import OnGroup
 def check_leaves_nothing(config: Config, node: Node) -> None:
     """Raise `WrongState` while an instance on the node has disks that others reach."""
     for instance in config.instances_on(node):
-        shared = [disk for disk in config.disks_of(instance) if _is_shared(disk)]
+        disks = config.disks_of(instance)
+        shared = [disk for disk in disks if able(disk).reach is not Reach.NODE]
         if shared:
             group = config.group(node.group)
             raise WrongState(
@@ -31,10 +32,6 @@ def check_leaves_nothing(config: Config, node: Node) -> None:
                 node=node.name,
                 instance=instance.name,
             )
-
-
-def _is_shared(disk: Disk) -> bool:
-    return able(disk).reach is not Reach.NODE
 
 
 def taken_along(config: Config, nodes: list[Node]) -> list[Disk]:

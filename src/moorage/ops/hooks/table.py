@@ -11,8 +11,8 @@ from moorage.model import Node
 from . import instance
 from .scene import Scene
 
-Nodes = tuple[list[str], list[str]]
-"""The uuids of those before, and of those after."""
+Nodes = Callable[[Scene], list[str]]
+"""Returns uuids of nodes."""
 
 
 # -- where -----------------------------------------------------------------------------
@@ -22,61 +22,46 @@ def _master(scene: Scene) -> str:
     return scene.config.cluster.master_node
 
 
-def _at_master(scene: Scene) -> Nodes:
-    return [_master(scene)], [_master(scene)]
+def _at_master(scene: Scene) -> list[str]:
+    return [_master(scene)]
 
 
-def _of_instance(scene: Scene) -> Nodes:
+def _of_instance(scene: Scene) -> list[str]:
     """Return the master's node and all of the instance's, as they are and will be."""
     now, then = scene.nodes(scene.instance), scene.nodes(scene.moved)
-    found = list(dict.fromkeys([_master(scene), *now, *then]))
-    return found, found
+    return list(dict.fromkeys([_master(scene), *now, *then]))
 
 
-def _away(scene: Scene) -> Nodes:
-    """Return the same, but the node that is left, which may be dead, only after."""
-    before, after = _of_instance(scene)
-    left = scene.instance.primary_node
-    return [one for one in before if one != left or one == _master(scene)], after
-
-
-def _removal(scene: Scene) -> Nodes:
-    return [_master(scene)], _of_instance(scene)[1]
+def _but_home(scene: Scene) -> list[str]:
+    """Return the same without the node that is left: it may be dead."""
+    gone = {scene.instance.primary_node} - {_master(scene)}
+    return [one for one in _of_instance(scene) if one not in gone]
 
 
 def _everywhere(scene: Scene) -> list[str]:
     return [node.uuid for node in scene.config.named(Node)]
 
 
-def _others(scene: Scene) -> Nodes:
+def _others(scene: Scene) -> list[str]:
     """Return all nodes but the one that comes or goes."""
     name = scene.field("node_name")
     nodes = scene.config.named(Node)
-    found = [node.uuid for node in nodes if name not in (node.name, node.uuid)]
-    return found, found
+    return [node.uuid for node in nodes if name not in (node.name, node.uuid)]
 
 
-def _with_node(scene: Scene) -> Nodes:
-    """Return the master's node and the one that it is about."""
+def _with_node(scene: Scene) -> list[str]:
+    """Return the master's node and the one that it is about, unless that goes off."""
     node = scene.config.node(str(scene.field("node_name"))).uuid
-    found = list(dict.fromkeys([_master(scene), node]))
-    return found, found
+    named = [] if scene.field("offline") else [node]
+    return list(dict.fromkeys([_master(scene), *named]))
 
 
-def _with_node_that_is_on(scene: Scene) -> Nodes:
-    """Return the same; of a node that is marked offline nothing is asked."""
-    if scene.field("offline"):
-        return [_master(scene)], [_master(scene)]
-    return _with_node(scene)
-
-
-def _with_group(scene: Scene) -> Nodes:
+def _with_group(scene: Scene) -> list[str]:
     """Return the master's node and those of the group, by its old name or its new."""
     names = (scene.field("group_name"), scene.field("new_name"))
     nodes = scene.config.named(Node)
     inside = [n.uuid for n in nodes if scene.name(n.group) in names or n.group in names]
-    found = list(dict.fromkeys([_master(scene), *inside]))
-    return found, found
+    return list(dict.fromkeys([_master(scene), *inside]))
 
 
 # -- what ------------------------------------------------------------------------------
@@ -129,16 +114,19 @@ class Own(NamedTuple):
     fields
         Variables that are fields of the operation, by the variable.
     nodes
-        Tells where they run.
+        Where they run.
     more
         Tells further variables.
+    before
+        Where those before run, if that is not the same; None where it is.
     """
 
     path: str
     kind: str
     fields: Mapping[str, str] = MappingProxyType({})
-    nodes: Callable[[Scene], Nodes] = _at_master
+    nodes: Nodes = _at_master
     more: Callable[[Scene], dict[str, str]] = lambda _: {}
+    before: Nodes | None = None
 
 
 NODE_FIELDS = {
@@ -152,11 +140,12 @@ NODE_FIELDS = {
 
 def _on_instance(
     path: str,
-    nodes: Callable[[Scene], Nodes] = _of_instance,
+    nodes: Nodes = _of_instance,
     more: Callable[[Scene], dict[str, str]] = instance.variables,
+    before: Nodes | None = None,
     **fields: str,
 ) -> Own:
-    return Own(path, "INSTANCE", fields, nodes, more)
+    return Own(path, "INSTANCE", fields, nodes, more, before)
 
 
 OWN: dict[str, Own] = {
@@ -164,8 +153,9 @@ OWN: dict[str, Own] = {
         "cluster-rename",
         "CLUSTER",
         {"NEW_NAME": "name"},
-        lambda scene: ([_master(scene)], _everywhere(scene)),
+        _everywhere,
         _cluster,
+        before=_at_master,
     ),
     "OP_CLUSTER_SET_PARAMS": Own(
         "cluster-modify", "CLUSTER", {"NEW_VG_NAME": "volume_group_name"}, more=_cluster
@@ -173,8 +163,9 @@ OWN: dict[str, Own] = {
     "OP_CLUSTER_VERIFY": Own(
         "cluster-verify",
         "CLUSTER",
-        nodes=lambda scene: ([], _everywhere(scene)),
+        nodes=_everywhere,
         more=_tags,
+        before=lambda _: [],
     ),
     "OP_GROUP_ADD": Own("group-add", "GROUP", {"GROUP_NAME": "group_name"}),
     "OP_GROUP_EVACUATE": Own(
@@ -202,9 +193,7 @@ OWN: dict[str, Own] = {
         _node,
     ),
     "OP_NODE_REMOVE": Own("node-remove", "NODE", nodes=_others, more=_node),
-    "OP_NODE_SET_PARAMS": Own(
-        "node-modify", "NODE", NODE_FIELDS, _with_node_that_is_on, _node
-    ),
+    "OP_NODE_SET_PARAMS": Own("node-modify", "NODE", NODE_FIELDS, _with_node, _node),
     "OP_NODE_MIGRATE": Own("node-migrate", "NODE", more=_node),
     "OP_INSTANCE_CREATE": _on_instance(
         "instance-add",
@@ -236,8 +225,8 @@ OWN: dict[str, Own] = {
     ),
     "OP_INSTANCE_FAILOVER": _on_instance(
         "instance-failover",
-        _away,
-        _move,
+        more=_move,
+        before=_but_home,
         IGNORE_CONSISTENCY="ignore_consistency",
         FAILOVER_CLEANUP="cleanup",
         SHUTDOWN_TIMEOUT="shutdown_timeout",
@@ -250,7 +239,7 @@ OWN: dict[str, Own] = {
         ALLOW_RUNTIME_CHANGES="allow_runtime_changes",
     ),
     "OP_INSTANCE_REMOVE": _on_instance(
-        "instance-remove", _removal, SHUTDOWN_TIMEOUT="shutdown_timeout"
+        "instance-remove", before=_at_master, SHUTDOWN_TIMEOUT="shutdown_timeout"
     ),
     "OP_INSTANCE_RENAME": _on_instance("instance-rename", INSTANCE_NEW_NAME="new_name"),
     "OP_INSTANCE_MOVE": _on_instance(
@@ -282,7 +271,7 @@ def of(operation: Operation, view: View, tasks: Sequence[Task]) -> Hooked:
     if own is None:
         return Hooked()
     scene = Scene(operation, view.config, tasks)
-    before, after = own.nodes(scene)
+    before, after = (own.before or own.nodes)(scene), own.nodes(scene)
     env = {name: instance.text(scene.field(one)) for name, one in own.fields.items()}
     return Hooked(
         own.path, own.kind, tuple(before), tuple(after), own.more(scene) | env

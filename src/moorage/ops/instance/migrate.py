@@ -117,7 +117,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         found = []
         for node in self.candidates(view):
             guest = view.answer(node_tasks.guest_on(node.uuid, instance))
-            if guest and guest.state in ("running", "paused"):
+            if guest and guest.runs:
                 found.append(node)
         if len(found) > 1:
             told = " and ".join(node.name for node in found)

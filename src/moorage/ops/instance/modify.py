@@ -227,9 +227,9 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             yield osparams.verify(view, self._with_os(view), node)
         if new:
             changed = successor(instance, view.now, **new)
+            changed = screens.with_port(view.config, changed)
             disks = self._taken_along(view) if self.pnode else ()
-            new_one = screens.with_port(view.config, changed)
-            yield view.record(f"change {instance.name}", *disks, new_one)
+            yield view.record(f"change {instance.name}", *disks, changed)
 
     def _taken_along(self, view: View) -> list[Disk]:
         """Return the disks one epoch on: late steps of the old node are refused."""

@@ -19,7 +19,7 @@ from moorage.ops import (
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.silence import rescue
-from moorage.storage import mirrored
+from moorage.storage import TEMPLATES
 from moorage.units import Mib
 
 
@@ -180,7 +180,7 @@ def check_mobile(view: View, instance: Instance, verb: str) -> None:
     """Raise `NotSupported` if an attached disk keeps its instance on one node."""
     off = view.config.home(instance).offline
     for disk in view.config.disks_of(instance):
-        if disk.dev_type not in mirrored():
+        if not TEMPLATES[disk.dev_type].capabilities.facts.movable:
             raise NotSupported(
                 f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
                 f"(disk {disk.label} of {instance.name})",

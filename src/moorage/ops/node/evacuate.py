@@ -104,11 +104,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         second = copies.secondary(view.config, instance)
         if second is None:
             return moved
-        moved = [_untargeted(one) for one in moved]
-        # Its second copies are here once it has moved.
+        for opcode in moved:
+            del opcode["target_node"]  # it goes where its second copies are
+        # These are here once it has moved.
         return [*moved, self._copied(instance)] if self.mode == "all" else moved
-
-
-def _untargeted(opcode: Opcode) -> Opcode:
-    """Return a move to wherever the second copies are."""
-    return {name: value for name, value in opcode.items() if name != "target_node"}

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
 from moorage.ops.pools import check_used_in
-from moorage.storage import mirrored
+from moorage.storage import TEMPLATES
 
 from .base import OnNode
 from .residents import guests_on, running
@@ -37,7 +37,7 @@ def _check_takes(source: Node, node: Node) -> None:
 def why_bound(config: Config, instance: Instance) -> str:
     """Return what keeps an instance where it is; empty when it can move."""
     for disk in config.disks_of(instance):
-        if disk.dev_type not in mirrored():
+        if not TEMPLATES[disk.dev_type].capabilities.facts.movable:
             return f"disk {disk.label} of template '{disk.dev_type}' stays on its node"
     return ""
 

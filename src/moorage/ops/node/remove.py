@@ -10,7 +10,7 @@ from moorage.protocol import LeaveCluster
 from moorage.units import counted
 
 from .base import OnNode
-from .residents import ALIVE, guests, guests_on, named, unknown
+from .residents import guests_on, named, unknown
 
 
 def check_empty(config: Config, node: Node) -> None:
@@ -70,10 +70,10 @@ class NodeRemove(OnNode, frozen=True, kw_only=True):
         if node.offline:
             return
         try:
-            found = guests(view, guests_on(node))
+            found = view.answer(guests_on(node)) or []
         except MoorageError as error:
             raise unknown(node, error) from error
-        alive = [guest for guest in found if guest.state in ALIVE]
+        alive = [guest for guest in found if guest.lives]
         if alive:
             raise WrongState(
                 f"node {node.name} still runs {named(alive)}, which the cluster does "

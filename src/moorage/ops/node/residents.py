@@ -7,19 +7,10 @@ from moorage.model import Config, GuestState, Instance, Node
 from moorage.ops.silence import way_out
 from moorage.protocol import ListGuests
 
-ALIVE = frozenset({"running", "paused", "incoming"})
-"""States of a guest that writes, or is about to."""
-RUNNING = frozenset({"running", "paused"})
-
 
 def guests_on(node: Node) -> Ask[list[GuestState]]:
     """Ask a node for all its guests."""
     return Ask(node.uuid, ListGuests())
-
-
-def guests(view: View, question: Ask[list[GuestState]]) -> list[GuestState]:
-    """Return what a node answered; raise what came instead."""
-    return view.answer(question) or []
 
 
 def running(view: View, node: Node) -> set[str]:
@@ -35,10 +26,10 @@ def running(view: View, node: Node) -> set[str]:
     if node.offline:
         return set()
     try:
-        found = guests(view, guests_on(node))
+        found = view.answer(guests_on(node)) or []
     except MoorageError as error:
         raise unknown(node, error) from error
-    return {guest.uuid for guest in found if guest.state in RUNNING}
+    return {guest.uuid for guest in found if guest.runs}
 
 
 def unknown(node: Node, error: MoorageError) -> WrongState:
@@ -53,7 +44,7 @@ def unknown(node: Node, error: MoorageError) -> WrongState:
 
 def strangers(config: Config, node: Node, found: list[GuestState]) -> list[GuestState]:
     """Return the guests that are alive on a node and belong somewhere else."""
-    alive = [guest for guest in found if guest.state in ALIVE]
+    alive = [guest for guest in found if guest.lives]
     return [guest for guest in alive if not _belongs(config, node, guest)]
 
 

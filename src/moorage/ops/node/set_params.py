@@ -23,7 +23,7 @@ from moorage.protocol import ListGuests
 
 from . import roles
 from .base import OnNode
-from .residents import RUNNING, guests, named, strangers
+from .residents import named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
 _FLAGS = ("offline", "drained", "master_candidate")
@@ -146,11 +146,9 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         """Refuse to make a candidate of a node that could not become the master."""
         if not self.master_candidate:
             return
-        offline = node.offline if self.offline is None else self.offline
-        drained = node.drained if self.drained is None else self.drained
-        capable = node.master_capable
-        if self.master_capable is not None:
-            capable = self.master_capable
+        names = ("offline", "drained", "master_capable")
+        given = ((getattr(self, name), getattr(node, name)) for name in names)
+        offline, drained, capable = (old if new is None else new for new, old in given)
         if offline or drained or not capable:
             raise WrongState(
                 f"node {node.name} cannot be a master candidate: it is offline, "
@@ -164,7 +162,7 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         An error is an answer, too: whoever sends one has power, and may run anything.
         """
         try:
-            found = guests(view, self._guests(view))
+            found = view.answer(self._guests(view)) or []
         except MoorageError as error:
             if may_be_off(error):
                 return  # what the operator says is all that is known
@@ -174,7 +172,7 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
                 hint=error.hint or f"power it off, or: {_FORCED} {node.name}",
                 node=node.name,
             ) from error
-        running = [guest for guest in found if guest.state in RUNNING]
+        running = [guest for guest in found if guest.runs]
         if running:
             raise WrongState(
                 f"node {node.name} is not off: it answers, and runs {named(running)}",
@@ -185,11 +183,13 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
     def _check_back(self, view: View, node: Node) -> None:
         """Refuse a node that is silent, or runs what belongs elsewhere by now."""
         try:
-            found = guests(view, self._guests(view))
+            found = view.answer(self._guests(view)) or []
         except MoorageError as error:
+            mend = "" if may_be_off(error) else error.hint
+            back = f"gnt-node modify --offline=no {node.name}"
             raise WrongState(
                 f"node {node.name} gives no answer ({error.message}): it stays offline",
-                hint=f"{_mend(error)}, then: gnt-node modify --offline=no {node.name}",
+                hint=f"{mend or 'start its agent'}, then: {back}",
                 node=node.name,
             ) from error
         wrong = strangers(view.config, node, found)
@@ -241,8 +241,3 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         return [
             [name, value] for name, value in changes if getattr(node, name) != value
         ]
-
-
-def _mend(error: MoorageError) -> str:
-    """Return what to do before a node that gave no answer can be taken back."""
-    return "start its agent" if may_be_off(error) else error.hint or "start its agent"

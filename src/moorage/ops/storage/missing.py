@@ -194,5 +194,5 @@ def misplaced(config: Config, disk: Disk, node: Node) -> str:
         return "it is attached to no instance"
     if node.uuid == owner.primary_node or copies.keeps(disk, node):
         return ""
-    home = config.node(owner.primary_node).name
+    home = config.home(owner).name
     return f"its instance {owner.name} is on node {home}"

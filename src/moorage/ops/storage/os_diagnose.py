@@ -8,6 +8,7 @@ from moorage.jobs import View
 from moorage.model import Os, nice
 from moorage.ops.node_tasks import oses_on
 from moorage.protocol import ListSystems
+from moorage.storage.provider import common_parameters
 
 from . import diagnosis
 
@@ -26,14 +27,6 @@ def common_variants(found: Sequence[Os]) -> list[str]:
     """Return the variants that every one of `found` has, in nice order."""
     sets = [set(one.variants) for one in found]
     return sorted(set.intersection(*sets), key=nice) if sets else []
-
-
-def common_parameters(found: Sequence[Os]) -> list[list[str]]:
-    """Return the parameters that every one of `found` has, with descriptions."""
-    if not found:
-        return []
-    kept = set.intersection(*(set(one.parameters) for one in found))
-    return [[name, found[0].parameters[name]] for name in sorted(kept)]
 
 
 class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
@@ -61,7 +54,7 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
             "name": lambda name: name,
             "valid": valid,
             "variants": lambda name: common_variants(first(name)),
-            "parameters": lambda name: common_parameters(first(name)),
+            "parameters": lambda name: diagnosis.pairs(common_parameters(first(name))),
             "node_status": lambda name: found.status(name, _shown),
             "api_versions": lambda name: sorted({one.api for one in first(name)}),
             "hidden": lambda name: name in view.config.cluster.hidden_os,

@@ -185,7 +185,8 @@ def _state(view: View, providers: Sequence[str]) -> State:
 def _to_quarantine(view: View, found: Found) -> Repair:
     return Repair(
         do=QUARANTINE,
-        what=f"make a disk in quarantine of {_named(found)}: {_reason(view, found)}",
+        what=f"make a disk in quarantine of volume "
+        f"{survey.shown(found.volume.logical_id)}: {_reason(view, found)}",
         node=found.nodes[0].name,
         volume=(found.place.template, *as_text(found.volume.logical_id)),
     )
@@ -205,10 +206,6 @@ def _to_detach(one: Stray) -> Repair:
     label = one.disk.label if one.disk else one.held.disk
     what = f"detach disk {label} on {one.node.name}: {one.why}"
     return Repair(do=DETACH, what=what, disk=one.held.disk, node=one.node.name)
-
-
-def _named(found: Found) -> str:
-    return f"volume {survey.shown(found.volume.logical_id)}"
 
 
 def _reason(view: View, found: Found) -> str:

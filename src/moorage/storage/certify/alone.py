@@ -6,7 +6,6 @@ The volumes of a check are its own; the node removes what is left of them.
 
 from msgspec.structs import replace
 
-from moorage.errors import MoorageError
 from moorage.model import Disk
 from moorage.storage.command import Where
 from moorage.storage.printed import parse_capacity, parse_list
@@ -336,12 +335,7 @@ def listed(at: Bench) -> Part:
 
 def _sizes(at: Bench) -> Doing[dict[str, Mib | None]]:
     seen = yield from at.listed()
-    if not seen.ok:
-        raise Broken(seen.said)
-    try:
-        found = parse_list(at.order.provider, seen.printed)
-    except MoorageError as error:
-        raise Broken(error.message) from None
+    found = parse_list(at.order.provider, seen.printed)
     return {str(one.logical_id[-1]): one.size for one in found}
 
 
@@ -349,12 +343,7 @@ def capacity(at: Bench) -> Remark:
     """``capacity`` prints total and free MiB, soon."""
     at.needs("capacity")
     seen = yield from at.capacity()
-    if not seen.ok:
-        raise Broken(seen.said)
-    try:
-        total, free = parse_capacity(at.order.provider, seen.printed)
-    except MoorageError as error:
-        raise Broken(error.message) from None
+    total, free = parse_capacity(at.order.provider, seen.printed)
     return f"{free} of {total} MiB are free"
 
 

@@ -14,7 +14,6 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
-from moorage.errors import MoorageError
 from moorage.model import Disk, Provider
 from moorage.storage.command import Command, Site, Where
 from moorage.storage.printed import parse_attach
@@ -192,10 +191,7 @@ class Bench:
         Broken
             If it does not.
         """
-        seen = yield from self.script(action, disk, *args, **more)
-        if not seen.ok:
-            raise Broken(seen.said)
-        return seen
+        return _succeeded((yield from self.script(action, disk, *args, **more)))
 
     def refuses(
         self, why: str, action: str, disk: Disk, *args: object, **more: object
@@ -213,12 +209,12 @@ class Bench:
         return seen
 
     def listed(self) -> Doing[Seen]:
-        """Run ``list``."""
-        return (yield self._tool(self._ext.volumes(self.disk().params)))
+        """Run ``list``, which has to succeed."""
+        return _succeeded((yield self._tool(self._ext.volumes(self.disk().params))))
 
     def capacity(self) -> Doing[Seen]:
-        """Run ``capacity``."""
-        return (yield self._tool(self._ext.capacity(self.provider)))
+        """Run ``capacity``, which has to succeed."""
+        return _succeeded((yield self._tool(self._ext.capacity(self.provider))))
 
     def _tool(self, steps: Generator[Command, Any, Any]) -> Step:
         try:
@@ -247,14 +243,11 @@ class Bench:
 
         Raises
         ------
-        Broken
+        Broken, Failed
             If that fails, or what is printed is no answer.
         """
         seen = yield from self.must("attach", disk)
-        try:
-            return parse_attach(self.order.provider, seen.printed)
-        except MoorageError as error:
-            raise Broken(error.message) from None
+        return parse_attach(self.order.provider, seen.printed)
 
     def target(self, where: Where) -> str:
         """Return what QEMU's programs take for a place: the device, else the URI.
@@ -272,10 +265,7 @@ class Bench:
                 f"it has neither a device nor a URI for {self.site.hypervisor}: "
                 f"{', '.join(sorted(where.uris))}"
             )
-        try:
-            return image_name(uri)
-        except MoorageError as error:
-            raise Broken(error.message) from None
+        return image_name(uri)
 
     def is_block(self, path: str) -> Doing[bool]:
         """Say whether there is a block device at a path."""
@@ -317,3 +307,9 @@ class Bench:
 
     def _qemu(self, *words: str) -> Doing[Seen]:
         return (yield Step(Command(words)))
+
+
+def _succeeded(seen: Seen) -> Seen:
+    if not seen.ok:
+        raise Broken(seen.said)
+    return seen

@@ -59,10 +59,8 @@ class Check:
             why = yield from self.parts[part][1](at)
         except NotApplicable as error:
             return CheckResult(check=self.name, verdict=MOOT, why=str(error))
-        except Broken as error:
+        except (Broken, MoorageError) as error:
             return CheckResult(check=self.name, verdict=FAILS, why=str(error))
-        except MoorageError as error:
-            return CheckResult(check=self.name, verdict=FAILS, why=error.message)
         return CheckResult(check=self.name, verdict=PASSES, why=why or remark)
 
 

@@ -35,27 +35,3 @@ def template_named(name: str) -> type[Template]:
             f"no disk template is called '{name}'", hint=f"known are: {known}"
         )
     return TEMPLATES[name]
-
-
-def int_mirror() -> frozenset[str]:
-    """Return the templates that the cluster itself mirrors (a secondary is needed)."""
-    return _mirrored_by(Mirror.INTERNAL)
-
-
-def ext_mirror() -> frozenset[str]:
-    """Return the templates whose data outlives a node without the cluster's help.
-
-    An instance without disks has no data to lose, so ``diskless`` is among them.
-    """
-    return _mirrored_by(Mirror.EXTERNAL)
-
-
-def mirrored() -> frozenset[str]:
-    """Return the templates whose instances can move to another node."""
-    return int_mirror() | ext_mirror()
-
-
-def _mirrored_by(kind: Mirror) -> frozenset[str]:
-    without = [one for one in FACTS.values() if not one.has_disks]
-    found = [*(one.capabilities.facts for one in TEMPLATES.values()), *without]
-    return frozenset(one.name for one in found if one.mirror is kind)

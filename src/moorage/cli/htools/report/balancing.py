@@ -92,11 +92,7 @@ def _facts(plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable) -> Mark
         "Copied: disk, memory": f"{format_size(cost.disk)}, {format_size(cost.memory)}",
         "Nodes": f"{len(state.view):,}",
     }
-    failing = [
-        sum(node.fails_n1 and not node.offline for node in one.seen)
-        for one in (plan.start, plan.end)
-    ]
-    pairs["Nodes failing N+1"] = change(*failing)
+    pairs["Nodes failing N+1"] = change(len(state.failing), len(plan.end.failing))
     if table.fragile:
         losses = [len(some) for some in table.fragile]
         pairs["Nodes that cannot be lost"] = change(*losses)

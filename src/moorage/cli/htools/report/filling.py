@@ -80,8 +80,8 @@ def _spec(size: Size) -> str:
 
 def _lead(start: State, tiered: Filled, standard: Filled, size: Size) -> str:
     if _untried(standard):
-        bad = sum(node.fails_n1 and not node.offline for node in start.nodes)
-        return f"Nothing was tried: N+1 fails already on {many(bad, 'node')}."
+        bad = many(len(start.failing), "node")
+        return f"Nothing was tried: N+1 fails already on {bad}."
     if not tiered.new and not standard.new:
         return "Nothing fits."
     return (

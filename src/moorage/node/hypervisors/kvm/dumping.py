@@ -7,8 +7,8 @@ there at that moment, whatever the storage is, and the guest goes on.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 
 from moorage.errors import Failed
@@ -18,6 +18,7 @@ from moorage.units import MIB
 
 from . import blockdev, shapes
 from .hotplug import root
+from .migration import Talk
 from .monitor import Monitor, Refusal
 from .openings import Images, opened_file
 from .shapes import FdSet, Job, Jobs
@@ -28,8 +29,6 @@ _LOOK = 0.5
 """Seconds between two looks at how far the jobs are."""
 _RELEASE, _POLL = 30.0, 0.05
 """Seconds that cancelled jobs may take to end, and between two looks."""
-
-Talk = Callable[[], AbstractAsyncContextManager[Monitor]]
 
 
 async def dump(

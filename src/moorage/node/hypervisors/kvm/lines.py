@@ -53,7 +53,7 @@ async def connect(
         If it does not run here, or somebody is at its console.
     """
     name = found.name if found else home.spec().name
-    if found is None or found.state not in ("running", "paused"):
+    if found is None or not found.runs:
         state = f"is {found.state}" if found else "does not run"
         raise WrongState(
             f"guest {name} {state} on this node: it is down, or moves just now",

@@ -11,12 +11,11 @@ that happens while the page is sent: seen on QEMU 7.2, in a guest that booted me
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
-from typing import Protocol
 
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
@@ -48,11 +47,8 @@ _PORTS, _TRIES = 1 << 16, 256
 _NAME = "migration"
 
 
-class Talk(Protocol):
-    """Opens a short conversation with the guest's monitor."""
-
-    def __call__(self) -> AbstractAsyncContextManager[Monitor]:
-        """Open it."""
+Talk = Callable[[], AbstractAsyncContextManager[Monitor]]
+"""Opens a short conversation with the guest's monitor."""
 
 
 async def state(monitor: Monitor) -> str:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The configuration in Ganeti's layout, as ``config.data`` has it."""
+"""The configuration in Ganeti's layout, as ``config.data`` has it.
+
+No command writes such a file: rows about it are about what it would hold.
+"""
 
 from typing import Any
 
-from .change import KINDS, encode
-from .config import Config
-from .objects import Disk
+from moorage.model import KINDS, Config, Disk
+from moorage.model.change import encode
 
 VERSION = 3_010_000
 """The configuration version that is written: Ganeti 3.1's."""
