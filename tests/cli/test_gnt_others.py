@@ -217,6 +217,11 @@ def test_node_verbs(master, typed, line: str, op: dict[str, Any], first: str) ->
     assert master.ops == [{**op, "node_name": "n2"}]
 
 
+def test_a_node_that_is_so_already_is_told_by_what_was_asked(typed) -> None:
+    screen = typed("gnt-node modify -D no n2")
+    assert screen.out == "Modified node n2\n - drained -> False\n"
+
+
 def test_the_token_may_come_from_the_environment(master, typed) -> None:
     environ = {"MOORAGE_TOKEN": "5f2a"}
     typed("gnt-node add n2", **environ)

@@ -25,7 +25,8 @@ def _modify(call: Call) -> None:
     more = {"secondary_ip": secondary} if secondary else {}
     fields = changes(call, "gnt-node modify --help", **more)
     result = perform(call, "OP_NODE_SET_PARAMS", **fields)
-    tell_changes(call, f"node {call.words[0]}", result or fields.items())
+    asked = {**call.given, **more}
+    tell_changes(call, f"node {call.words[0]}", result or asked.items())
 
 
 ADD = Command(
