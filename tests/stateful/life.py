@@ -259,7 +259,10 @@ class Life(RuleBasedStateMachine):
         """
         if op.status == "success":
             self.succeeded[opcode["OP_ID"]] += 1
-            self.expected.apply(opcode, op.result)
+            # Who follows another job goes by the uuid; the summary tells the name.
+            named = opcode | {"instance_name": op.summary.partition("(")[2].rstrip(")")}
+            follows = str(opcode.get("instance_name")).startswith("uuid-")
+            self.expected.apply(named if follows else opcode, op.result)
             return
         error = from_json(op.error)
         assert "internal error" not in str(error)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from moorage.errors import Failed
 
-from . import migration, shapes
+from . import guest_state, shapes
 from .guest_dir import Home
 from .monitor import Monitor, Refusal, conversation
 
@@ -64,7 +64,7 @@ async def let_go(
             if await _lets_go(monitor, device, min(left, _TRY)):
                 await close(monitor)
                 return
-            state, cause = await migration.standing(monitor)
+            state, cause = await guest_state.with_cause(monitor)
     raise Failed(
         f"guest {home.spec().name} ({cause or state}) did not let go of {what} in "
         f"{patience:.0f} s: a guest that is starting, hangs or has no "

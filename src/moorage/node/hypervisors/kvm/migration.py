@@ -24,16 +24,13 @@ from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
 from moorage.units import MIB
 
-from . import shapes, tls_psk
+from . import guest_state, shapes, tls_psk
 from .gate import Gate, knock, listen
 from .guest_dir import Home
 from .hotplug import layout
 from .monitor import Monitor
 from .shapes import Migration
 
-UNDER_WAY = frozenset(
-    {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
-)
 ANNOUNCEMENT = {"initial": 50, "max": 550, "rounds": 5, "step": 100}
 """When a guest says where it is: five times, with pauses in milliseconds that grow."""
 SETUP = 30.0
@@ -49,25 +46,6 @@ _NAME = "migration"
 
 Talk = Callable[[], AbstractAsyncContextManager[Monitor]]
 """Opens a short conversation with the guest's monitor."""
-
-
-async def state(monitor: Monitor) -> str:
-    """Return what the guest does: running, paused, incoming or moved."""
-    return (await standing(monitor))[0]
-
-
-async def standing(monitor: Monitor) -> tuple[str, str]:
-    """Return what the guest does, and QEMU's word for why a paused one stands still."""
-    status = (await monitor.read(shapes.Status, "query-status")).status
-    if status == "paused" and await _is_under_way(monitor):
-        return "running", ""  # it stands still while it goes
-    if status == "postmigrate":
-        migration = await monitor.read(Migration, "query-migrate")
-        if migration.status == "completed":
-            return "moved", ""
-    known = {"running": "running", "finish-migrate": "running", "inmigrate": "incoming"}
-    found = known.get(status, "paused")
-    return found, status if found == "paused" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +110,9 @@ async def send(talk: Talk, way: Way, report: Report) -> Moved:
     connection = None
     async with talk() as monitor:
         way = replace(way, live=way.live and not await _is_emulated(monitor))
-        if await state(monitor) != "moved" and not await _is_under_way(monitor):
+        if await guest_state.state(
+            monitor
+        ) != "moved" and not await guest_state.migrates(monitor):
             connection = await _begin(monitor, way)
     with connection or nullcontext():
         stats = await _followed(talk, connection, report)
@@ -156,14 +136,9 @@ async def _followed(talk: Talk, connection: socket | None, report: Report) -> Mi
     return stats
 
 
-async def _is_under_way(monitor: Monitor) -> bool:
-    found = await monitor.read(Migration, "query-migrate")
-    return found.status in UNDER_WAY
-
-
 async def _begin(monitor: Monitor, way: Way) -> socket:
     """Let a guest begin to go; return the connection on which it does."""
-    now, cause = await standing(monitor)
+    now, cause = await guest_state.with_cause(monitor)
     if now != "running":
         still = f" ({told(cause)})" if cause else ""
         raise Failed(f"guest {monitor.guest} is {now}{still}, so it cannot migrate")
@@ -227,7 +202,7 @@ async def _progress(talk: Talk) -> AsyncIterator[Migration]:
         async with talk() as monitor:
             stats = await monitor.read(Migration, "query-migrate")
         yield stats
-        if stats.status not in UNDER_WAY:
+        if stats.status not in guest_state.UNDER_WAY:
             return
         await asyncio.sleep(_POLL)
 
@@ -266,10 +241,10 @@ async def run_again(monitor: Monitor) -> None:
     """
     for _ in range(round(_SETTLED / _POLL)):
         status = (await monitor.read(shapes.Status, "query-status")).status
-        if status != "finish-migrate" or await _is_under_way(monitor):
+        if status != "finish-migrate" or await guest_state.migrates(monitor):
             break
         await asyncio.sleep(_POLL)
-    if await state(monitor) == "paused":
+    if await guest_state.state(monitor) == "paused":
         await monitor.ask("cont")
 
 
@@ -288,12 +263,12 @@ async def give_up(talk: Talk) -> None:
         If the guest has moved, or is one that waits for a migration.
     """
     async with talk() as monitor:
-        if await _is_under_way(monitor):
+        if await guest_state.migrates(monitor):
             await monitor.ask("migrate_cancel")
     async for _ in _progress(talk):
         pass
     async with talk() as monitor:
-        now = await state(monitor)
+        now = await guest_state.state(monitor)
         if now in ("moved", "incoming"):
             raise Failed(_NOT_HERE[now].format(monitor.guest), state=now)
         await run_again(monitor)

@@ -8,7 +8,7 @@ from moorage.errors import Failed
 from moorage.model import GuestState
 from moorage.model.standstill import NO_ANSWER
 
-from . import cards, hotplug, migration
+from . import cards, guest_state, hotplug
 from .guest_dir import Home
 from .monitor import conversation
 
@@ -40,7 +40,7 @@ async def find(home: Home) -> GuestState | None:
     seats = spec.seats
     try:
         async with asyncio.timeout(_LOOK), conversation(home) as monitor:
-            state, cause = await migration.standing(monitor)
+            state, cause = await guest_state.with_cause(monitor)
             ports = await hotplug.layout(monitor)
             seats = await cards.layout(monitor)
     except (Failed, TimeoutError):

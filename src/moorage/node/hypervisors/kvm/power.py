@@ -5,7 +5,7 @@ import asyncio
 
 from moorage.errors import Failed
 
-from . import migration, process
+from . import guest_state, process
 from .guest_dir import Home
 from .monitor import conversation
 
@@ -29,7 +29,7 @@ async def _press_button(home: Home) -> bool:
         return False
     try:
         async with conversation(home) as monitor:
-            running = await migration.state(monitor) == "running"
+            running = await guest_state.state(monitor) == "running"
             await monitor.ask("system_powerdown")
     except Failed:
         return False
@@ -40,5 +40,5 @@ async def reset(home: Home) -> None:
     """Reset a guest without giving up its process; it runs afterwards."""
     async with conversation(home) as monitor:
         await monitor.ask("system_reset")
-        if await migration.state(monitor) == "paused":
+        if await guest_state.state(monitor) == "paused":
             await monitor.ask("cont")

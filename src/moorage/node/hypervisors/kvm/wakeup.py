@@ -8,7 +8,7 @@ from moorage.errors import Failed
 from moorage.model import GuestState
 from moorage.model.standstill import WAKEABLE, remedy, told
 
-from . import migration
+from . import guest_state
 from .guest_dir import Home
 from .monitor import conversation
 
@@ -53,7 +53,7 @@ async def stopped_within(home: Home, seconds: float) -> str:
     while clock() < end and home.has_process():
         with suppress(Failed):
             async with conversation(home) as monitor:
-                state, cause = await migration.standing(monitor)
+                state, cause = await guest_state.with_cause(monitor)
             if state == "paused":
                 return cause
         await asyncio.sleep(_POLL)
