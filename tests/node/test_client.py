@@ -3,8 +3,10 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,13 @@ from msgspec import json
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Unreachable
+from moorage.model import Disk
 from moorage.node import tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.protocol import EnrolNode, FindConsole, GetFacts
+from moorage.protocol import EnrolNode, FindConsole, GetFacts, UnmakeDisk, silent
+from moorage.storage import Outcome
+from moorage.units import Mib
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -118,6 +123,40 @@ async def test_a_machine_that_is_gone_got_nothing(
         for one in waiting:
             one.close()
     assert error.facts["sent"] is False
+
+
+class Restarting(threading.Thread):
+    """An agent that dies after each answer, beside this loop, and is there again."""
+
+    def __init__(self, keys: Path, listening: socket.socket) -> None:
+        super().__init__(daemon=True)
+        self.died = threading.Event()
+        self._context, self._listening = tls.serving(keys), listening
+
+    def run(self) -> None:
+        for _ in range(2):
+            bare, _ = self._listening.accept()
+            with self._context.wrap_socket(bare, server_side=True) as met:
+                met.recv(65536)
+                met.sendall(HEAD + chunk({"result": "changed"}) + b"0\r\n\r\n")
+            self.died.set()
+
+
+async def test_a_step_is_not_sent_to_an_agent_that_died_while_the_master_was_busy(
+    served: Any, nodes: HttpNodes
+) -> None:
+    """It would be told as one that may have been done, and its job would fail."""
+    await served.stop()
+    with socket.create_server(("127.0.0.1", served.port)) as listening:
+        agent = Restarting(served.keys, listening)
+        agent.start()
+        step = UnmakeDisk(
+            disk=Disk(uuid="d", dev_type="ext", logical_id=("san", "d"), size=Mib(1))
+        )
+        for _ in range(2):
+            assert await nodes.call(served.node, step, 1, silent) is Outcome.CHANGED
+            agent.died.wait(5)  # the loop waits, too
+        agent.join(5)
 
 
 async def test_an_agent_that_dies_before_its_answer_may_have_acted(

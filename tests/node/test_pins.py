@@ -2,6 +2,7 @@
 """A node is known by its key, and keys and certificates have their time."""
 
 import asyncio
+import shutil
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -113,6 +114,22 @@ async def test_a_key_is_revoked_on_a_connection_that_is_open(
     error = await unreachable(nodes, replace(node, pins=("0" * 64,)))
     assert "is not the one that the cluster knows" in error.message
     await call(nodes, node)
+
+
+async def test_a_certificate_comes_to_its_end_on_a_connection_that_is_open(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    clock = [authority.clock()]
+    nodes = HttpNodes(Authority(tmp_path / "master", lambda: clock[0]))
+    try:
+        for days in (0, 250):  # in between the master's own is renewed, not the node's
+            clock[0] += days * DAY
+            await call(nodes, known(served))
+        clock[0] += 116 * DAY
+        error = await unreachable(nodes, known(served))
+    finally:
+        await nodes.close()
+    assert error.facts["expired"] is True
 
 
 async def test_both_keys_are_believed_while_one_follows_the_other(
@@ -358,6 +375,30 @@ async def test_an_authority_follows_another_while_nodes_serve(
     await call(nodes, node, "authority.retire")
     await call(nodes, node)
     assert authority.trusted == [authority.certificate]
+
+
+async def test_a_masters_key_is_revoked_on_a_connection_that_is_open(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    """Who stole it may have been connected before anybody knew."""
+    stolen = tmp_path / "stolen"
+    shutil.copytree(tmp_path / "master", stolen)
+    thief = HttpNodes(Authority(stolen), leads=False)
+    nodes, node = HttpNodes(authority), known(served)
+    try:
+        await call(thief, served.node)
+        await call(nodes, node, "authority.prepare")
+        await call(nodes, node, "authority.announce")
+        node = await renewed(nodes, node, by_next=True)
+        await call(nodes, node, "authority.switch")
+        await call(thief, served.node)  # both are trusted
+        await call(nodes, node, "authority.announce", only_present=True)
+        with pytest.raises(WrongState, match="an authority that this node trusts no"):
+            await call(thief, served.node)
+        await call(nodes, node)
+    finally:
+        await thief.close()
+        await nodes.close()
 
 
 async def test_an_expired_authority_stops_nothing_and_can_be_followed(

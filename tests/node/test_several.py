@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Several questions to one node: in one request, and on one connection."""
 
+import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +15,14 @@ from moorage.model import NodeFacts
 from moorage.node import tls, wire
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.protocol import GetFacts, ListGuests, ListSystems
+from moorage.protocol import (
+    GetDevices,
+    GetFacts,
+    GetGuest,
+    ListGuests,
+    ListSystems,
+    Verb,
+)
 from moorage.protocol.sender import Sender
 
 ASKED = (ListGuests(), ListSystems())
@@ -47,12 +55,16 @@ class Stranger:
     async def call(self, request: web.Request) -> web.StreamResponse:
         self.bodies.append(await request.read())
         self.connections.add(request.transport)
+        self.look(self.requests[-1])
         told = web.StreamResponse(headers={wire.SENDER: self._told})
         await told.prepare(request)
         asked = self.bodies[-1].split(b"\n")
         await told.write(self._answer or b'{"result": []}\n' * len(asked))
         await told.write_eof()
         return told
+
+    def look(self, count: int) -> None:
+        """Become another one, perhaps, when so many calls come."""
 
     async def serve(self, port: int, context: ssl.SSLContext) -> web.AppRunner:
         app = web.Application()
@@ -68,13 +80,29 @@ class Stranger:
         return [len(body.split(b"\n")) for body in self.bodies]
 
 
+class Downgraded(Stranger):
+    """Gives its place to an older one as soon as several calls come."""
+
+    def look(self, count: int) -> None:
+        if count > 1:
+            self._told = json.encode(Sender(newest=2)).decode()
+            no_call = BadInput("the request is not JSON").to_json()
+            self._answer = json.encode({"error": no_call}) + b"\n"
+        else:
+            self._answer = b""
+
+
 async def ask_stranger(
-    served: Any, nodes: HttpNodes, stranger: Stranger, times: int
+    served: Any,
+    nodes: HttpNodes,
+    stranger: Stranger,
+    times: int,
+    asked: Sequence[Verb[object]] = ASKED,
 ) -> list[list[object]]:
     await served.stop()
     runner = await stranger.serve(served.port, tls.serving(served.keys))
     try:
-        return [await nodes.ask(served.node, ASKED, 1) for _ in range(times)]
+        return [await nodes.ask(served.node, asked, 1) for _ in range(times)]
     finally:
         await runner.cleanup()
 
@@ -146,3 +174,47 @@ async def test_a_line_that_is_no_call_is_refused_alone(
         lines = [json.decode(line) for line in (await told.read()).splitlines()]
     assert [list(one) for one in lines] == [["result"], ["error"], ["result"]]
     assert lines[1]["error"]["code"] == BadInput.code
+
+
+async def test_an_agent_that_became_an_older_one_is_asked_again_one_by_one(
+    served: Any, nodes: HttpNodes
+) -> None:
+    """It takes several for one that is no JSON, and says so once."""
+    stranger = Downgraded(newest=3)
+    first, second = await ask_stranger(served, nodes, stranger, 2)
+    assert first == second == [[], []]
+    assert stranger.requests == [1, 1, 2, 1, 1]
+
+
+async def test_each_answer_is_bounded_by_its_own_verb(
+    served: Any, nodes: HttpNodes
+) -> None:
+    asked = (ListGuests(), GetGuest(uuid="u"))
+    long = b'{"alive": true, "x": "' + b"x" * (2 << 20) + b'"}\n'
+    told = long + b'{"result": []}\n' + long + b'{"result": null}\n'
+    stranger = Stranger(newest=3, answer=told)
+    _, (guests, refused) = await ask_stranger(served, nodes, stranger, 2, asked)
+    assert guests == []
+    assert isinstance(refused, Unreachable)
+    assert "a line is longer than 1 MiB" in refused.message
+
+
+async def test_each_call_has_a_limit_of_its_own(
+    served: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that does not come has no more time when others were asked for, too."""
+    nodes = HttpNodes(authority)  # with patience for an agent that shows it is alive
+
+    async def hang(_path: str) -> None:
+        await asyncio.Event().wait()
+
+    await nodes.ask(served.node, ASKED, 1)
+    monkeypatch.setattr(GetDevices, "limit", 0.2)
+    monkeypatch.setattr(served.machine, "device", hang)
+    async with asyncio.timeout(5):
+        asked = (ListGuests(), GetDevices(paths=("/dev/a",)))
+        guests, devices = await nodes.ask(served.node, asked, 1)
+    await nodes.close()
+    assert guests == []
+    assert isinstance(devices, Unreachable)
+    assert devices.facts["sent"] is True

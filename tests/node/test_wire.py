@@ -123,6 +123,9 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     class Slow:
         name = "node1"
 
+        def trusts(self, *_: Any) -> bool:
+            return True
+
         def hear(self, *_: Any) -> None:
             """Take every master for the one that leads."""
 

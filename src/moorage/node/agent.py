@@ -89,6 +89,11 @@ class Agent:
         self._fence.pass_leader(term, mark)
         self._leaders.hear(term, sender)
 
+    def trusts(self, peer: Mapping[str, Any]) -> bool:
+        """Whether the authority of a certificate, as `ssl` tells it, is trusted now."""
+        keys = self._station.keys
+        return keys is None or keys.trusts(peer)
+
     @property
     def master(self) -> str:
         """Name of the master's node, as it said last; empty if it never did."""

@@ -82,6 +82,8 @@ async def result(call: Verb[R], texts: AsyncIterator[bytes], report: Report) -> 
     """
     notes = 0
     async for text in texts:
+        if not call.long and len(text) > _SHORT_LINE:
+            raise _too_long(_SHORT_LINE)
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -134,9 +136,13 @@ async def lines(
         pending.append(rest)
         size += len(rest)
         if size > longest:
-            raise Unfit(f"a line is longer than {longest >> 20} MiB")
+            raise _too_long(longest)
         if total > _MOST * len(calls):
             raise Unfit(f"it is longer than {_MOST >> 20} MiB")
+
+
+def _too_long(most: int) -> Unfit:
+    return Unfit(f"a line is longer than {most >> 20} MiB")
 
 
 def _decoded(text: bytes) -> _Line:

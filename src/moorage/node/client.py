@@ -117,9 +117,12 @@ class HttpNodes:
 
             return await one_by_one(alone, calls)
         try:
-            return await self._tried(node, calls, term, silent, way)
+            found = await self._tried(node, calls, term, silent, way)
         except MoorageError as error:
             return [error] * len(calls)
+        if way.speaks < SEVERAL:  # its agent was replaced by an older one meanwhile
+            return await self.ask(node, calls, term)
+        return found
 
     def _apart(self, node: Node, call: Verb[object], way: Way) -> bool:
         """Whether a call must not go with others on a way."""
@@ -197,10 +200,10 @@ class HttpNodes:
             await asyncio.sleep(_LOOK)
 
     def _way(self, node: Node, call: Verb[object]) -> Way:
-        """Return the way to a node, which is another one when its pins are others."""
+        """Return the way to a node: another one when its pins or its dates are over."""
         dated = not (node.pins and call.lapsed)
         way = self._ways.get((node.uuid, dated))
-        if way is None or way.pins != set(node.pins):
+        if way is None or way.over or way.pins != set(node.pins):
             clock = self._authority.clock if dated else None
             way = Way(self._authority.asking(), node.name, node.pins, clock)
             self._ways[node.uuid, dated] = way

@@ -29,6 +29,9 @@ from .unanswered import place_of, told_as_the_nodes, unreachable
 
 _ENDING = 1.0
 """Seconds that an answer may take to end when all is said."""
+_TURNS = 4
+"""Turns of the loop in which it notices that nodes hung up while it was busy: what goes
+to an agent that was started anew meanwhile is no step that may have been done."""
 _OPENING = 30.0
 """Seconds that a line to a guest may take."""
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -79,6 +82,8 @@ class Exchange:
             If no answer came, to the first one at least.
         """
         found: list[object] = []
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
         try:
             async with self._open().post(
                 f"https://{place_of(node)}/call",
@@ -94,7 +99,8 @@ class Exchange:
                 lines = answers.lines(calls, answer.content.iter_any())
                 for call in calls:
                     result = answers.result(call, lines, report)
-                    found.append(await _outcome(node, result, answer.status))
+                    async with asyncio.timeout(call.limit):
+                        found.append(await _outcome(node, result, answer.status))
                 await _read_out(answer)
         except _UNSENT as error:
             raise unreachable(node, error, sent=False) from error

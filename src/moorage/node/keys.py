@@ -2,6 +2,7 @@
 """A node's keys once it belongs to a cluster: served with, and changed meanwhile."""
 
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -103,6 +104,14 @@ class Keys:
             raise BadInput("a node needs an authority to trust")
         durable.write(self.directory / "ca.pem", tls.bundle(found))
         self._changed()
+
+    def trusts(self, peer: Mapping[str, Any]) -> bool:
+        """Whether a certificate that was seen to be good is of an authority of today.
+
+        A connection may be older than the trust, and no two authorities share a name.
+        """
+        trusted = self.context.now.get_ca_certs()
+        return peer["issuer"] in [one["subject"] for one in trusted]
 
     def _changed(self) -> None:
         self.context.now = tls.serving(self.directory)

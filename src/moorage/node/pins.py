@@ -92,6 +92,11 @@ class Way:
         self._clock = clock
         context.sslobject_class = _watched(self._look)
 
+    @property
+    def over(self) -> bool:
+        """Whether the certificate that the node showed has come to its end since."""
+        return bool(self._clock and self.shown and self.shown.ends < self._clock())
+
     def _look(self, data: bytes) -> None:
         """Raise `Mistrusted` unless the certificate is the node's, and still good."""
         try:

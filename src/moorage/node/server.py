@@ -94,7 +94,7 @@ def application(
         # The verb goes on when the caller dies: what it began must come to an end. To
         # end it before its time is another verb, script.kill.
         work = asyncio.create_task(
-            _run(agent, body, lines, lambda: _check_date(peer, clock()))
+            _run(agent, body, lines, lambda: _check_peer(agent, peer, clock()))
         )
         under_way.add(work)
         work.add_done_callback(under_way.discard)
@@ -108,7 +108,7 @@ def application(
         return answer
 
     def check(request: web.Request) -> None:
-        _check_date(request.get_extra_info("peercert"), clock())
+        _check_peer(agent, request.get_extra_info("peercert"), clock())
 
     door = LineDoor(agent, check)
     app = web.Application(client_max_size=_LARGEST)
@@ -124,8 +124,12 @@ async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> 
         lines.put_nowait({"alive": True})
 
 
-def _check_date(peer: dict[str, Any] | None, now: float) -> None:
-    """Refuse a master whose certificate is over; who it is was seen before."""
+def _check_peer(agent: Agent, peer: dict[str, Any] | None, now: float) -> None:
+    """Refuse a master whose certificate is good no more; who it is was seen before."""
+    if peer and not agent.trusts(peer):
+        raise WrongState(
+            "the master's certificate is of an authority that this node trusts no more"
+        )
     if peer and ssl.cert_time_to_seconds(peer["notAfter"]) < now:
         raise WrongState(
             f"the master's certificate expired on {peer['notAfter']}, by this node's "
@@ -145,6 +149,7 @@ async def _run(
 
     for text in body.split(b"\n"):
         lines.put_nowait(await _answer(agent, text, report, check))
+        await asyncio.sleep(0)  # others get their turn
     lines.put_nowait(None)
 
 
