@@ -88,7 +88,7 @@ test: ## Set up and run all tests, the real ones included (root)
 	@$(MAKE) real-packages
 	@scripts/debian-packages.sh venv build deb
 	@$(MAKE) -j -O check FAST="$(FAST) and not sample"
-	@$(MAKE) -j -Oline slow-tests real-tests
+	@$(MAKE) -j slow-tests real-tests
 
 real-packages:
 	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)

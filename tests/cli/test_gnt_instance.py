@@ -375,6 +375,16 @@ def test_migrate_takes_a_node_and_an_allocator(master, typed) -> None:
     assert (op["target_node"], op["iallocator"]) == ("node3", "hail")
 
 
+@pytest.mark.parametrize(
+    "line", ["gnt-instance migrate -f web1", "gnt-node migrate n1"]
+)
+def test_how_guests_migrate_is_said_once(master, typed, line: str) -> None:
+    said = typed(f"{line} --non-live --migration-mode live")
+    assert said.status == 1
+    assert "--non-live and --migration-mode do not go together" in said.err
+    assert master.ops == []
+
+
 def test_activate_disks_says_where(master, typed) -> None:
     master.result = [["node1", "disk/0", "/dev/loop7"], ["node1", "disk/1", "nbd:x"]]
     out = typed("gnt-instance activate-disks web1").out

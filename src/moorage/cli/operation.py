@@ -97,6 +97,21 @@ def changes(
     return {**call.fields, **more}
 
 
+def migration_mode(call: Call) -> dict[str, str]:
+    """Return how guests migrate, if ``--non-live`` says so.
+
+    Raises
+    ------
+    BadInput
+        If ``--migration-mode`` says it, too.
+    """
+    if not call.option("non_live"):
+        return {}
+    if call.option("mode"):
+        raise BadInput("--non-live and --migration-mode do not go together")
+    return {"mode": "non-live"}
+
+
 def first_given(call: Call, names: Iterable[str]) -> str:
     """Return the flag of the first of some options that was given; empty if none."""
     options = {one.name: one for one in call.command.options}

@@ -190,9 +190,7 @@ MIGRATION_MODE = Option(
     choices=("live", "non-live"),
     dest="mode",
 )
-NON_LIVE = Option(
-    ("--non-live",), "pause the guests while they move", dest="mode", value="non-live"
-)
+NON_LIVE = Option(("--non-live",), "pause the guests while they move", local=True)
 NO_WAIT_FOR_SYNC = Option(
     ("--no-wait-for-sync",),
     "do not wait until both copies of disks are the same",

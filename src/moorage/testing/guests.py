@@ -51,7 +51,8 @@ class SimHypervisor:
     async def guests(self) -> list[GuestState]:
         """Return every guest of this node."""
         mine = [key for key in self._san.guests if key.startswith(f"{self._node} ")]
-        return [convert(self._san.guests[key]["state"], GuestState) for key in mine]
+        found = map(self._san.guests.get, mine)  # other processes' nodes end theirs
+        return [convert(one["state"], GuestState) for one in found if one]
 
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests of this node that powered themselves off."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow, perform, perform_all
-from moorage.cli.operation import performs
+from moorage.cli.operation import migration_mode, performs
 from moorage.cli.options import (
     ASKING,
     IALLOCATOR,
@@ -99,9 +99,10 @@ def _sized(disk: Any) -> dict[str, Any]:  # noqa: ANN401 - somebody's JSON
 
 
 def _migrate(call: Call) -> None:
+    mode = migration_mode(call)
     if not call.option("cleanup"):
         call.ask(f"Instance {call.words[0]} will be migrated. Continue?")
-    perform(call, "OP_INSTANCE_MIGRATE", **call.fields)
+    perform(call, "OP_INSTANCE_MIGRATE", **call.fields, **mode)
 
 
 COMMANDS = (

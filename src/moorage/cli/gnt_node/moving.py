@@ -5,6 +5,7 @@ import json
 
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import ends, failures, fetch, submitted
+from moorage.cli.operation import migration_mode
 from moorage.cli.options import (
     ASKING,
     IALLOCATOR,
@@ -47,8 +48,9 @@ def _jobs_of(call: Call, op_id: str, **more: str) -> int:
 
 
 def _migrate(call: Call) -> int:
+    mode = migration_mode(call)
     call.ask(f"Migrate every instance of node {call.words[0]}?")
-    return _jobs_of(call, "OP_NODE_MIGRATE")
+    return _jobs_of(call, "OP_NODE_MIGRATE", **mode)
 
 
 def _failover(call: Call) -> int:
