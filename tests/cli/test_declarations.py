@@ -35,6 +35,7 @@ SHARED = (
     main,
     help,
     nic_options,
+    operation,
     options,
     policy_options,
 )
