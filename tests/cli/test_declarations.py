@@ -20,6 +20,7 @@ from moorage.cli import (
     listing,
     main,
     nic_options,
+    operation,
     options,
     policy_options,
 )
