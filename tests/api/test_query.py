@@ -132,10 +132,10 @@ async def test_disks_tell_who_has_them(sim):
         sim, "disk", "name", "status", "instance", "iv_name", "provider"
     )
     assert shown == [
+        [None, "detached", None, None, "san"],
         ["bad", "quarantined", None, None, "san"],
         ["data1", "attached", "web2", "disk/0", "san"],
         ["root1", "attached", "web10", "disk/0", "san"],
-        [None, "detached", None, None, "san"],
     ]
 
 

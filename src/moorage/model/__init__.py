@@ -4,7 +4,7 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .claim import Claim
-from .config import Config, nice
+from .config import Config, by_name, nice
 from .facts import (
     Accelerator,
     Device,

@@ -115,7 +115,7 @@ class Config:
 
     def named(self, cls: type[E]) -> list[E]:
         """Return every object of a class, by name."""
-        return sorted(self.all(cls), key=_nice_name)
+        return sorted(self.all(cls), key=by_name)
 
     def online(self) -> list[Node]:
         """Return the nodes that nobody has marked offline, by name."""
@@ -187,7 +187,7 @@ class Config:
     def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
         """Return the objects of a class that an index has below a key, by name."""
         found = (self.objects[uuid] for uuid in index.get(key, NO_UUIDS))
-        return sorted((one for one in found if isinstance(one, cls)), key=_nice_name)
+        return sorted((one for one in found if isinstance(one, cls)), key=by_name)
 
     def node(self, ref: str) -> Node:
         """Return a node by name or uuid."""
@@ -320,8 +320,9 @@ class Config:
         return {uuid: old for uuid, old in found if old is not None}
 
 
-def _nice_name(entity: Any) -> tuple[tuple[int, int, str], ...]:  # noqa: ANN401
-    return nice(entity.name or entity.uuid)
+def by_name(entity: Any) -> tuple[tuple[tuple[int, int, str], ...], str]:  # noqa: ANN401
+    """Return the key by which objects are sorted: those without a name come first."""
+    return nice(entity.name or ""), entity.uuid
 
 
 @lru_cache(maxsize=1 << 16)  # lists of thousands are sorted again and again

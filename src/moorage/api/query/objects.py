@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from moorage.errors import MoorageError, NotFound
-from moorage.model import KIND_OF, Entity, nice
+from moorage.model import KIND_OF, Entity, by_name
 
 from .field import COMMON, Field, Lookup, Resource
 from .snapshot import Snapshot
@@ -19,13 +19,13 @@ def resource(
 ) -> Resource:
     """Return the resource of a class of objects, with the fields that all have.
 
-    They are sorted by name, or else by uuid, and found by both.
+    They are sorted by name, those without one first, and found by name and uuid.
     """
     return Resource(
         name=name,
         fields=(*fields, *COMMON),
         every=lambda scene: scene.config.all(cls),
-        order=lambda one: nice(one.name or one.uuid),
+        order=by_name,
         keys=_keys(cls),
         absent=_absent(cls),
         **more,
