@@ -190,7 +190,7 @@ def test_the_plan_is_done_when_somebody_agrees(types: Types, drifted: str) -> No
     assert "nobody is here to be asked: Carry out these 2 steps?" in told
     assert types("gnt-storage reconcile --apply --yes").endswith("The plan is done\n")
     shown = types("gnt-disk list --no-headers -o name,status")
-    assert shown == "data1 quarantined\ndata2 detached\n-     quarantined\n"
+    assert shown == "-     quarantined\ndata1 quarantined\ndata2 detached\n"
     out = types("gnt-storage reconcile")
     assert out.endswith("There is nothing to do\n")
 
