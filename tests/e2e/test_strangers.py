@@ -136,7 +136,6 @@ async def test_thousands_of_strangers_do_not_keep_the_master_out(
     with ExitStack() as stack:
         await crowd(stack, port, said)
         await nodes.close()  # its connection was there before the strangers
-        nodes._session = None
         await ask(nodes, port)
         assert memory(pid) < before + GROWTH
     assert places.log.stat().st_size < LOG

@@ -181,9 +181,10 @@ class Exchange:
         )
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; what is asked later makes new ones."""
         if self._session is not None:
-            await self._session.close()
+            session, self._session = self._session, None
+            await session.close()
             # TLS ends in the background: do not end the loop first.
             await asyncio.sleep(0.1)
 
