@@ -19,7 +19,7 @@ from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
-from moorage.protocol import Call, RequestKey
+from moorage.protocol import Call, GetFacts, ListGuests, RequestKey
 
 from .conftest import Served, lodge
 
@@ -317,6 +317,24 @@ async def test_the_master_renews_its_own_certificate_in_time(
         await nodes.close()
 
 
+async def test_it_is_renewed_for_questions_that_go_together(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    now = authority.clock()
+    clock = [now]
+    aging = Authority(tmp_path / "master", lambda: clock[0])
+    nodes, asked = HttpNodes(aging), (GetFacts(), ListGuests())
+    try:
+        await nodes.ask(known(served), asked, 1)  # from now on they go together
+        first = aging.own
+        clock[0] = now + (365 - 119) * DAY
+        _, guests = await nodes.ask(known(served), asked, 1)
+        assert guests == []
+        assert aging.own != first
+    finally:
+        await nodes.close()
+
+
 class ReadOnly(Authority):
     """An authority on a file system that takes nothing any more."""
 
@@ -332,6 +350,8 @@ async def test_an_expired_master_says_that_it_is_itself(
     try:
         with pytest.raises(Failed, match="the master's own certificate expired on"):
             await call(nodes, known(served))
+        (error,) = await nodes.ask(known(served), [GetFacts()], 1)
+        assert isinstance(error, Failed)
     finally:
         await nodes.close()
 

@@ -82,8 +82,7 @@ class HttpNodes:
         Some verbs are the master's own: `EnrolNode` lets a new node in, `ExpelNode`
         takes that back, however far it came; and those of :mod:`.key_issuing`.
         """
-        if self._authority.keep():
-            self._ways.clear()
+        self._keep_trust()
         if type(call) in key_issuing.OWN:
             if not call.reads:
                 self._ways.clear()
@@ -109,6 +108,10 @@ class HttpNodes:
 
         Once the node has said that it takes them so, they go in one request.
         """
+        try:
+            self._keep_trust()
+        except MoorageError as error:
+            return [error] * len(calls)
         way = self._way(node, calls[0])
         if way.speaks < SEVERAL or any(self._apart(node, one, way) for one in calls):
 
@@ -123,6 +126,11 @@ class HttpNodes:
         if way.speaks < SEVERAL:  # its agent was replaced by an older one meanwhile
             return await self.ask(node, calls, term)
         return found
+
+    def _keep_trust(self) -> None:
+        """Ask in a new certificate's name, once the old one is about to be over."""
+        if self._authority.keep():
+            self._ways.clear()
 
     def _apart(self, node: Node, call: Verb[object], way: Way) -> bool:
         """Whether a call must not go with others on a way."""
