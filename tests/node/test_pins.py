@@ -19,7 +19,7 @@ from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
-from moorage.protocol import Call, GetFacts, ListGuests, RequestKey
+from moorage.protocol import Call, GetFacts, ListSystems, RequestKey
 
 from .conftest import Served, lodge
 
@@ -323,13 +323,13 @@ async def test_it_is_renewed_for_questions_that_go_together(
     now = authority.clock()
     clock = [now]
     aging = Authority(tmp_path / "master", lambda: clock[0])
-    nodes, asked = HttpNodes(aging), (GetFacts(), ListGuests())
+    nodes, asked = HttpNodes(aging), (GetFacts(), ListSystems())
     try:
         await nodes.ask(known(served), asked, 1)  # from now on they go together
         first = aging.own
         clock[0] = now + (365 - 119) * DAY
-        _, guests = await nodes.ask(known(served), asked, 1)
-        assert guests == []
+        _, systems = await nodes.ask(known(served), asked, 1)
+        assert systems == []
         assert aging.own != first
     finally:
         await nodes.close()
