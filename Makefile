@@ -22,8 +22,10 @@ CLUSTERS ?= 1000
 LINES ?= 20000
 STEPS ?= 100000
 KILLS ?= 1000
-# Which changes to try: a pattern of modules and functions.
-MUTANTS ?= moorage.jobs.*
+# Which changes to try: a pattern of modules and functions; and by which tests, if not by
+# those of the module's floor.
+MUTANTS ?= moorage.jobs.locks.*
+TESTS ?=
 # All programs, unless some are named: make parity PROGRAMS="hbal hail"
 PROGRAMS ?=
 
@@ -156,10 +158,8 @@ chaos: $(INSTALLED) ## Break a cluster of processes under load for long; SEED=1 
 	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --clients 12 --keep
 
 MUTATION := $(BUILD)/mutation
-mutants: $(INSTALLED) $(MUTATION)/.installed ## Change the code a little, see if tests notice: MUTANTS='moorage.jobs.*'
-	$(MUTATION)/bin/mutmut run '$(MUTANTS)' > $(BUILD)/mutants.log || (tail $(BUILD)/mutants.log; false)
-	@$(MUTATION)/bin/mutmut results
-	@echo "Show one: $(MUTATION)/bin/mutmut show NAME"
+mutants: $(INSTALLED) $(MUTATION)/.installed ## Change the code a little, see if tests notice: MUTANTS='moorage.jobs.*' TESTS=tests/jobs
+	$(MUTATION)/bin/python scripts/mutants.py --tests "$(TESTS)" '$(MUTANTS)'
 
 $(MUTATION)/.installed: requirements-mutants.lock scripts/make-venv.sh
 	@PYTHON="$(PYTHON)" scripts/make-venv.sh $(MUTATION) requirements-mutants.lock

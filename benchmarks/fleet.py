@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import selectors
 import socket
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -206,7 +207,8 @@ def _run_master(places: MasterPlaces, turn: "Synchronized[float]") -> None:
             self, timeout: float | None = None
         ) -> list[tuple[selectors.SelectorKey, int]]:
             took = time.thread_time() - self._began
-            if self._began and took > turn.value:
+            main = threading.current_thread() is threading.main_thread()
+            if main and self._began and took > turn.value:
                 turn.value = took
             found = super().select(timeout)
             self._began = time.thread_time()

@@ -2,6 +2,7 @@
 """Units: a size is a whole number of mebibytes everywhere below the command line."""
 
 import re
+from collections.abc import Sequence
 from math import ceil
 from typing import NewType
 
@@ -13,7 +14,9 @@ Mib = NewType("Mib", int)
 MIB = 1 << 20
 """The bytes of one."""
 LARGEST = Mib(2**44)
-"""16 EiB: more is a slip of the hand."""
+"""16 EiB: more is a slip of the hand, and sums of it could not be computed exactly."""
+MOST = 2**31
+"""Of what is counted: processors, disks, cards, spindles, and of a ratio."""
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)")
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
@@ -98,3 +101,13 @@ def counted(number: int, what: str) -> str:
     """
     noun, that, rest = what.partition(" that")
     return f"{number} {noun}{'' if number == 1 else 's'}{that}{rest}"
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """Return the first of some names, and how many more there are.
+
+    >>> shortened(["a", "b"], 2), shortened(["a", "b", "c"], 2)
+    ('a, b', 'a, b and 1 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

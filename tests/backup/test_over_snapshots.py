@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.errors import CommandFailed
 from moorage.model import Instance
 from moorage.model.export import name_of_disk
 from moorage.storage import Command
@@ -127,6 +128,35 @@ async def test_an_instance_is_removed_when_its_export_is_whole(
     await cluster.run("OP_INSTANCE_CREATE", **made)
     disks = cluster.config.disks_of(cluster.config.instance("web1"))
     assert [disk.size for disk in disks] == [512, 256]
+
+
+async def test_an_instance_that_does_not_stop_stays_beside_its_export(
+    cluster: SimCluster,
+) -> None:
+    """The export is whole: what comes behind it is neither done nor a way back."""
+    reached = list[str]()
+    hypervisor = cluster.nodes.nodes["node1"].hypervisor
+    stop = hypervisor.stop
+
+    async def refuse(guest: str, patience: float) -> None:
+        if any(name.startswith("after publish") for name in reached):
+            raise CommandFailed("it was told to")
+        await stop(guest, patience)
+
+    async def note(name: str) -> None:
+        reached.append(name)
+
+    hypervisor.stop = refuse  # type: ignore[method-assign]
+    cluster.extra_point = note
+    asked = {"remove_instance": True, "instance_name": "web1"}
+    job = await cluster.finished(await cluster.submit("OP_BACKUP_EXPORT", **asked))
+    assert (job.status, job.ops[0].undoing) == ("error", False), reached
+    assert job.ops[0].error
+    assert "it was told to" in job.ops[0].error["message"]
+    assert cluster.config.instance("web1").admin_state == "up"
+    assert not any("undo" in name for name in reached)
+    made = {"instance_name": "again", "mode": "import", "src_path": "web1"}
+    await cluster.run("OP_INSTANCE_CREATE", start=False, **made)
 
 
 @pytest.mark.requirement("S0-81")

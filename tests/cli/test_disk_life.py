@@ -221,7 +221,9 @@ def test_what_was_found_is_adopted(types: Types, drifted: str) -> None:
     shown = types("gnt-disk list --no-headers -o name,size,instance mine")
     assert shown == "mine 64M web1\n"
     told = types(f"gnt-disk adopt --name other {LOST}", status=1)
-    assert "say where the volume is" in told
+    assert "the disk names no template" in told
+    assert "names no template" in types("gnt-disk add -s 1G bare", status=1)
+    assert "has no size" in types("gnt-disk add -t sharedfile bare", status=1)
 
 
 def test_the_secret_of_a_mirror_is_shown_nowhere(types: Types) -> None:

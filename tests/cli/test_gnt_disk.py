@@ -156,8 +156,6 @@ def test_add(master, typed) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("add -s 1G x", "a new disk needs a template"),
-        ("add -t ext x", "a new disk needs a size"),
         ("add -t ext -s 1G --name a b", "a disk has one name"),
         ("add -t ext -s 1G -D a=1,a=2 b", "the key 'a' stands twice"),
         ("add -t ext -s 1G --mode wo b", "--mode is one of rw, ro, not 'wo'"),

@@ -17,7 +17,7 @@ from moorage.cli.terminal import Terminal
 from moorage.daemons import process
 from moorage.daemons.paths import MasterPlaces
 from moorage.jobs.job import RUNNING, Job, Op, encode
-from moorage.jobs.operation import Lock
+from moorage.jobs.locks import Lock
 from moorage.model import Change
 from moorage.model.change import KIND_OF
 from moorage.model.change import encode as encode_object

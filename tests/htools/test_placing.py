@@ -66,6 +66,17 @@ def test_the_best_safe_place_is_that_of_trying_all(seed, kind, mem, monkeypatch)
     assert fast == _told(place(state, Allocate(row, count), Asking()))
 
 
+@needs_kernel
+@pytest.mark.parametrize("kind", ["drbd", "shared"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_parts_in_which_places_are_tried_change_nothing(seed, kind, monkeypatch):
+    """A thousand nodes are tried some at a time, for others to have their turn."""
+    state, row, count = _asked(seed, kind, 2048)
+    whole = _told(place(state, Allocate(row, count), Asking()))
+    monkeypatch.setattr(placing, "_IN_A_BREATH", 1)
+    assert whole == _told(place(state, Allocate(row, count), Asking()))
+
+
 @pytest.mark.requirement("S2-04")
 @pytest.mark.parametrize("seed", range(24))
 def test_what_is_foreseen_is_what_losing_every_node_shows(seed):

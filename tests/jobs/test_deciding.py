@@ -76,3 +76,119 @@ async def test_a_move_that_was_undone_meanwhile_frees_nothing(tmp_path):
     await sim.finished(adding)
     assert "memory (asked 40000" in str(sim.engine.job(adding).ops[0].error)
     await sim.stop()
+
+
+async def test_room_on_one_node_that_was_taken_meanwhile_is_known(tmp_path):
+    """As above, but the room is a node's own."""
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    machine, files = sim.nodes.nodes["node1"].machine, sim.nodes.san.files
+    machine.room = 1000
+    machine.used = lambda: sum(files[k]["size"] for k in files) // 1024**2
+    slow = Slow(sim, "node1")
+    local = {"disk_template": "file", "node": "node1"}
+    first = await sim.engine.submit([disk("d0", 600)[0] | local])
+    await slow.asked.wait()  # it knows of 1000 MiB, and has not heard so yet
+    second = await sim.engine.submit([disk("d1", 600)[0] | local])
+    assert (await sim.finished(second)).status == "success"
+    slow.go.set()
+    error = (await sim.finished(first)).ops[0].error
+    assert error
+    assert "asked 600 MiB" in error["message"]
+    await sim.stop()
+
+
+async def test_what_an_earlier_operation_has_taken_is_not_counted_twice(tmp_path):
+    """Its job goes on; the answers of the nodes show what it has made."""
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    files, gate = sim.nodes.san.files, asyncio.Event()
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+        node.machine.used = lambda: sum(files[k]["size"] for k in files) // 1024**2
+    reached = asyncio.Event()
+
+    async def wait(name):
+        if name.startswith("before ") and "d1" in name:
+            reached.set()
+            await gate.wait()
+
+    sim.extra_point = wait
+    both = await sim.engine.submit([*disk("d0", 600), *disk("d1", 8)])
+    await reached.wait()
+    other = await sim.engine.submit(disk("d2", 300))
+    assert (await sim.finished(other)).status == "success"
+    gate.set()
+    assert (await sim.finished(both)).status == "success"
+    await sim.stop()
+
+
+async def test_what_ended_before_all_were_asked_anew_is_not_counted_twice(tmp_path):
+    """A claim was known when the job began; the last answers show what came of it."""
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    files, go = sim.nodes.san.files, asyncio.Event()
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 0 if node.name == "node2" else 1300
+    machine = sim.nodes.nodes["node1"].machine
+    machine.used = lambda: sum(files[k]["size"] for k in files) // 1024**2
+    fields = {"disk_template": "file", "ignore_ipolicy": True, "ignore_capacity": True}
+    add = {"OP_ID": "OP_INSTANCE_CREATE", "disks": [{"size": 300}], **fields}
+    await sim.at_once(add | {"instance_name": "a"})
+    begun, asked = asyncio.Event(), asyncio.Event()
+
+    async def wait(_name):
+        begun.set()
+        await go.wait()
+
+    sim.extra_point = wait
+    local = {"disk_template": "file", "node": "node1"}
+    first = await sim.engine.submit([disk("d0", 500)[0] | local])
+    await begun.wait()
+    ask = sim.nodes.ask
+
+    async def slowly(node, calls, term):
+        if not asked.is_set():
+            asked.set()
+            await sim.finished(first)
+        return await ask(node, calls, term)
+
+    sim.nodes.ask = slowly
+    second = await sim.engine.submit([add | {"instance_name": "b"}])
+    await asked.wait()
+    go.set()
+    assert (await sim.finished(first)).status == "success"
+    assert (await sim.finished(second)).ops[0].error is None
+    await sim.stop()
+
+
+async def test_a_choice_that_proved_wrong_took_nothing_from_who_asks_still(tmp_path):
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    machines = [node.machine for node in sim.nodes.nodes.values()]
+    for machine in machines:
+        machine.room = 1000
+    fields = {"disk_template": "file", "ignore_ipolicy": True, "ignore_capacity": True}
+    add = {"OP_ID": "OP_INSTANCE_CREATE", **fields}
+    await sim.at_once(add | {"instance_name": "a", "disks": [{"size": 1}]})
+    for machine in machines:
+        machine.used = lambda: 500
+    ask, waiting, go = sim.nodes.ask, set(), asyncio.Event()
+
+    async def slowly(node, calls, term):
+        waiting.add(node.name)
+        await go.wait()
+        return await ask(node, calls, term)
+
+    sim.nodes.ask = slowly
+    local = {"disk_template": "file", "size": 400}
+    jobs = [
+        await sim.engine.submit([disk(f"d-{node}", 400)[0] | local | {"node": node}])
+        for node in sim.nodes.nodes
+    ]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert waiting == set(sim.nodes.nodes)
+    sim.nodes.ask = ask
+    wide = add | {"instance_name": "b", "disks": [{"size": 800}]}
+    assert len(await sim.at_once(wide)) == 1
+    go.set()
+    ended = [await sim.finished(one) for one in jobs]
+    assert [one.status for one in ended] == ["success", "success"]
+    await sim.stop()

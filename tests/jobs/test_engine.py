@@ -59,7 +59,8 @@ async def test_a_job_of_two_operations_runs_them_in_order(cluster: SimCluster) -
     job = await cluster.finished(number)
     assert (job.status, states(job)) == ("success", ["success", "success"])
     assert job.ops[0].summary == "DISK_GROW(a)"
-    assert None not in (job.start_timestamp, job.end_timestamp)
+    begun = job.ops[0].exec_timestamp
+    assert None not in (job.start_timestamp, begun, job.end_timestamp)
     assert cluster.config.disk("a").size == 1032
 
 
@@ -159,6 +160,7 @@ async def test_the_log_has_numbers_that_rise(cluster: SimCluster) -> None:
     assert serials == sorted(set(serials))
     assert len(serials) == 2
     assert all("setinfo" in entry[3] for entry in job.ops[0].log)
+    assert list(job.ops[0].passed.values()) == ["failed", "failed"]
 
 
 async def test_progress_is_a_value(cluster: SimCluster) -> None:

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.jobs import Lock
-from moorage.jobs.locks import Locks, in_order
-from moorage.jobs.operation import LEVELS
+from moorage.jobs.locks import LEVELS, Locks, in_order
 
 A, B = Lock("disk", "a"), Lock("disk", "b")
 
@@ -50,6 +49,9 @@ async def test_readers_share_and_a_writer_waits() -> None:
     assert await taken(locks, 1, shared(A))
     assert await taken(locks, 2, shared(A))
     assert not await taken(locks, 3, A)
+    assert locks.rows() == [
+        {"name": "disk/a", "mode": "shared", "owner": [1, 2], "pending": [3]}
+    ]
     locks.release(1)
     locks.release(2)
     await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import WrongState
+from moorage.errors import NotFound, WrongState
 from moorage.jobs.job import decode, encode
 from moorage.store import MemoryStore, Stored, Write
 from moorage.testing.cluster import SimCluster
@@ -62,6 +62,8 @@ async def test_a_state_is_told_when_it_is_stored(cluster: SimCluster, opcode) ->
             seen.append(told.status)
             assert not told.finished
             assert told.ops[0].result is None
+            done = max(told.ops[0].cursor, 0)
+            assert len(told.ops[0].results) == done
             assert not await cluster.engine.queue.changed(number, 0.001)
         store.gate.set()
         for _ in range(3):
@@ -165,3 +167,46 @@ async def test_a_job_that_a_crash_kept_from_being_closed_is_closed(
     job = await cluster.finished(number)
     assert job.end_timestamp is not None
     assert [op.status for op in job.ops] == states
+
+
+async def test_who_waits_is_told_of_talk_at_once(cluster: SimCluster) -> None:
+    """A line of the log, and progress, are no states: nothing is stored for them."""
+    queue, reached, gate = cluster.engine.queue, asyncio.Event(), asyncio.Event()
+
+    async def wait(_name: str) -> None:
+        reached.set()
+        await gate.wait()
+
+    cluster.extra_point = wait
+    number = await cluster.engine.submit([GROW_A])
+    await reached.wait()
+    job, writes = queue.working[number], cluster.store.version
+    for talk in (
+        lambda: queue.note(job, job.ops[0], "a line"),
+        lambda: queue.progress(job, 3, 7, "MiB", "copy"),
+    ):
+        waits = asyncio.create_task(queue.changed(number, 60))
+        await asyncio.sleep(0)
+        talk()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert waits.done()
+        assert await waits
+    assert queue.job(number).ops[0].log == [(1, (1000, 0), "message", "a line")]
+    told = {"done": 3, "total": 7, "unit": "MiB", "note": "copy"}
+    assert queue.progress_of(number) == told
+    assert cluster.store.version == writes
+    gate.set()
+    await cluster.finished(number)
+
+
+async def test_nothing_is_kept_of_a_job_that_is_archived(cluster: SimCluster) -> None:
+    queue = cluster.engine.queue
+    number = await cluster.engine.submit([GROW_A])
+    await cluster.finished(number)
+    assert not await queue.changed(number, 0)  # somebody has waited in vain
+    await queue.archive(number)
+    assert queue._changed == {}
+    with pytest.raises(NotFound, match=f"job {number} is not known") as caught:
+        queue.job(number)
+    assert caught.value.hint == "gnt-job list"

@@ -213,6 +213,7 @@ async def test_a_call_under_way_is_canceled(wide: SimCluster) -> None:
     let_go(wide)
     job = await wide.finished(number)
     assert job.status == "canceled"
+    assert job.ops[0].error["message"] == "the job was canceled"
     assert wide.config.disk("d0").size == 1024
 
 

@@ -2,11 +2,16 @@
 """What is taken back: no more than may have happened, and no less."""
 
 import asyncio
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from moorage.errors import from_json
+from moorage.jobs.task import today
 from moorage.model import Change, Disk, successor
+from moorage.protocol import DetachDisk
+from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 
 ADD = {"name": "new", "disk_template": "ext", "provider": "san", "size": 8}
@@ -57,6 +62,7 @@ async def test_what_was_made_on_a_node_that_is_off_then_stays_in_sight(
     (left,) = cluster.config.called(Disk, "new")
     assert "undoing 'create disk new on node1'" in str(left.quarantine)
     assert left.logical_id[1] in cluster.nodes.san.volumes
+    assert left.mtime == cluster.clock()
 
 
 async def test_a_commit_that_is_refused_is_not_taken_back(cluster: SimCluster) -> None:
@@ -75,3 +81,107 @@ async def test_a_commit_that_is_refused_is_not_taken_back(cluster: SimCluster) -
     assert [disk.uuid for disk in cluster.config.called(Disk, "new")] == ["theirs"]
     assert set(cluster.nodes.san.volumes) == volumes
     assert job.ops[0].cursor == -1
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+async def test_an_undo_is_tried_three_times(cluster: SimCluster, failures: int) -> None:
+    """Storage that says no twice is asked again; then its disk is quarantined."""
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    left = failures
+
+    def refuse(_node: str, command: Command) -> bool:
+        nonlocal left
+        left -= command.argv[0].endswith("/detach")
+        return command.argv[0].endswith("/detach") and left >= 0
+
+    async def cancel(name: str) -> None:
+        if name == "after attach disk a on node1":
+            cluster.nodes.nodes["node1"].machine.refuse = refuse
+            await cluster.engine.cancel(number)
+
+    cluster.extra_point = cancel
+    number = await cluster.submit("OP_DISK_ATTACH", disk="a", instance_name="web")
+    job = await cluster.finished(number)
+    assert job.ops[0].error["message"] == "the job was canceled"
+    warning = "Warning: undoing 'attach disk a on node1': "
+    told = [str(entry[3]).startswith(warning) for entry in job.ops[0].log]
+    assert told.count(True) == failures
+    disk = cluster.config.disk("a")
+    assert bool(disk.quarantine) is (failures == 3)
+    assert cluster.config.instance("web").disks == ()
+
+
+async def test_what_others_changed_since_is_not_taken_back(cluster: SimCluster) -> None:
+    """Somebody gave the disk a name of theirs after the job gave it an owner."""
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+
+    async def meddle(name: str) -> None:
+        if name == "before attach disk a on node1":
+            theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
+            await cluster.truth.commit(Change((theirs,)))
+            await cluster.engine.cancel(number)
+
+    cluster.extra_point = meddle
+    number = await cluster.submit("OP_DISK_ATTACH", disk="a", instance_name="web")
+    error = from_json((await cluster.finished(number)).ops[0].error)
+    assert error.message == (
+        "theirs was changed by others since this operation worked on it: what it began "
+        "is neither carried on nor undone (DISK_ATTACH(a), step 1 of 3)"
+    )
+    assert error.hint == "gnt-cluster verify"
+    assert cluster.config.disk("theirs").uuid == "a"
+    assert cluster.config.instance("web").disks == ("a",)
+
+
+async def test_a_defect_of_ours_is_undone_and_told(
+    cluster: SimCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = cluster.nodes.call
+
+    async def broken(node: Any, asked: Any, *more: Any) -> Any:
+        if asked.verb == "disk.attach":
+            raise ZeroDivisionError("nobody thought of that")
+        return await call(node, asked, *more)
+
+    cluster.nodes.call = broken  # type: ignore[method-assign]
+    error = await cluster.refused("OP_DISK_GROW", disk="a", amount=8)
+    assert str(error) == "internal error: ZeroDivisionError: nobody thought of that"
+    assert cluster.config.disk("a").size == 1024
+    (record,) = caplog.records
+    assert record.getMessage() == "a task broke"
+    assert "nobody thought of that" in caplog.text
+
+
+async def test_a_step_is_taken_back_in_the_epoch_of_its_disk(
+    cluster: SimCluster,
+) -> None:
+    """It was planned before a commit that raised it; one of a later epoch keeps its."""
+    disk = cluster.config.disk("a")
+    where = {"settings": {}, "disk": disk}
+    await cluster.truth.commit(Change((successor(disk, 1.0, epoch=3),)))
+    again = today(DetachDisk(**where), cluster.config)
+    assert [one.epoch for one in again.volumes()] == [3]
+    later = today(
+        DetachDisk(**where | {"disk": replace(disk, epoch=5)}), cluster.config
+    )
+    assert [one.epoch for one in later.volumes()] == [5]
+
+
+async def test_a_cancel_just_before_the_point_of_no_return_is_kept(
+    cluster: SimCluster,
+) -> None:
+    """The step under way ends before it hears of it; the next one is final."""
+    told = []
+
+    async def cancel(name: str) -> None:
+        if name == "during attach disk a on node1":
+            told.append(await cluster.engine.cancel(number))
+
+    cluster.extra_point = cancel
+    number = await cluster.submit("OP_DISK_GROW", disk="a", amount=8)
+    job = await cluster.finished(number)
+    text = f"Job {number} will be canceled; what it began is undone"
+    assert told == [(True, text)]
+    assert job.status == "canceled"
+    assert cluster.config.disk("a").size == 1024
+    assert cluster.nodes.san.attached == {}

@@ -2,6 +2,7 @@
 """The snapshot: how objects are found, and what config.data looks like."""
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from msgspec.structs import replace
 
 from layout import config_data
 from moorage.errors import Ambiguous, NotFound
-from moorage.model import Config, Disk, load
+from moorage.model import Change, Config, Disk, Node, apply, load, successor
 from moorage.testing.cluster import ClusterBuilder
+from moorage.units import Mib
 
 pytestmark = pytest.mark.requirement("S3-06")
 
@@ -102,3 +104,28 @@ def test_an_unknown_name_gets_close_ones(config: Config) -> None:
     with pytest.raises(NotFound, match="node group 'x' is not known") as caught:
         config.group("x")
     assert caught.value.hint == "gnt-group list"
+
+
+def test_objects_are_listed_by_name_whatever_changes() -> None:
+    """Lists are kept from one snapshot to the next, and agree with ones made anew."""
+    chance = random.Random(7)  # noqa: S311 - names, no secrets
+    config = built(ClusterBuilder())
+    for number in range(300):
+        disks = config.named(Disk)
+        name = chance.choice([None, f"d{chance.randrange(50)}-{number}"])
+        if disks and chance.random() < 0.6:
+            old = chance.choice(disks)
+            gone = chance.random() < 0.4
+            put = () if gone else (successor(old, 0.0, name=name),)
+            change = Change(put, (old,) if gone else ())
+        else:
+            fields = {
+                "dev_type": "ext",
+                "size": Mib(1),
+                "logical_id": ("san", f"v{number}"),
+            }
+            change = Change((Disk(uuid=f"u{number}", name=name, **fields),))
+        config = apply(config, change)
+        anew = load(1, config.objects.values())
+        assert config.named(Disk) == anew.named(Disk)
+        assert config.named(Node) == anew.named(Node)

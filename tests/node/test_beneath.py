@@ -31,7 +31,7 @@ def opened(request, root):
 
     def way(path: str) -> str:
         if request.param == "walk":
-            found = beneath.walk(top, path, flags, 0)
+            found = beneath.walk(top, path, flags)
         else:
             found = open_beneath(top, path, flags)
         with os.fdopen(found) as file:
@@ -75,7 +75,7 @@ def test_nothing_leads_out(opened, path):
 def test_a_new_file_is_made_where_it_belongs(root):
     top = os.open(root, os.O_PATH | os.O_DIRECTORY)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-    os.close(open_beneath(top, "web1/disk2", flags, 0o600))
+    os.close(open_beneath(top, "web1/disk2", flags))
     assert (root / "web1" / "disk2").stat().st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
         open_beneath(top, "web1/disk2", flags)

@@ -46,6 +46,27 @@ async def test_a_file_goes_to_a_provider_by_its_uri(cluster):
     assert data(cluster, "spare") == before
 
 
+async def test_a_provider_is_a_parameter_as_in_a_new_disk(cluster):
+    new = await convert(
+        cluster, "spare", disk_template="ext", params={"provider": "usersan"}
+    )
+    assert new.params["provider"] == "usersan"
+
+
+@pytest.mark.parametrize(
+    ("op_id", "disk"),
+    [
+        ("OP_DISK_CONVERT", {"disk": "spare"}),
+        ("OP_DISK_CLONE", {"disk": "spare", "new_name": "copy"}),
+        ("OP_DISK_ADOPT", {"volume": "vol-1"}),
+    ],
+)
+async def test_two_providers_are_refused(cluster, op_id, disk):
+    two = {"provider": "san", "params": {"provider": "usersan"}}
+    told = await cluster.refused(op_id, **disk, disk_template="ext", **two)
+    assert told.message == "the disk's provider is given twice: 'san' and 'usersan'"
+
+
 async def test_a_disk_goes_to_a_node_that_is_named(cluster):
     before = data(cluster, "spare")
     new = await convert(cluster, "spare", disk_template="file", node="node2")

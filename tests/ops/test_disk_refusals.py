@@ -242,6 +242,26 @@ async def test_a_disk_in_quarantine_is_left_alone(cluster: SimCluster) -> None:
         await refused(cluster, sentence, op_id, disk="spare", **fields)
 
 
+@pytest.mark.parametrize(
+    ("op_id", "fields"),
+    [
+        ("OP_DISK_ADD", {"disk_template": "file", "size": 64, "node": "node2"}),
+        (
+            "OP_DISK_ADOPT",
+            {"disk_template": "file", "volume": "/x/y", "node": "node2"},
+        ),
+        ("OP_RESTRICTED_COMMAND", {"nodes": ("node2",), "command": "uptime"}),
+    ],
+)
+async def test_a_node_that_is_offline_is_let_back_in_first(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any]
+) -> None:
+    off = successor(cluster.config.node("node2"), 1.0, offline=True)
+    await cluster.truth.commit(Change((off,)))
+    error = await refused(cluster, "node node2 is marked offline", op_id, **fields)
+    assert error.hint == "when it is back: gnt-node modify --offline=no node2"
+
+
 @pytest.mark.requirement("S0-21")
 async def test_a_device_is_adopted_once(cluster: SimCluster) -> None:
     adopt = {"disk_template": "blockdev", "adopt": LUN}

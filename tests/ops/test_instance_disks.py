@@ -186,6 +186,9 @@ async def test_attach_and_detach_of_a_guest_that_is_down_change_the_record_alone
         (["attach", "-1", {"name": "spare", "mode": "ro"}], "exactly one"),
         (["detach", "0", {"mode": "ro"}], "takes no parameters"),
         (["remove", "0", {"name": "root1"}], "takes no parameters"),
+        (["attach", "root1", {"name": "spare"}], "a number, not 'root1'"),
+        (["add", "root1", {"size": 8}], "a number, not 'root1'"),
+        (["modify", "0", {}], "nothing to modify in disk 0"),
     ],
 )
 async def test_what_a_change_of_disks_cannot_mean(

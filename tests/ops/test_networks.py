@@ -353,6 +353,8 @@ async def test_a_card_may_take_the_address_that_another_gives_back(lan) -> None:
         ([["remove", 5, {}]], "no network card 5"),
         ([["add", 7, {}]], "number from 0 to 2"),
         ([["modify", 0, {}]], "nothing to modify"),
+        ([["remove", 0, {"link": "br0"}]], "remove takes no parameters"),
+        ([["add", "front", {}]], "number from 0 to 2"),
         ([["modify", 0, {"bogus": "1"}]], "bogus"),
         ([["remove", 0, {}], ["modify", 0, {"name": "x"}]], "named twice"),
         ([["add", -1, {}]] * 7, "at most 8"),

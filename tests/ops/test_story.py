@@ -100,6 +100,7 @@ async def test_a_quarantine_and_its_end_are_told(cluster: SimCluster) -> None:
     _, quarantined, lifted = await told(cluster, "data1")
     (_, why) = quarantined.changed["quarantine"]
     assert why.startswith("job 2: remove disk data1")
+    assert quarantined.what == "quarantine"
     assert lifted.changed["quarantine"] == (why, None)
 
 

@@ -15,7 +15,7 @@ from moorage.errors import BadInput, Refused, Unreachable
 
 from .luxi_messages import END, decode_answer, encode_request
 
-LONGEST = 256 * 1024 * 1024
+LARGEST_ANSWER = 256 * 1024 * 1024
 """Bytes after which a message without an end is taken for a broken peer."""
 ANSWER_TIMEOUT = 180.0
 CHANGE_TIMEOUT = 85.0
@@ -46,7 +46,7 @@ class Splitter:
     [b'1', b'2']
     """
 
-    def __init__(self, longest: int = LONGEST) -> None:
+    def __init__(self, longest: int = LARGEST_ANSWER) -> None:
         self._longest = longest
         self._pieces: list[bytes] = []
         self._held = 0

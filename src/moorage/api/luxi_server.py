@@ -25,7 +25,7 @@ from .luxi_methods import method
 from .luxi_texts import check_texts
 from .query import MANY, Sources
 
-LONGEST = 64 * 1024 * 1024
+LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
 _BACKLOG = 1024
 _FAREWELL = 2.0
@@ -57,7 +57,7 @@ class LuxiServer:
     """
 
     def __init__(
-        self, sources: Sources | None, path: Path, longest: int = LONGEST
+        self, sources: Sources | None, path: Path, longest: int = LARGEST_REQUEST
     ) -> None:
         self.path = path
         self.sources = sources

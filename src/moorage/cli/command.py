@@ -112,9 +112,9 @@ class Call:
         environ = self.terminal.environ
         return LuxiClient(socket_path(environ), other=agent_socket(environ))
 
-    def option(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        """Return an option's value; the default for one the command does not have."""
-        return getattr(self.options, name, default)
+    def option(self, name: str) -> Any:  # noqa: ANN401
+        """Return an option's value; None for one that the command does not have."""
+        return getattr(self.options, name, None)
 
     @property
     def fields(self) -> dict[str, Any]:

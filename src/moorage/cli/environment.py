@@ -4,10 +4,8 @@
 import shlex
 from collections.abc import Mapping
 
+from moorage.directories import NODE_DIR, SOCKET
 from moorage.errors import BadInput
-
-DEFAULT_SOCKET = "/run/moorage/luxi.sock"
-DEFAULT_NODE_DIR = "/var/lib/moorage-node"
 
 
 def socket_path(environ: Mapping[str, str]) -> str:
@@ -21,7 +19,7 @@ def socket_path(environ: Mapping[str, str]) -> str:
     """
     forced = environ.get("FORCE_LUXI_SOCKET", "")
     if not forced.startswith("/"):
-        forced = DEFAULT_SOCKET
+        forced = SOCKET
     return environ.get("MOORAGE_SOCKET") or forced
 
 
@@ -33,7 +31,7 @@ def agent_socket(environ: Mapping[str, str]) -> str:
     """
     if environ.get("MOORAGE_SOCKET"):
         return ""
-    return f"{environ.get('MOORAGE_NODE_DIR') or DEFAULT_NODE_DIR}/luxi.sock"
+    return f"{environ.get('MOORAGE_NODE_DIR') or NODE_DIR}/luxi.sock"
 
 
 def token_of(node: str, environ: Mapping[str, str]) -> str | None:

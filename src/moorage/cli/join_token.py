@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The token of a new node, from where other users of this machine do not see it."""
 
+from moorage.directories import NODE_DIR
 from moorage.errors import BadInput
 
 from .command import Call, Option
-from .environment import DEFAULT_NODE_DIR, token_of
+from .environment import token_of
 
 _LONGEST = 64 * 1024
 OPTIONS = (
@@ -48,7 +49,7 @@ def token(call: Call, node: str) -> str | None:
 def of_this_machine(call: Call) -> str | None:
     """Return the token of the agent on this machine, if one waits to be let in."""
     environ = call.terminal.environ
-    directory = environ.get("MOORAGE_NODE_DIR") or DEFAULT_NODE_DIR
+    directory = environ.get("MOORAGE_NODE_DIR") or NODE_DIR
     try:
         with open(f"{directory}/join-token", encoding="utf-8") as opened:  # noqa: PTH123
             return opened.read(_LONGEST).strip()

@@ -9,13 +9,14 @@
 ===========================  ===========================================================
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from moorage.errors import BadInput
 
 from .command import Call, Option
 from .option_syntax import (
+    Action,
     action,
     change_key_values,
     ident_key_values,
@@ -60,26 +61,17 @@ def new_cards(call: Call) -> list[dict[str, Any]] | None:
     return [found.get(number, {}) for number in range(max(found) + 1)]
 
 
-def changes(given: Sequence[Given]) -> list[list[Any]]:
-    """Return what to do with an instance's cards: [action, which, keys].
+def changes(given: Sequence[Given]) -> list[Action]:
+    """Return what to do with an instance's cards: (action, which, keys).
+
+    The master says which keys an action takes.
 
     Raises
     ------
     BadInput
-        If an action's keys do not fit it.
+        If two actions are asked for at once.
     """
-    return [_checked(*action("--net", one, _ACTIONS, _ALONE)) for one in given]
-
-
-def _checked(what: str, which: int | str, keys: Mapping[str, Any]) -> list[Any]:
-    if what == "add" and isinstance(which, str):
-        raise BadInput(f"add takes a card's number, not '{which}'")
-    if what == "remove" and keys:
-        raise BadInput(f"remove takes no parameters: {', '.join(keys)} given")
-    if what == "modify" and not keys:
-        raise BadInput("nothing to modify in a card", hint="--net N:modify,link=br1")
-    words = {key: "none" if one is None else str(one) for key, one in keys.items()}
-    return [what, which, words]
+    return [action("--net", one, _ACTIONS, _ALONE) for one in given]
 
 
 def _params(text: str) -> dict[str, str]:

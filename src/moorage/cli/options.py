@@ -11,6 +11,7 @@ from .command import Option
 from .option_syntax import backend_parameters, ident_key_values, key_values, nested
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
+NO_SSH = "nodes are reached over TLS, not by ssh"
 _YEAR = 366 * 86400
 _TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
+from moorage.directories import MASTER_DIR
 from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
-from moorage.jobs.hooks import DATA_DIR
 from moorage.model import (
     Change,
     Cluster,
@@ -177,7 +177,7 @@ async def _run_hooks(
         "OP_TARGET": cluster.cluster_name,
         "CLUSTER": cluster.cluster_name,
         "MASTER": node.name,
-        "DATA_DIR": DATA_DIR,
+        "DATA_DIR": MASTER_DIR,
     }
     call = RunHooks(operation=path, paths=(path,), phase="post", env=env)
     try:

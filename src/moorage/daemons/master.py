@@ -16,12 +16,13 @@ from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.copies import CommitLog, Replication
+from moorage.directories import SOCKET
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.model import Config
 from moorage.node import durable
+from moorage.node.aside import NodesAside
 from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
@@ -29,7 +30,7 @@ from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
 from . import key_renewal, lead, log_limit, pauses, process, settling, systemd
 from .leadership import Standing
-from .paths import KEPT, SOCKET, MasterPlaces
+from .paths import KEPT, MasterPlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
@@ -191,8 +192,7 @@ async def _serve(
     if leading is None:
         return
     log, truth, records = leading
-    nodes = HttpNodes(keys)
-    nodes.exchange.sender = _sender(truth.config)
+    nodes = NodesAside(keys, _sender(truth.config))
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
@@ -204,10 +204,12 @@ async def _serve(
     sources = server.sources = Sources(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
-    watches = (_tidy, key_renewal.watch, standing.watch)
+    watches = (_tidy, key_renewal.watch, standing.watch, _keep_informed)
     chores += [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await _first(stopped, truth.lost, standing.over)
+    await _first(stopped, truth.lost, standing.over, nodes.broken)
+    if nodes.broken.is_set():
+        raise RuntimeError("nodes can be asked no more")  # the next master can
     for chore in chores:
         chore.cancel()
     if not truth.lost.is_set():
@@ -251,6 +253,11 @@ async def _first(*events: asyncio.Event) -> None:
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in waits:
         one.cancel()
+
+
+async def _keep_informed(sources: Sources) -> None:
+    """Know what nodes said lately, for those who choose among them."""
+    await sources.engine.recent.renew()
 
 
 async def _tidy(sources: Sources) -> None:

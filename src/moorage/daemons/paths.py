@@ -5,9 +5,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-MASTER_DIR = "/var/lib/moorage"
-SOCKET = "/run/moorage/luxi.sock"
-NODE_DIR = "/var/lib/moorage-node"
+from moorage.directories import MASTER_DIR, NODE_DIR, SOCKET
+
 NODE_SETTINGS = "/etc/moorage/agent.toml"
 KEPT = "the cluster's keys and records"
 """What is in the master's directory, for sentences."""

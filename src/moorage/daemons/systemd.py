@@ -13,9 +13,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from moorage.directories import MASTER_DIR
 from moorage.errors import Failed
 
-from .paths import MASTER_DIR, MasterPlaces
+from .paths import MasterPlaces
 
 MASTER_UNIT = "moorage-master.service"
 LOOK = f"journalctl -u {MASTER_UNIT} -n 20"

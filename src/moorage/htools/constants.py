@@ -53,15 +53,11 @@ IDLE: Final = frozenset({"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down
 """Statuses in which an instance uses no memory."""
 
 ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
-"""What a group allows, best first."""
+"""Whether new instances go to a group: gladly, if there is no other, or not."""
 
 
-LARGEST: Final = 2**44
-"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
 LEAST: Final = 1e-6
 """Of fractions above 0: smaller ones only serve to make others infinite."""
-MOST: Final = 2**31
-"""Of what is counted: processors, spindles."""
 
 
 def ratio(part: float, whole: float) -> float:
@@ -106,9 +102,7 @@ def fixed(value: float, places: int) -> str:
 __all__ = [
     "ALLOC_POLICIES",
     "IDLE",
-    "LARGEST",
     "LEAST",
-    "MOST",
     "PAIRED",
     "SPELLINGS",
     "STATUSES",

@@ -181,7 +181,7 @@ class Grid:
         if ways is not None:
             self.kernel.know_paths(ways)
         if known is not None:
-            self.kernel.know_reach(known)
+            self.kernel.know_reach(*known)
         if choices is not None:
             self.kernel.know_choices(*choices)
         if self.domains is not None:

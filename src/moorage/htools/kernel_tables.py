@@ -25,22 +25,24 @@ def paths(nodes: Sequence[Node]) -> "array[int] | None":
 
 def reach(
     nodes: Sequence[Node], insts: Sequence[Inst], room: int
-) -> "array[int] | None":
-    """Return which nodes reach the disks of instances, shape (room * n,).
+) -> "tuple[array[int], array[int]] | None":
+    """Return which nodes reach the disks of instances; None where all reach all.
 
-    None where every node reaches all of them.
+    Returns
+    -------
+    storages : (room,)
+        The storage of each instance, by number; 0 is that which is everywhere.
+    reached : (storages * n,)
+        1 where a node reaches it.
     """
     if all(inst.reach is None for inst in insts):
         return None
-    known: dict[frozenset[int], array[int]] = {}  # few, for each storage has its nodes
-    table, width = array("i", [1]) * (room * len(nodes)), len(nodes)
+    known: dict[frozenset[int] | None, int] = {None: 0}
+    storages = array("i", bytes(4 * max(1, room)))
     for place, inst in enumerate(insts):
-        if inst.reach is None:
-            continue
-        if inst.reach not in known:
-            known[inst.reach] = array("i", [node.idx in inst.reach for node in nodes])
-        table[place * width : (place + 1) * width] = known[inst.reach]
-    return table
+        storages[place] = known.setdefault(inst.reach, len(known))
+    flags = [where is None or node.idx in where for where in known for node in nodes]
+    return storages, array("i", map(int, flags))
 
 
 def free_choices(

@@ -79,7 +79,6 @@ class Node:
     disk_free: int
     disk_free_all: int
     disk_floor: int
-    disk_floor_ratio: float
     cpus: float
     cpus_own: int
     cpu_speed: float
@@ -169,9 +168,7 @@ class Node:
 
     def with_disk_floor(self, share: float) -> Self:
         """Return the node with a share of its disk kept free."""
-        return self.copy(
-            disk_floor_ratio=share, disk_floor=floor(share * self.disk_total)
-        )
+        return self.copy(disk_floor=floor(share * self.disk_total))
 
 
 def people_on(nodes: Iterable[Node]) -> set[int]:
@@ -193,7 +190,7 @@ def from_row(idx: int, row: NodeRow, policy: Policy = DEFAULT) -> Node:
     node.mem_free_all = row.mem_free
     node.disk_total = row.disk_total
     node.disk_free = node.disk_free_all = row.disk_free
-    node.disk_floor, node.disk_floor_ratio = 0, 0.0
+    node.disk_floor = 0
     node.cpus, node.cpus_own, node.cpu_speed = row.cpus, row.cpus_own, row.cpu_speed
     node.cpu_used = node.cpu_used_all = row.cpus_own
     node.spindles, node.exclusive = row.spindles, row.exclusive

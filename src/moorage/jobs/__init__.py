@@ -6,7 +6,8 @@ from .effects import Effects
 from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
-from .operation import Ask, FailedHook, Lock, Operation, Question, Sight, View
+from .locks import Lock
+from .operation import Ask, FailedHook, Operation, Question, Sight, View
 from .task import Commit, Run, Task, Witness
 
 __all__ = [

@@ -73,6 +73,11 @@ class _Pending:
 class Asker:
     """Asks nodes.
 
+    Parameters
+    ----------
+    changed
+        Takes note that something was, or may have been, done on a node.
+
     Attributes
     ----------
     stuck
@@ -86,6 +91,7 @@ class Asker:
         queue: Queue,
         slots: Slots,
         sleep: Callable[[float], Awaitable[None]],
+        changed: Callable[[str], None],
     ) -> None:
         self.stuck: set[int] = set()
         self._truth = truth
@@ -93,6 +99,7 @@ class Asker:
         self._queue = queue
         self._slots = slots
         self._sleep = sleep
+        self._changed = changed
         self._pending: set[_Pending] = set()
         truth.watchers.append(self._heard)
 
@@ -109,10 +116,14 @@ class Asker:
 
         target = reachable(self._truth.config, node)
         term = self._truth.term
-        with self._queue.saying(job, op, lambda: _still(target, op)):
-            return await self._unless_given_up(
-                job, op, node, lambda: self._nodes.call(target, call, term, report)
-            )
+        try:
+            with self._queue.saying(job, op, lambda: _still(target, op)):
+                return await self._unless_given_up(
+                    job, op, node, lambda: self._nodes.call(target, call, term, report)
+                )
+        finally:
+            if not call.reads:
+                self._changed(node)
 
     async def try_(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node a few times before its failure is taken for an answer."""

@@ -2,9 +2,12 @@
 """From a request to its tasks: check, choose, claim."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
+from moorage.errors import MoorageError
 from moorage.model import Claim, Config, Disk
 from moorage.store import ConfigStore
 
@@ -18,12 +21,36 @@ Claims = dict[tuple[int, int, int], Claim]
 """By job, operation and number."""
 
 
+class Heard(NamedTuple):
+    """What nodes answered, and whether some of it was said before it was asked."""
+
+    answers: Answers
+    lately: bool
+
+
+class AnswersFor(Protocol):
+    """Asks the questions of an operation."""
+
+    def __call__(self, operation: Operation, *, anew: bool = False) -> Awaitable[Heard]:
+        """Return the answers; `anew` if those that were given lately do not count."""
+
+
+class _Before(NamedTuple):
+    """What was so before the nodes were asked."""
+
+    config: Config
+    in_hand: list[Disk]
+    claims: Claims
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What is to be done.
 
     Attributes
     ----------
+    operation
+        The request, with the nodes named that were chosen.
     view
         What it was decided on.
     warnings
@@ -32,6 +59,7 @@ class Decision:
         The room that the tasks take.
     """
 
+    operation: Operation
     view: View
     warnings: tuple[str, ...]
     claims: tuple[Claim, ...]
@@ -60,38 +88,82 @@ class Deciding:
         self._open: list[Claims] = []
         """What each job that is deciding has come to know of the others' claims."""
 
-    async def decide(
-        self, job: Job, operation: Operation, answers: Awaitable[Answers]
-    ) -> Decision:
+    async def decide(self, job: Job, operation: Operation, ask: AnswersFor) -> Decision:
         """Wait for what the nodes answer, then check a request, and say what to do.
+
+        One that chooses among nodes chooses by what they said lately. Then it is
+        decided like one that names those nodes, which are asked now. When that is
+        refused, all nodes are asked, so no refusal rests on what was said earlier.
 
         Raises
         ------
         MoorageError
             If the request is refused.
         """
-        # The answers may be older than the end of a job that was under way since they
-        # were asked for: what it chose may not show in them yet.
+        with self._watching(job) as before:
+            heard = await ask(operation)
+            if not heard.lately:
+                return await self._on(job, operation, heard, before)
+            try:
+                found = await self._on(job, operation, heard, before)
+                if found.operation is operation:
+                    return found
+                heard = await ask(found.operation)
+                return await self._on(job, found.operation, heard, before)
+            except MoorageError:
+                self._claim(job, (), before.claims)
+                if job.cancel_asked:
+                    raise
+        with self._watching(job) as before:  # what has ended by now shows in answers
+            heard = await ask(operation, anew=True)
+            return await self._on(job, operation, heard, before)
+
+    @contextmanager
+    def _watching(self, job: Job) -> Iterator[_Before]:
+        """Yield what is so before nodes are asked, and will learn of others' claims.
+
+        The answers may be older than the end of a job that was under way since they
+        were asked for: what it chose may not show in them yet.
+        """
         claims = self._claims(job)
         self._open.append(claims)
-        before = self._truth.config, self._in_hand()
         try:
-            answered = await answers
-            if operation.surveys:
-                view = self.view(job, answered, sight=self._sight(*before))
-                return await self._apart(operation, view)
-            if operation.looks:
-                return await self._aside(operation, job, answered, claims)
-            if not operation.plans:
-                return _decided(operation, self.view(job, answered))
-            async with self._choosing:
-                found = await self._aside(operation, job, answered, claims)
-                job.current.claims = list(found.claims)
+            yield _Before(self._truth.config, self._in_hand(), claims)
         finally:
             self._open = [one for one in self._open if one is not claims]
-        for other in self._open:
-            other.update(_numbered(job))
+
+    async def _on(
+        self, job: Job, operation: Operation, heard: Heard, before: _Before
+    ) -> Decision:
+        """Decide on some answers."""
+        answers, claims = heard.answers, before.claims
+        if operation.surveys:
+            sight = self._sight(before.config, before.in_hand)
+            return await self._apart(operation, self.view(job, answers, sight=sight))
+        if operation.looks:
+            return await self._aside(operation, job, answers, claims)
+        if not operation.plans:
+            return _decided(operation, self.view(job, answers))
+        async with self._choosing:
+            found = await self._aside(operation, job, answers, claims)
+            self._claim(job, found.claims, claims)
         return found
+
+    def _claim(self, job: Job, chosen: Iterable[Claim], known: Claims) -> None:
+        """Let others see what a job has chosen, and nothing that it chose earlier.
+
+        Parameters
+        ----------
+        known
+            What the job itself knows of the others' claims.
+        """
+        earlier = _numbered(job)
+        job.current.claims = list(chosen)
+        for other in self._open:
+            if other is not known:
+                for number in earlier:
+                    other.pop(number, None)
+                other.update(_numbered(job))
 
     async def _aside(
         self, operation: Operation, job: Job, answered: Answers, claims: Claims
@@ -168,6 +240,7 @@ def _room_alone(claim: Claim) -> Claim:
 def _decided(operation: Operation, view: View) -> Decision:
     operation.check(view)
     return Decision(
+        operation.settled(view),
         view,
         warnings=(*idle(operation), *operation.warnings(view)),
         claims=tuple(operation.claims(view)),

@@ -79,11 +79,14 @@ class Engine:
         self._operation = parse
         self._clock = world.clock
         self._deciding = Deciding(truth, world, self.queue.working)
-        self._waiting = Waiting(
-            truth, nodes, self.queue, self._deciding.view, self.finished, world.aside
+        waiting = self._waiting = Waiting(
+            truth, nodes, self.queue, self._deciding.view, self.finished, world
         )
-        self.locks, self.slots = self._waiting.locks, self._waiting.slots
-        asker = self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
+        self.locks, self.slots = waiting.locks, waiting.slots
+        self.recent = waiting.recent
+        asker = self._asker = Asker(
+            truth, nodes, self.queue, self.slots, world.sleep, self.recent.changed
+        )
         self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
         self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
         self._running: dict[int, asyncio.Task[None]] = {}
@@ -155,8 +158,7 @@ class Engine:
         async with self.queue.turn(job):
             waits = job.current.status in (QUEUED, WAITING)
             done, text = (True, f"Job {number} canceled") if waits else cancel(job)
-            if done:
-                job.cancel_asked = True
+            job.cancel_asked |= done
             if done and not waits:
                 await self.queue.write(job)
         if done and not waits:
@@ -292,8 +294,11 @@ class Engine:
             operation = self._operation(op.input)
             await self._waiting.for_locks(job, op, operation)
             decision = await self._deciding.decide(
-                job, operation, self._waiting.for_answers(job, op, operation)
+                job, operation, partial(self._waiting.for_answers, job, op)
             )
+            if decision.operation is not operation:
+                operation = decision.operation
+                self._waiting.keep_locks(job, op, operation)
             for text in decision.warnings:
                 self.queue.note(job, op, f"Warning: {text}")
             view, tasks = decision.view, decision.tasks

@@ -106,8 +106,9 @@ class Executor:
 
     async def _forward(self, job: Job, op: Op) -> None:
         await self._queue.save(job)
+        begun = True  # by a master that died, maybe
         while op.cursor < len(op.tasks):
-            if given_up(job, op):
+            if given_up(job, op) or (not begun and _still_canceled(job, op)):
                 await self._turn_back(job, op, Failed("the job was canceled"))
                 return
             if self._parking():
@@ -122,6 +123,7 @@ class Executor:
                 if not await self._survived(job, op, task, sentence(error)):
                     return
             await self._world.point(f"after {task.what}")
+            begun = False
 
     async def _do(self, job: Job, op: Op, task: Task) -> None:
         self._queue.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
@@ -197,8 +199,7 @@ class Executor:
         op.error = error.to_json()
         op.undoing = True
         unsent = isinstance(error, Unreachable) and error.facts.get("sent") is False
-        pending = op.cursor < len(op.tasks)
-        if not pending or unsent or isinstance(op.tasks[op.cursor], Commit):
+        if unsent or isinstance(op.tasks[op.cursor], Commit):
             op.cursor -= 1
         await self._queue.save(job)
 
@@ -306,11 +307,15 @@ class Executor:
                 raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
 
 
+def _still_canceled(job: Job, op: Op) -> bool:
+    """Whether a job was cancelled before the point of no return, which is next."""
+    return job.cancel_asked and not any(task.final for task in op.tasks[: op.cursor])
+
+
 def _behind_commit(op: Op) -> int:
-    """Return the place behind the next commit."""
+    """Return the place behind the next commit; what spoils a disk comes before one."""
     rest = range(op.cursor + 1, len(op.tasks))
-    found = (at for at in rest if isinstance(op.tasks[at], Commit))
-    return next(found, len(op.tasks) - 1) + 1
+    return next(at for at in rest if isinstance(op.tasks[at], Commit)) + 1
 
 
 def _filled(task: Run, results: list[Any]) -> Call:

@@ -10,6 +10,7 @@ knows how far the former one came: so scripts must bear to run twice.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from moorage.directories import MASTER_DIR
 from moorage.errors import HookFailed, MoorageError, NotFound
 from moorage.protocol import HookRuns, RunHooks
 from moorage.store import ConfigStore
@@ -23,7 +24,6 @@ from .turns import together
 
 GLOBAL = "global"
 """The hooks of every operation; they run on the master's node."""
-DATA_DIR = "/var/lib/moorage"
 _POST = "POST_"
 
 
@@ -190,7 +190,7 @@ class Hooks:
         kind = {"OBJECT_TYPE": known.kind} if known.kind else {}
         return kind | {
             "OP_CODE": operation.op_id,
-            "DATA_DIR": DATA_DIR,
+            "DATA_DIR": MASTER_DIR,
             "CLUSTER": cluster.cluster_name,
             "MASTER": self._name(cluster.master_node),
         }

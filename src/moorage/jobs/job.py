@@ -10,7 +10,7 @@ from msgspec import Struct, convert, field, json
 
 from moorage.model import Claim
 
-from .operation import Lock
+from .locks import Lock
 from .task import Commit, Task
 
 QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
@@ -138,7 +138,6 @@ class Job(Struct, kw_only=True):
     received_timestamp: Stamp | None = None
     start_timestamp: Stamp | None = None
     end_timestamp: Stamp | None = None
-    archived: bool = False
     cancel_asked: bool = False
 
     @property

@@ -10,7 +10,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 
-from .operation import LEVELS, Lock
+from msgspec import Struct
+
+LEVELS = ("cluster", "group", "pool", "node", "instance", "disk", "network")
+"""The one order in which locks are taken."""
+
+
+class Lock(Struct, frozen=True, order=True):
+    """One thing to hold, and whether others may hold it too.
+
+    Attributes
+    ----------
+    level
+        One of :data:`LEVELS`.
+    name
+        Uuid of the object, or the name of one that is to be made.
+    """
+
+    level: str
+    name: str
+    shared: bool = False
 
 
 @dataclass(slots=True)
@@ -83,9 +102,12 @@ class Locks:
                 state.waiters.remove(waiter)
                 state.admit()
 
-    def release(self, owner: int) -> None:
-        """Let go of everything that `owner` holds."""
+    def release(self, owner: int, but: Iterable[Lock] = ()) -> None:
+        """Let go of what `owner` holds, but for some locks."""
+        kept = {(lock.level, lock.name) for lock in but}
         for key, state in list(self._states.items()):
+            if key in kept:
+                continue
             if state.holders.pop(owner, None) is not None:
                 state.admit()
             if not state.holders and not state.waiters:

@@ -16,28 +16,11 @@ from moorage.model.change import to_json
 from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
 
+from .locks import Lock
 from .task import Commit, Task
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-LEVELS = ("cluster", "group", "pool", "node", "instance", "disk", "network")
-"""The one order in which locks are taken."""
-
-
-class Lock(Struct, frozen=True, order=True):
-    """One thing to hold, and whether others may hold it too.
-
-    Attributes
-    ----------
-    level
-        One of :data:`LEVELS`.
-    name
-        Uuid of the object, or the name of one that is to be made.
-    """
-
-    level: str
-    name: str
-    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +203,17 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def questions(self, _view: View) -> Iterator[Question]:
         """Say which facts the nodes must tell before :meth:`check`."""
         return iter(())
+
+    def asks_now(self, _view: View) -> frozenset[str] | None:
+        """Return uuids of the nodes whose answers must be of now; None for all.
+
+        Of the others, what they said lately is enough: some of them may be chosen.
+        """
+        return None
+
+    def settled(self, _view: View) -> "Operation":
+        """Return the same request, with the nodes named that it has chosen."""
+        return self
 
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""

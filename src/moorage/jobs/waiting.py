@@ -14,19 +14,24 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
-from moorage.model import Change, Cluster
+from moorage.model import Change, Cluster, Node, NodeGroup, StoragePool
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
+from .deciding import Heard
+from .effects import Effects
 from .job import Job, Op
 from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
+from .recent import Recent
 from .slots import Slots
 from .turns import together
 
 T = TypeVar("T")
 
+_SETTING = (Cluster, NodeGroup, StoragePool)
+"""What says of which storage nodes are asked."""
 ViewOf = Callable[[Job], View]
 """What a job sees now."""
 
@@ -38,8 +43,11 @@ class Waiting:
     ----------
     ended
         Waits for the end of a job, and returns it.
-    aside
-        Runs what may take long, without holding up everybody else.
+
+    Attributes
+    ----------
+    recent
+        What nodes said lately to those who chose among them.
     """
 
     def __init__(
@@ -49,24 +57,29 @@ class Waiting:
         queue: Queue,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
-        aside: Callable[[Callable[[], Any]], Awaitable[Any]],
+        world: Effects,
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
+        self.recent = Recent(world.clock, world.sleep, self._answers)
         self._truth = truth
         self._nodes = nodes
         self._queue = queue
         self._view = view
         self._ended = ended
-        self._aside = aside
+        self._aside = world.aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
         truth.watchers.append(self._heard)
         self._heard(Change(tuple(truth.config.all(Cluster))))
 
     def _heard(self, change: Change) -> None:
+        if any(isinstance(one, _SETTING) for one in (*change.put, *change.drop)):
+            self.recent.forget()
         for one in change.put:
             if isinstance(one, Cluster):
                 self.slots.resize(one.max_running_jobs)
+            elif isinstance(one, Node):  # one that was offline was not even asked
+                self.recent.changed(one.uuid)
 
     def cancel(self, number: int) -> None:
         """Let a job that was cancelled wait no longer."""
@@ -90,10 +103,15 @@ class Waiting:
         await self._unless_cancelled(job, self._lock(job, op, operation))
 
     async def for_answers(
-        self, job: Job, op: Op, operation: Operation
-    ) -> dict[Question, Any]:
-        """Ask what the operation must know; an error stands for its answer."""
-        return await self._unless_cancelled(job, self._ask(job, op, operation))
+        self, job: Job, op: Op, operation: Operation, *, anew: bool = False
+    ) -> Heard:
+        """Ask what the operation must know; an error stands for its answer.
+
+        Unless `anew` is set, what nodes said lately counts where the operation has
+        enough of it.
+        """
+        work = self._ask(job, op, operation, anew=anew)
+        return await self._unless_cancelled(job, work)
 
     async def for_slot(self, job: Job, op: Op) -> None:
         """Take a slot; what holds no lock is in nobody's way, and needs none."""
@@ -148,6 +166,8 @@ class Waiting:
 
     def _blocked(self, job: Job) -> str:
         level, uuid, holders = self.locks.blocking(job.id)
+        if not level:  # it has just got it
+            return "Waiting for locks"
         holding = " and ".join(f"job {number}" for number in holders) or "others first"
         return f"Waiting for the lock of {level} {self._name(uuid)}: {holding}"
 
@@ -155,21 +175,36 @@ class Waiting:
         known = self._truth.config.objects.get(uuid)
         return getattr(known, "name", None) or uuid
 
+    def keep_locks(self, job: Job, op: Op, operation: Operation) -> None:
+        """Give back the locks of nodes that were not chosen."""
+        wanted = set(operation.locks(self._view(job)))
+        op.locks = [one for one in op.locks if one in wanted]
+        self.locks.release(job.id, but=op.locks)
+
     # -- answers ------------------------------------------------------------------
 
-    async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
-        questions = await self._questions(operation, self._view(job))
-        silent = set(questions)
+    async def _ask(
+        self, job: Job, op: Op, operation: Operation, *, anew: bool
+    ) -> Heard:
+        view = self._view(job)
+        questions = await self._questions(operation, view)
+        now = operation.asks_now(view)
+        said: dict[Question, Any] = {}
+        if now is not None and not anew:
+            said = self.recent.answers(one for one in questions if one.node not in now)
+        ask = self._answers if now is None else self.recent.ask
+        asked = [one for one in questions if one not in said]
+        silent = set(asked)
 
         async def of_node(asked: list[Question]) -> dict[Question, Any]:
-            found = await self._answers(asked)
+            found = await ask(asked)
             silent.difference_update(asked)
             return dict(zip(asked, found, strict=True))
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            told = await together(of_node(asked) for asked in _by_node(questions))
-        answers = {question: found for one in told for question, found in one.items()}
-        return {one: answers[one] for one in questions}
+            told = await together(of_node(some) for some in _by_node(asked))
+        found = said | {one: each[one] for each in told for one in each}
+        return Heard({one: found[one] for one in questions}, lately=bool(said))
 
     async def _questions(self, operation: Operation, view: View) -> list[Question]:
         def listed() -> list[Question]:
@@ -197,7 +232,7 @@ class Waiting:
     # -- slots --------------------------------------------------------------------
 
     def _crowded(self) -> str:
-        return f"Waiting for a slot: {self.slots.number} other jobs run"
+        return f"Waiting for a slot: {self.slots.number} jobs may run at once"
 
 
 def _by_node(questions: Iterable[Question]) -> list[list[Question]]:

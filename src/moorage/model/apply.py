@@ -11,6 +11,7 @@ name before this was a rule may keep it.
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -20,7 +21,7 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids, by_name
 from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
@@ -83,7 +84,22 @@ def apply(config: Config, change: Change) -> Config:
         _check_name(new, entity, config.objects.get(entity.uuid))
     for entity in change.drop:
         _check_unused(new, entity)
+    new.lists.update(_in_order(config, change))
     return new
+
+
+def _in_order(old: Config, change: Change) -> Iterator[tuple[type[Entity], list[Any]]]:
+    """Yield the objects by name of each class of which that was known before."""
+    before, after = old.before(change), {one.uuid: one for one in change.put}
+    for cls, known in tuple(old.lists.items()):  # other threads may want more
+        rows = known
+        if any(isinstance(one, cls) for one in (*change.put, *change.drop)):
+            rows = known.copy()  # many thousands: to move them costs less than to sort
+            for gone in (one for one in before.values() if isinstance(one, cls)):
+                del rows[bisect_left(rows, by_name(gone), key=by_name)]
+            for new in (one for one in after.values() if isinstance(one, cls)):
+                insort(rows, new, key=by_name)
+        yield cls, rows
 
 
 def _dropped(config: Config, entity: Entity) -> Config:

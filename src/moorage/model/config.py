@@ -87,6 +87,8 @@ class Config:
         address is of one card.
     networked
         Uuids of the instances by the uuid of each network that a card of theirs is in.
+    lists
+        The objects of classes that somebody wanted by name, in that order.
     """
 
     serial_no: int = 0
@@ -102,6 +104,9 @@ class Config:
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    lists: dict[type[Entity], list[Any]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def cluster(self) -> Cluster:
@@ -115,15 +120,17 @@ class Config:
 
     def named(self, cls: type[E]) -> list[E]:
         """Return every object of a class, by name."""
-        return sorted(self.all(cls), key=by_name)
+        if cls not in self.lists:
+            self.lists[cls] = sorted(self.all(cls), key=by_name)
+        return list(self.lists[cls])
 
     def online(self) -> list[Node]:
         """Return the nodes that nobody has marked offline, by name."""
         return [node for node in self.named(Node) if not node.offline]
 
     def hosts(self) -> list[Node]:
-        """Return those of them that run instances."""
-        return [node for node in self.online() if node.vm_capable]
+        """Return the nodes that run instances, by name."""
+        return [node for node in self.named(Node) if node.is_host]
 
     def count(self, cls: type[Entity]) -> int:
         """Return how many objects of a class there are."""
@@ -286,7 +293,7 @@ class Config:
 
     def nodes_in(self, group: NodeGroup) -> list[Node]:
         """Return the nodes of a group, by name."""
-        return self._below(Node, self.members, group.uuid)
+        return [node for node in self.named(Node) if node.group == group.uuid]
 
     def secondary_nodes(self, instance: Instance) -> list[Node]:
         """Return the nodes that hold a second copy of some disk."""

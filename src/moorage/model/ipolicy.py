@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from moorage.errors import BadInput
+from moorage.units import LARGEST, MOST
 
 from .objects import DISKLESS, Cluster, NodeGroup
 from .templates import driven
@@ -31,10 +32,6 @@ SIZES = (
 RATIOS = ("vcpu-ratio", "spindle-ratio")
 PARTS = ("minmax", "std", "disk-templates", *RATIOS)
 """What a policy holds; only the cluster's own has ``std``."""
-MOST = 2**31
-"""Of processors, disks, cards and the like, and of a ratio."""
-LARGEST = 2**44
-"""MiB of memory or of a disk: 16 EiB. The planner reads no more, nor of the others."""
 _MIB = ("memory-size", "disk-size")
 _LEAST = (128, 1, 1, 1, 0, 1)
 _MOST = (32768, 8, 1048576, 16, 8, 12)

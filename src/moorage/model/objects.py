@@ -215,6 +215,11 @@ class Node(Entity, frozen=True, kw_only=True):
     ndparams: dict[str, Any] = field(default_factory=dict)
     pins: tuple[str, ...] = ()
 
+    @property
+    def is_host(self) -> bool:
+        """Whether it runs instances, and storage commands for them."""
+        return self.vm_capable and not self.offline
+
 
 class NodeGroup(Entity, frozen=True, kw_only=True):
     """Nodes that see the same storage and networks.

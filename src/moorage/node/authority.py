@@ -97,7 +97,7 @@ class Authority:
         """
         pair = self._read("next") if by_next else self._pair()
         issuer = tls.common_name(pair[1])
-        days = tls.LEAF
+        days = tls.LEAF_DAYS
         drawn = tls.draft(name, issuer, tls.public(asked), self.clock(), days)
         names = x509.SubjectAlternativeName([x509.DNSName(name)])
         drawn = drawn.add_extension(names, critical=False)
@@ -105,7 +105,7 @@ class Authority:
 
     def _master(self, key: Key, pair: tuple[Key, Certificate]) -> Certificate:
         issuer, now = tls.common_name(pair[1]), self.clock()
-        drawn = tls.draft(tls.MASTER, issuer, key.public_key(), now, tls.LEAF)
+        drawn = tls.draft(tls.MASTER, issuer, key.public_key(), now, tls.LEAF_DAYS)
         return _signed(drawn, ExtendedKeyUsageOID.CLIENT_AUTH, pair)
 
     def renew_master(self) -> None:
@@ -189,7 +189,7 @@ def _new(cluster: str, now: float) -> tuple[Key, Certificate]:
     key = tls.new_key()
     name = f"{cluster[:24]} certificate authority {secrets.token_hex(4)}"
     usage = x509.BasicConstraints(ca=True, path_length=0)
-    drawn = tls.draft(name, name, key.public_key(), now, tls.ROOT)
+    drawn = tls.draft(name, name, key.public_key(), now, tls.ROOT_DAYS)
     drawn = drawn.add_extension(usage, critical=True)
     return key, drawn.sign(key, hashes.SHA256())
 

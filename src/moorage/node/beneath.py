@@ -15,6 +15,7 @@ _OPENAT2 = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _RESOLVE = _NO_MAGIC_LINKS | _NO_LINKS | _BENEATH
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+_MODE = 0o600
 _TRIES = 64
 """Attempts, where somebody renames directories at the same moment."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -30,7 +31,7 @@ class _How(ctypes.Structure):
     )
 
 
-def open_beneath(root: int, path: str, flags: int, mode: int = 0o600) -> int:
+def open_beneath(root: int, path: str, flags: int) -> int:
     """Return a descriptor of what is at `path`, seen from a directory.
 
     Parameters
@@ -41,8 +42,7 @@ def open_beneath(root: int, path: str, flags: int, mode: int = 0o600) -> int:
         Relative, without ``..``.
     flags
         As for :func:`os.open`; a program that is started never inherits the descriptor.
-    mode
-        Of a file that is made.
+        A file that is made is its owner's alone.
 
     Raises
     ------
@@ -55,16 +55,16 @@ def open_beneath(root: int, path: str, flags: int, mode: int = 0o600) -> int:
         raise OSError(errno.EINVAL, "a null character is in its name", path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        return _openat2(root, path, flags, mode)
+        return _openat2(root, path, flags)
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-    return walk(root, path, flags, mode)
+    return walk(root, path, flags)
 
 
-def _openat2(root: int, path: str, flags: int, mode: int) -> int:
+def _openat2(root: int, path: str, flags: int) -> int:
     makes = flags & os.O_CREAT or flags & os.O_TMPFILE == os.O_TMPFILE
-    how = _How(flags, mode if makes else 0, _RESOLVE)
+    how = _How(flags, _MODE if makes else 0, _RESOLVE)
     for _ in range(_TRIES):
         found = _LIBC.syscall(
             ctypes.c_long(_OPENAT2),
@@ -81,7 +81,7 @@ def _openat2(root: int, path: str, flags: int, mode: int) -> int:
     raise OSError(number, os.strerror(number), path)
 
 
-def walk(root: int, path: str, flags: int, mode: int) -> int:
+def walk(root: int, path: str, flags: int) -> int:
     """Do the same for Linux before 5.6: open one directory after the other."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts:
@@ -93,7 +93,7 @@ def walk(root: int, path: str, flags: int, mode: int) -> int:
             deeper = os.open(folder, _FOLDER, dir_fd=at)
             os.close(at)
             at = deeper
-        return os.open(name, flags, mode, dir_fd=at)
+        return os.open(name, flags, _MODE, dir_fd=at)
     except NotADirectoryError as error:
         number = errno.ELOOP if folders else error.errno or errno.ENOTDIR
         raise OSError(number, os.strerror(number), path) from None

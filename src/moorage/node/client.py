@@ -146,7 +146,12 @@ class HttpNodes:
         MoorageError
             What the node says instead.
         """
-        return await self.exchange.line(node, wanted, term, self._way(node, GetFacts()))
+        return await self.exchange.line(node, wanted, term, await self.apart(node))
+
+    async def apart(self, node: Node) -> Way:
+        """Return a way to a node that nobody else takes, as another loop needs it."""
+        self._keep_trust()
+        return self._new_way(node, dated=True)
 
     async def _tried(
         self,
@@ -212,10 +217,12 @@ class HttpNodes:
         dated = not (node.pins and call.lapsed)
         way = self._ways.get((node.uuid, dated))
         if way is None or way.over or way.pins != set(node.pins):
-            clock = self._authority.clock if dated else None
-            way = Way(self._authority.asking(), node.name, node.pins, clock)
-            self._ways[node.uuid, dated] = way
+            way = self._ways[node.uuid, dated] = self._new_way(node, dated=dated)
         return way
+
+    def _new_way(self, node: Node, *, dated: bool) -> Way:
+        clock = self._authority.clock if dated else None
+        return Way(self._authority.asking(), node.name, node.pins, clock)
 
 
 def _tries(call: Verb[object], error: Unreachable) -> int:

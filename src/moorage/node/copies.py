@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -87,13 +88,19 @@ class Copies:
 def read_keys(directory: Path) -> dict[str, bytes]:
     """Return the cluster's keys that are in a directory, by the names of their files.
 
+    Another thread may be replacing them: they are read until two readings agree.
+
     Raises
     ------
     OSError
         If they cannot be read.
     """
-    return {
-        path.name: path.read_bytes()
-        for path in directory.iterdir()
-        if path.name in _KEYS
-    }
+    before: dict[str, bytes] | None = None
+    while True:
+        paths = [path for path in directory.iterdir() if path.name in _KEYS]
+        found = None
+        with suppress(FileNotFoundError):
+            found = {path.name: path.read_bytes() for path in paths}
+        if found is not None and found == before:
+            return found
+        before = found

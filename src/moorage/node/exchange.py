@@ -23,7 +23,7 @@ from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import check, ourselves
 
 from . import answers, wire
-from .lines import LONGEST, Line, WebLine
+from .lines import LONGEST_MESSAGE, Line, WebLine
 from .pins import Way
 from .unanswered import place_of, told_as_the_nodes, unreachable
 
@@ -56,6 +56,9 @@ class Exchange:
     ----------
     sender
         Who asks, as the nodes are told.
+    mark
+        Drawn by chance: it tells this process from another that leads in its term. None
+        of who only looks.
     """
 
     def __init__(self, connect: float, silence: float, *, leads: bool) -> None:
@@ -63,7 +66,7 @@ class Exchange:
         self._connect = connect
         self._silence = silence
         self._numbers = count(1)
-        self._mark = secrets.token_hex(16) if leads else ""
+        self.mark = secrets.token_hex(16) if leads else ""
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(
@@ -126,7 +129,7 @@ class Exchange:
             "verb": verb,
             "args": args,
             "term": term,
-            "mark": self._mark,
+            "mark": self.mark,
             "sender": self.sender,
             "number": 0 if call.reads else next(self._numbers),
         }
@@ -147,7 +150,7 @@ class Exchange:
         except _BROKEN as error:
             raise unreachable(node, error, sent=False) from error
         try:
-            asked = LineRequest(wanted, term, self._mark, self.sender)
+            asked = LineRequest(wanted, term, self.mark, self.sender)
             await self._open_line(node, link, asked)
         except BaseException:
             await link.close()
@@ -175,7 +178,7 @@ class Exchange:
             f"https://{place_of(node)}/line",
             server_hostname=node.name,
             heartbeat=wire.SILENCE,
-            max_msg_size=LONGEST,
+            max_msg_size=LONGEST_MESSAGE,
             timeout=aiohttp.ClientWSTimeout(ws_close=self._connect),
             ssl=way.context,
         )

@@ -20,6 +20,7 @@ from moorage.errors import Failed
 from moorage.storage import Opened
 from moorage.storage.validation import is_of_the_system
 
+from . import proc
 from .beneath import open_beneath
 from .trust import distrust
 
@@ -116,7 +117,7 @@ class Images:
             told = f"there is no file {path} on node {self._node}"
             raise Failed(told, path=path) from None
         try:
-            return os.open(f"/proc/self/fd/{found}", flags | os.O_CLOEXEC)
+            return os.open(proc.descriptor(found), flags | os.O_CLOEXEC)
         except OSError as error:
             raise self._refusal(path, error) from None
         finally:
@@ -143,7 +144,7 @@ class Images:
                 stack.callback(os.close, found)
                 descriptors.append(found)
                 name = f"/{PurePosixPath(path).name}" if how is Opened.ENTRY else ""
-                words[path] = f"/proc/self/fd/{found}{name}"
+                words[path] = proc.descriptor(found) + name
             yield Handed(words, descriptors)
 
     def _directories(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from moorage.protocol.line import LineRequest
 
 from . import wire
 from .agent import Agent
-from .lines import LONGEST, StreamLine, WebLine, carry
+from .lines import LONGEST_MESSAGE, StreamLine, WebLine, carry
 
 
 class LineDoor:
@@ -36,7 +36,9 @@ class LineDoor:
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """Carry a line until either end hangs up."""
-        link = web.WebSocketResponse(heartbeat=wire.SILENCE, max_msg_size=LONGEST)
+        link = web.WebSocketResponse(
+            heartbeat=wire.SILENCE, max_msg_size=LONGEST_MESSAGE
+        )
         await link.prepare(request)
         self._links.add(link)
         try:

@@ -14,7 +14,7 @@ from aiohttp import ClientWebSocketResponse, WSMsgType, web
 
 PIECE = 1 << 16
 """Bytes that are carried at once."""
-LONGEST = 4 * PIECE
+LONGEST_MESSAGE = 4 * PIECE
 """Bytes of the longest message on a web socket."""
 
 

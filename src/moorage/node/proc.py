@@ -7,6 +7,11 @@ START = 19
 """Where the time of its start is, among what follows its name."""
 
 
+def descriptor(number: int) -> str:
+    """Return the path by which a process that has a descriptor opens it anew."""
+    return f"/proc/self/fd/{number}"
+
+
 def living(pid: int | str) -> list[str]:
     """Return state, parent, group … of a process; nothing if none of that id lives.
 

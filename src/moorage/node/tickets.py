@@ -23,11 +23,11 @@ from moorage.units import counted
 from . import wire
 from .doorkeeper import Doorkeeper, Limits
 from .hypervisors.kvm import gate
+from .hypervisors.kvm.lines import TICKET
 from .keys import Keys
 from .lines import StreamLine, carry
 
 _LOG = logging.getLogger(__name__)
-LASTS = 120
 PORTS = range(1830, 1862)
 _PATIENCE = 5.0
 """Seconds in which a secret must be said."""
@@ -49,7 +49,7 @@ class Tickets:
         Seconds in which a ticket can be used.
     """
 
-    def __init__(self, keys: Keys, lasts: int = LASTS) -> None:
+    def __init__(self, keys: Keys, lasts: int = TICKET) -> None:
         self._keys = keys
         self._lasts = lasts
         self._doors: set[_Door] = set()

@@ -25,8 +25,8 @@ from moorage.errors import Failed
 
 MASTER = "moorage-master"
 """Name in the certificate of whoever gives the orders."""
-LEAF, ROOT = 365, 10 * 365
-"""Days that a certificate lives, and the authority's own."""
+LEAF_DAYS, ROOT_DAYS = 365, 10 * 365
+"""How long a certificate lives, and the authority's own."""
 _ONE_DAY = dt.timedelta(days=1)
 _NO_DATES = 0x200000
 """OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``."""
@@ -72,7 +72,7 @@ def pin(key: ec.EllipticCurvePublicKey) -> str:
 
 def self_signed(key: Key, name: str) -> Certificate:
     """Return the certificate of a node that belongs to no cluster yet."""
-    drawn = draft(name, name, key.public_key(), time.time(), ROOT)
+    drawn = draft(name, name, key.public_key(), time.time(), ROOT_DAYS)
     return drawn.sign(key, hashes.SHA256())
 
 

@@ -21,6 +21,9 @@ from moorage.protocol import (
     SignKey,
 )
 
+RENEW_NODES = "gnt-cluster renew-crypto --new-node-certificates"
+RENEW_AUTHORITY = "gnt-cluster renew-crypto --new-cluster-certificate"
+
 
 def request_on(node: Node, *, any_key: bool = False) -> Ask[KeyRequest]:
     """Ask a node for the request for a certificate of a new key.

@@ -29,9 +29,6 @@ from .liveness import check_known, runs
 from .silence import rescue
 from .storage.units import has_room, unit_of
 
-MOST_RATE = 1 << 20
-"""MiB a second: more is no limit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
@@ -213,8 +210,10 @@ class ToStorage(Operation, frozen=True, kw_only=True):
 
     @property
     def named_params(self) -> dict[str, Any]:
-        """The parameters; two of them are given as fields."""
-        return self.params | {"provider": self.provider, "access": self.access}
+        """The parameters; two of them may be given as fields."""
+        return disk_spec.named_params(
+            self.params, provider=self.provider, access=self.access
+        )
 
     @abstractmethod
     def conversion(self, view: View) -> Conversion:
@@ -268,12 +267,6 @@ def targets(view: View, all_of: Sequence[Conversion]) -> list[Disk]:
     for one in all_of:
         found.append(one.target(view, found))
     return found
-
-
-def check_rate(rate: int) -> None:
-    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
-    if not 0 <= rate <= MOST_RATE:
-        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")
 
 
 def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> None:

@@ -49,8 +49,7 @@ def check_sound(disk: Disk) -> None:
 
 def online(config: Config, group: NodeGroup) -> list[Node]:
     """Return the nodes of a group that may run storage commands."""
-    nodes = config.nodes_in(group)
-    return [node for node in nodes if node.vm_capable and not node.offline]
+    return [node for node in config.nodes_in(group) if node.is_host]
 
 
 def some_online(config: Config, group: NodeGroup) -> list[Node]:

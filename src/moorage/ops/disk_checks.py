@@ -16,6 +16,9 @@ from .disk_names import check_unknown, check_unused
 from .disk_spec import DiskSpec, bear, device
 from .node_tasks import providers_on
 
+MOST_RATE = 1 << 20
+"""MiB a second: more is no limit."""
+
 
 def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
     """Raise `Refused` unless the disk can be made for use on `node` and its group.
@@ -125,3 +128,9 @@ def check_distinct(wishes: list[DiskSpec]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise BadInput(f"two disks would be named '{twice[0]}'")
+
+
+def check_rate(rate: int) -> None:
+    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
+    if not 0 <= rate <= MOST_RATE:
+        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")

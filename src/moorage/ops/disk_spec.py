@@ -35,7 +35,7 @@ from .storage.units import Named, occupied, unit_named
 KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type", "pool"})
 """What Ganeti mixes with the parameters of a template, in the description of a disk."""
 MODES = ("rw", "ro")
-LARGEST = Mib(16 * 1024 * 1024 * 1024)
+LARGEST_DISK = Mib(16 * 1024 * 1024 * 1024)
 """16 PiB: more is a slip of the hand."""
 
 
@@ -127,8 +127,8 @@ def specified(
     if not template:
         raise BadInput(
             "the disk names no template",
-            hint="say with the disk: dev_type=file, dev_type=ext,provider=NAME, "
-            "or pool=NAME",
+            hint="gnt-disk: -t sharedfile, -t ext -p NAME, or --pool NAME; --disk: "
+            "dev_type=file, dev_type=ext,provider=NAME, or pool=NAME",
         )
     own = {key: value for key, value in params.items() if value is not None}
     adopt = given.get("adopt")
@@ -144,6 +144,24 @@ def specified(
         params=pools.completed(pool, own) if pool else own,
         pool=pool,
     )
+
+
+def named_params(params: Mapping[str, Any], **fields: str | None) -> dict[str, Any]:
+    """Return the parameters of a request, some of which may be fields of it, too.
+
+    Raises
+    ------
+    BadInput
+        If a field says something else.
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name in given.keys() & params.keys():
+        if params[name] != given[name]:
+            raise BadInput(
+                f"the disk's {name} is given twice: '{given[name]}' and "
+                f"'{params[name]}'"
+            )
+    return {**params, **given}
 
 
 def shared_by(disks: Collection[Disk]) -> dict[str, Any]:
@@ -168,8 +186,8 @@ def checked_size(value: object) -> Mib | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadInput(f"a disk's size is a whole number of MiB, not '{value}'")
-    if not 0 < value <= LARGEST:
-        raise BadInput(f"a disk has between 1 and {LARGEST} MiB, not {value}")
+    if not 0 < value <= LARGEST_DISK:
+        raise BadInput(f"a disk has between 1 and {LARGEST_DISK} MiB, not {value}")
     return Mib(value)
 
 
@@ -322,7 +340,9 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     if wanted.adopt:
         return _found(view, wanted, node).size
     if wanted.size is None:
-        raise BadInput("the disk has no size", hint="add size=10G")
+        raise BadInput(
+            "the disk has no size", hint="gnt-disk: -s 10G; --disk: size=10G"
+        )
     return wanted.size
 
 

@@ -100,11 +100,7 @@ def check_nowhere_else(view: View, instance: Instance) -> None:
 
 
 def _others(config: Config, instance: Instance) -> list[Node]:
-    return [
-        node
-        for node in config.named(Node)
-        if node.vm_capable and not node.offline and node.uuid != instance.primary_node
-    ]
+    return [node for node in config.hosts() if node.uuid != instance.primary_node]
 
 
 def _has(view: View, node: Node, instance: Instance) -> bool:

@@ -19,7 +19,7 @@ from moorage.model.networks import MAC, Address, contains, free, outside
 from moorage.storage.validation import check_name
 from moorage.units import is_whole
 
-MOST = 8
+MOST_CARDS = 8
 """Cards of one instance, as in Ganeti."""
 GENERATED = ("auto", "generate")
 """Words for an address that the cluster makes."""
@@ -139,8 +139,8 @@ def number_of(number: int) -> str:
 
 def check_count(count: int) -> None:
     """Raise `BadInput` if an instance cannot have so many cards."""
-    if count > MOST:
-        raise BadInput(f"an instance has at most {MOST} network cards")
+    if count > MOST_CARDS:
+        raise BadInput(f"an instance has at most {MOST_CARDS} network cards")
 
 
 def check_names(names: Iterable[str | None]) -> None:

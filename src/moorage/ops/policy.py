@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
+from moorage.units import shortened
 
 from .node_tasks import beparams
 
@@ -80,10 +81,9 @@ def warnings(
     old = outside(config, group, before)
     new = [name for name in outside(config, group, after) if name not in old]
     if new:
-        more = f" and {len(new) - 5} more" if len(new) > 5 else ""
         yield (
             f"the new policy of node group {group.name} is broken by "
-            f"{', '.join(new[:5])}{more}; they stay as they are"
+            f"{shortened(new, 5)}; they stay as they are"
         )
 
 

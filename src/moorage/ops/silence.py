@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable
 
-from moorage.errors import MoorageError, may_be_off
+from moorage.errors import MoorageError, WrongState, may_be_off
 from moorage.jobs import Question, View
 from moorage.model import Config, Instance, Node
 from moorage.storage import TEMPLATES
@@ -19,6 +19,16 @@ def way_out(node: Node, error: MoorageError) -> str:
         off = f"gnt-node modify --offline=yes {node.name}"
         return f"make sure that the node is powered off, then: {off}"
     return error.hint or "gnt-cluster verify"
+
+
+def check_online(node: Node) -> None:
+    """Raise `WrongState` if a node is marked offline: nothing can be done there."""
+    if node.offline:
+        raise WrongState(
+            f"node {node.name} is marked offline",
+            hint=f"when it is back: gnt-node modify --offline=no {node.name}",
+            node=node.name,
+        )
 
 
 def unanswered(view: View, questions: Iterable[Question]) -> dict[str, str]:

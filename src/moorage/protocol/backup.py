@@ -13,13 +13,9 @@ from moorage.model.export import Dump, Export
 from moorage.storage import Outcome
 
 from .guest import WithSystem
-from .verb import OnDisk, OnGuest, Reading, Verb, WithDisks
+from .verb import A_WEEK, OnDisk, OnGuest, Reading, Verb, WithDisks
 
 R_co = TypeVar("R_co", covariant=True)
-
-PATIENCE = 7 * 86400.0
-"""Seconds that copying a disk may take: nobody knows how large it is, and how slow the
-storage. A node that gives no sign of life is noticed long before."""
 
 
 class Writing(Struct, frozen=True, kw_only=True):
@@ -85,7 +81,7 @@ class SealExport(OnExport[Export], frozen=True, kw_only=True, tag="export.seal")
         ``config.ini``; empty where Ganeti is not to read it.
     """
 
-    limit = PATIENCE
+    limit = A_WEEK
     export: Export
     filled: dict[str, dict[str, Any]] = {}
 
@@ -107,7 +103,7 @@ class VerifyExport(OnExport[list[str]], frozen=True, kw_only=True, tag="export.v
         Of the export that is meant; empty for whichever is there.
     """
 
-    limit = PATIENCE
+    limit = A_WEEK
     uuid: str = ""
 
 
@@ -122,7 +118,7 @@ class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):
         What the copy is to be, or as the manifest has it.
     """
 
-    limit = PATIENCE
+    limit = A_WEEK
     breakable = True
     name: str
     dump: Dump
@@ -148,7 +144,7 @@ class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-gue
         What the copies are to be, in the order of the disks.
     """
 
-    limit = PATIENCE
+    limit = A_WEEK
     breakable = True
     export: str
     dumps: tuple[Dump, ...]
@@ -176,7 +172,7 @@ class OfOneDisk(WithSystem[R_co], Generic[R_co], frozen=True, kw_only=True):
         What it is to be, or as the manifest has it.
     """
 
-    limit = PATIENCE
+    limit = A_WEEK
     breakable = True
     export: str
     index: int

@@ -6,12 +6,9 @@ from typing import Generic, TypeVar
 from moorage.model import Disk
 from moorage.storage import Outcome
 
-from .verb import OnDisk, OnGuest, OnSlot
+from .verb import A_MONTH, OnDisk, OnGuest, OnSlot
 
 R_co = TypeVar("R_co", covariant=True)
-
-LONGEST = 30 * 86400.0
-"""Seconds that the data of a disk may be on their way."""
 
 
 class CopyDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.copy"):
@@ -25,7 +22,7 @@ class CopyDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.copy"):
         MiB a second at most; 0 for no limit.
     """
 
-    limit = LONGEST
+    limit = A_MONTH
     fenced = ("disk", "to")
 
     to: Disk
@@ -69,7 +66,7 @@ class AwaitMirror(OnGuest[None], frozen=True, kw_only=True, tag="mirror.await"):
         Uuid of the disk that the guest has.
     """
 
-    limit = LONGEST
+    limit = A_MONTH
 
     of: str
 

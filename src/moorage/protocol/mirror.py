@@ -4,9 +4,7 @@
 from moorage.model import MirrorState
 from moorage.storage import Outcome
 
-from .verb import OnDisk, Reading
-
-_A_WEEK = 7 * 86400.0
+from .verb import A_WEEK, OnDisk, Reading
 
 
 class GetMirrors(Reading[list[MirrorState]], frozen=True, tag="mirrors"):
@@ -27,7 +25,7 @@ class AwaitSync(OnDisk[MirrorState], frozen=True, kw_only=True, tag="mirror.sync
     """
 
     reads = True
-    limit = _A_WEEK
+    limit = A_WEEK
     alone: bool = False
 
 

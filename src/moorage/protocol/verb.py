@@ -18,6 +18,9 @@ Node = TypeVar("Node")
 QUICK, SLOW, LONG = 15.0, 3600.0, 86400.0
 """Seconds that a verb may last: one that looks at what is there, most others, and one
 on a disk: the node ends its programs, when an administrator says so."""
+A_WEEK, A_MONTH = 7 * LONG, 30 * LONG
+"""Seconds that data may be on its way, to an export or to another disk: nobody knows
+how much it is. A node that gives no sign of life is noticed long before."""
 _NAME = "verb"
 """What the name of a verb is called, in a journal and on the wire."""
 

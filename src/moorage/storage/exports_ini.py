@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.model import Nic
+from moorage.model import DISKLESS, Nic
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.units import Mib
 
@@ -60,7 +60,7 @@ def to_ini(export: Export, filled: Sections) -> str:
 def _instance(
     export: Export, instance: Exported, backend: Mapping[str, Any]
 ) -> dict[str, str]:
-    templates = {dump.dev_type for dump in export.dumps} or {"diskless"}
+    templates = {dump.dev_type for dump in export.dumps} or {DISKLESS}
     found = {
         "name": instance.name,
         **{key: _text(backend.get(key)) for key in ("maxmem", "minmem", "vcpus")},

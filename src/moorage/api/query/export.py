@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 from moorage.errors import MoorageError, NotFound
 from moorage.model import Node, nice
 from moorage.model.export import Export
+from moorage.units import mib_for
 
 from .field import Missing, Resource, other, text, timestamp, unit
 from .snapshot import Snapshot
-
-_MIB = 1024 * 1024
 
 
 class Lying(NamedTuple):
@@ -70,9 +69,7 @@ EXPORT = Resource(
         timestamp(
             "made", "Made", "When it was begun", _of(lambda one: one.made or None)
         ),
-        unit(
-            "size", "Size", "What its dumps take", _of(lambda one: -(-one.size // _MIB))
-        ),
+        unit("size", "Size", "What its dumps take", _of(lambda one: mib_for(one.size))),
         other("disks", "Disks", "File, format and size of each", _of(_disks)),
         text(
             "moment",

@@ -87,7 +87,7 @@ JOB = Resource(
         number("id", "ID", "Number"),
         text("status", "Status", "Status"),
         number("priority", "Priority", "From -20 (first) to 19"),
-        flag("archived", "Archived", "Whether it was put away"),
+        flag("archived", "Archived", "No: it is forgotten then", lambda _s, _j: False),
         _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
         _per_op("ops", "OpCodes", "Operations", lambda op, _j: shown(op.input)),
         _per_op("opstatus", "OpCode_status", "Of each", lambda op, _j: op.status),

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli import join_token, policy_options
 from moorage.cli.addresses import ip_version, resolved
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.options import DEBUG, moot
+from moorage.cli.options import DEBUG, NO_SSH, moot
 from moorage.errors import BadInput
 
 from . import unneeded
@@ -93,7 +93,7 @@ INIT = Command(
         moot("--no-etc-hosts", "/etc/hosts is never written"),
         *unneeded.SHARED,
         *unneeded.INIT,
-        moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
+        moot("--no-ssh-init", NO_SSH),
         DEBUG,
     ),
     examples={

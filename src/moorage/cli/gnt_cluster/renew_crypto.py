@@ -6,10 +6,9 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import fetch, follow_many, perform, submitted
-from moorage.cli.options import FORCE, JOB, moot, refused
+from moorage.cli.options import FORCE, JOB, NO_SSH, moot, refused
 from moorage.cli.table import moment
 
-_NO_SSH = "nodes are reached over TLS, not by ssh"
 _NO_RAPI = "there is no RAPI, and no certificate of it"
 _NO_SPICE = "screens are VNC, whose certificates are in a guest's vnc_x509_path"
 _NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
@@ -37,8 +36,8 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OTHERS = (
-    moot("--new-ssh-keys", _NO_SSH),
-    moot("--no-ssh-key-check", _NO_SSH),
+    moot("--new-ssh-keys", NO_SSH),
+    moot("--no-ssh-key-check", NO_SSH),
     moot("--new-rapi-certificate", _NO_RAPI),
     refused("--rapi-certificate", _NO_RAPI, "FILE"),
     moot("--new-spice-certificate", _NO_SPICE),
@@ -47,8 +46,8 @@ _OTHERS = (
     moot("--new-confd-hmac-key", "nobody but the master answers for the cluster"),
     moot("--new-cluster-domain-secret", _NO_DOMAIN),
     refused("--cluster-domain-secret", _NO_DOMAIN, "FILE"),
-    refused("--ssh-key-type", _NO_SSH, "TYPE"),
-    refused("--ssh-key-bits", _NO_SSH, "BITS"),
+    refused("--ssh-key-type", NO_SSH, "TYPE"),
+    refused("--ssh-key-bits", NO_SSH, "BITS"),
     moot("--verbose", "the job's log tells all", short="-v"),
 )
 """Ganeti's, for keys that there are not."""

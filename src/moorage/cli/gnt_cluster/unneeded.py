@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options of Ganeti's for settings that there are not here, each with the reason."""
 
-from moorage.cli.options import moot, never, refused
+from moorage.cli.options import NO_SSH, moot, never, refused
 
 _NO_MIP = "the master has no address of its own that moves with it"
 _STATE = "nodes say themselves what they have"
 _NO_HELPER = "OS scripts run on the node, and no guest helps them"
 _NO_MOND = "there is no monitoring daemon"
-_SSH = "nodes are reached over TLS, not by ssh"
 
 SHARED = (
     moot("--master-netdev", _NO_MIP, "DEVICE"),
@@ -25,8 +24,8 @@ SHARED = (
 )
 """Of init and modify."""
 INIT = (
-    refused("--ssh-key-type", _SSH, "TYPE"),
-    refused("--ssh-key-bits", _SSH, "BITS"),
+    refused("--ssh-key-type", NO_SSH, "TYPE"),
+    refused("--ssh-key-bits", NO_SSH, "BITS"),
 )
 MODIFY = (
     moot("--force", "nothing is asked", short="-f"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, follow_many, perform, submitted
-from moorage.cli.options import JOB, moot, refused
+from moorage.cli.options import JOB, NO_SSH, moot, refused
 from moorage.units import counted
 
 
@@ -107,7 +107,7 @@ COMMANDS = (
                 local=True,
             ),
             moot("--verbose", "all that is found is told", short="-v"),
-            moot("--verify-ssh-clutter", "nodes are reached over TLS, not by ssh"),
+            moot("--verify-ssh-clutter", NO_SSH),
             refused("--debug-simulate-errors", "what is not found is not told"),
             *JOB,
         ),

@@ -13,15 +13,6 @@ from .options import ACCESS, MODE, PARAM, PROVIDER
 def _add(call: Call) -> None:
     name = _only_name(call)
     fields = call.given | ({"name": name} if name else {})
-    if not fields.keys() & {"disk_template", "pool"}:
-        raise BadInput(
-            "a new disk needs a template or a storage pool",
-            hint="add -t ext, -t sharedfile ... or --pool NAME",
-        )
-    if not fields.keys() & {"size", "adopt"}:
-        raise BadInput(
-            "a new disk needs a size", hint="add -s 10G (or --adopt to take data over)"
-        )
     uuid = perform(call, "OP_DISK_ADD", **fields)
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
 
@@ -36,11 +27,6 @@ def _only_name(call: Call) -> str | None:
 
 def _adopt(call: Call) -> None:
     fields = call.fields
-    if not fields.keys() & {"disk_template", "pool"}:
-        raise BadInput(
-            "say where the volume is: a template or a storage pool",
-            hint="add -t ext -p PROVIDER, -t sharedfile ... or --pool NAME",
-        )
     uuid = perform(call, "OP_DISK_ADOPT", **fields)
     name = fields.get("name", uuid)
     call.terminal.print(f"Adopted volume {fields['volume']} as disk {name}")

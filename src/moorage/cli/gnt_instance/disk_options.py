@@ -91,36 +91,17 @@ def changes(given: Sequence[Given]) -> list[Action]:
     """Return what to do with an instance's disks: (action, which, keys).
 
     ``which`` is a slot (-1: the last), a name or a uuid; the master resolves all of
-    them against the state before the request.
+    them against the state before the request, and says which keys an action takes.
 
     Raises
     ------
     BadInput
-        If an action's keys do not fit it.
+        If two actions are asked for at once, or a size is none.
     """
-    return [_checked(*action("--disk", one, _ACTIONS, _ALONE)) for one in given]
+    return [_change(*action("--disk", one, _ACTIONS, _ALONE)) for one in given]
 
 
-def _checked(what: str, which: int | str, keys: Mapping[str, Any]) -> Action:
+def _change(what: str, which: int | str, keys: Mapping[str, Any]) -> Action:
     word = f"disk {which}" if which != LAST else "the disk"
-    if what in ("add", "attach") and isinstance(which, str):
-        raise BadInput(f"{what} takes a slot's number, not '{which}'")
-    if what in ("remove", "detach") and keys:
-        extra = ", ".join(keys)
-        raise BadInput(f"{what} takes no parameters: {extra} given for {word}")
-    if what == "attach":
-        return what, which, _sought(keys)
-    if what == "add":
-        return what, which, _new_disk(word, keys)
-    if what == "modify" and not keys:
-        raise BadInput(f"nothing to modify in {word}", hint="--disk N:modify,mode=ro")
-    return what, which, described(word, keys)
-
-
-def _sought(keys: Mapping[str, Any]) -> dict[str, Any]:
-    if len(keys) != 1 or not {"name", "uuid"} & set(keys):
-        raise BadInput(
-            "attach takes exactly one of name and uuid",
-            hint="--disk N:attach,name=NAME, or N:attach,uuid=UUID",
-        )
-    return dict(keys)
+    told = _new_disk if what == "add" else described
+    return what, which, told(word, keys)

@@ -6,7 +6,7 @@ from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, performs, tell_changes
-from moorage.cli.options import FORCE, JOB, NODE_PARAMETERS, moot, refused
+from moorage.cli.options import FORCE, JOB, NO_SSH, NODE_PARAMETERS, moot, refused
 
 from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
 
@@ -51,7 +51,7 @@ ADD = Command(
         refused("--force-join", "a node that is in a cluster leaves that one first"),
         moot("--no-node-setup", "nothing is set up over ssh"),
         moot("--verbose", "the job's log tells all", short="-v"),
-        moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
+        moot("--no-ssh-key-check", NO_SSH),
         *JOB,
     ),
     examples={"gnt-node add --token-file join-token node2": "node2 joins"},

@@ -5,6 +5,7 @@ from typing import Final
 
 from moorage.cli.declaration import Option
 from moorage.cli.htools.values import number, whole
+from moorage.units import LARGEST
 
 VERSION: Final = Option(("-V", "--version"), "show the version")
 COMPLETION: Final = Option(("--help-completion",), "show what completion offers")
@@ -40,7 +41,7 @@ KVM_MEMORY: Final = Option(
     ("--static-kvm-node-memory",),
     "MiB that the system of a KVM node uses; 0 for what the node reports",
     "N",
-    whole(most=2**44),
+    whole(most=LARGEST),
     4096,
     dest="kvm_memory",
 )

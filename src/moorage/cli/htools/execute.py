@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 from moorage.api.luxi import LuxiClient
 from moorage.cli.declaration import Options
 from moorage.cli.htools.remote import connect
+from moorage.cli.options import PRIORITIES
 from moorage.errors import Failed
 from moorage.htools.plans.balancing import Plan, Step
 from moorage.htools.plans.plan import opcodes
 
 Opcode = dict[str, Any]
 
-PRIORITIES: Final = {"low": 10, "normal": 0, "high": -10}
 _OVER: Final = ("success", "error", "canceled", "archived")
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 15.0

@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.errors import BadInput, NotFound
 
-LONGEST: Final = 64 * 2**20
+LARGEST_FILE: Final = 64 * 2**20
 """Bytes; a cluster of 10,000 instances has about two million."""
 PATIENCE: Final = 10.0
 """Seconds to wait until somebody opens the other end of a FIFO."""
@@ -32,7 +32,7 @@ check() {
 """How a script of jobs begins: it stops where somebody asks it to."""
 
 
-def read_text(path: str, patience: float = PATIENCE) -> str:
+def read_text(path: str) -> str:
     """Return the text of a file; ``-`` is the standard input.
 
     Raises
@@ -43,15 +43,15 @@ def read_text(path: str, patience: float = PATIENCE) -> str:
         If it is too long, or not UTF-8, with the place where that begins.
     """
     try:
-        data = _read(path, patience)
+        data = _read(path)
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > LONGEST:
-        line = data.count(b"\n", 0, LONGEST) + 1
-        column = LONGEST - data.rfind(b"\n", 0, LONGEST)
+    if len(data) > LARGEST_FILE:
+        line = data.count(b"\n", 0, LARGEST_FILE) + 1
+        column = LARGEST_FILE - data.rfind(b"\n", 0, LARGEST_FILE)
         raise BadInput(
             f"{path}: line {line}, column {column}: the file is larger than "
-            f"{LONGEST >> 20} MiB"
+            f"{LARGEST_FILE >> 20} MiB"
         )
     return decoded(data, path)
 
@@ -69,27 +69,27 @@ def decoded(data: bytes, name: str) -> str:
         ) from error
 
 
-def _read(path: str, patience: float) -> bytes:
+def _read(path: str) -> bytes:
     if path == "-":
-        return sys.stdin.buffer.read(LONGEST + 1)
+        return sys.stdin.buffer.read(LARGEST_FILE + 1)
     # No pathlib here: what it loads is a tenth of a small program's time.
     if stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116
-        return _from_fifo(path, patience)
+        return _from_fifo(path)
     with open(path, "rb") as file:  # noqa: PTH123
-        return file.read(LONGEST + 1)
+        return file.read(LARGEST_FILE + 1)
 
 
-def _from_fifo(path: str, patience: float) -> bytes:
+def _from_fifo(path: str) -> bytes:
     """Read a FIFO once somebody writes to it; to open it plainly might never end."""
     import select  # noqa: PLC0415 - rare
 
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
         waiting = select.poll()
         waiting.register(file, select.POLLIN)
-        if not waiting.poll(patience * 1000) and not _has_writer(file.fileno()):
-            raise OSError(f"nobody writes to it (waited {patience:g} s)")
+        if not waiting.poll(PATIENCE * 1000) and not _has_writer(file.fileno()):
+            raise OSError(f"nobody writes to it (waited {PATIENCE:g} s)")
         os.set_blocking(file.fileno(), True)
-        return file.read(LONGEST + 1)
+        return file.read(LARGEST_FILE + 1)
 
 
 def _has_writer(descriptor: int) -> bool:

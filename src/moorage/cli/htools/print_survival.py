@@ -20,6 +20,7 @@ from moorage.htools.survival.certificate import (
 from moorage.htools.survival.explain_loss import Loss
 from moorage.htools.survival.n1 import Restart
 from moorage.htools.survival.pool import Pool, disks_in, stranded_without, unsaid
+from moorage.units import shortened
 
 _ANEW: Final = ("set up anew", "made anew, without its data")
 _SHOWN: Final = 4
@@ -180,6 +181,4 @@ def _disks(numbers: Sequence[int]) -> str:
 
 def _listed(names: Iterable[str], verbose: int) -> str:
     names = list(names)
-    shown = names if verbose > 1 else names[:_SHOWN]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return ", ".join(shown) + more
+    return shortened(names, len(names) if verbose > 1 else _SHOWN)

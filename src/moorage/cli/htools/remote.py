@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from moorage.api.luxi import ANSWER_TIMEOUT, LuxiClient
 from moorage.cli.environment import agent_socket, socket_path
-from moorage.cli.htools.files import LONGEST, decoded, read_text
+from moorage.cli.htools.files import LARGEST_FILE, decoded, read_text
 from moorage.cli.htools.values import one_line
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.htools.fleet import Fleet
@@ -35,7 +35,7 @@ _PATHS: Final = {
 }
 
 
-def rapi(address: str, timeout: float = TIMEOUT) -> Fleet:
+def rapi(address: str) -> Fleet:
     """Return the cluster that a RAPI server, or a folder ``file://DIR``, describes.
 
     Raises
@@ -52,9 +52,8 @@ def rapi(address: str, timeout: float = TIMEOUT) -> Fleet:
         return rapi_format.parse(texts, files)
     base = _base(address)
     urls = {name: base + path for name, path in _PATHS.items()}
-    return rapi_format.parse(
-        {name: fetch(url, timeout) for name, url in urls.items()}, urls
-    )
+    texts = {name: fetch(url, TIMEOUT) for name, url in urls.items()}
+    return rapi_format.parse(texts, urls)
 
 
 def _base(address: str) -> str:
@@ -73,7 +72,7 @@ def _base(address: str) -> str:
     return base.rstrip("/") if port else f"{base.rstrip('/')}:{PORT}"
 
 
-def fetch(url: str, timeout: float = TIMEOUT, longest: int = LONGEST) -> str:
+def fetch(url: str, timeout: float = TIMEOUT, longest: int = LARGEST_FILE) -> str:
     """Return the text behind an address; certificates are not looked at.
 
     Parameters

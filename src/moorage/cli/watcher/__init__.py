@@ -21,6 +21,7 @@ from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
 from moorage.cli.options import DEBUG, moot, seconds
+from moorage.directories import MASTER_DIR
 from moorage.errors import Failed, WrongState
 from moorage.model import nice
 
@@ -110,10 +111,7 @@ def _boots(call: Call) -> dict[str, str]:
 
 
 def _place(call: Call) -> Path:
-    from moorage.daemons.paths import (  # noqa: PLC0415 - the daemons' side
-        MASTER_DIR,
-        MasterPlaces,
-    )
+    from moorage.daemons.paths import MasterPlaces  # noqa: PLC0415 - the daemons' side
 
     preset = call.terminal.environ.get("MOORAGE_DIR") or MASTER_DIR
     return MasterPlaces(Path(call.option("dir") or preset)).watcher

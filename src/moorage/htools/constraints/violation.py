@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from moorage.htools.constants import Fail
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
+from moorage.units import shortened
 
 MIB: Final = "MiB"
 
@@ -72,9 +73,7 @@ class Violation:
     def _loss(self) -> str:
         """Return who would be stranded, and why, in words."""
         facts = self.facts
-        who = ", ".join(facts["strands"][:_STRANDED])
-        more = len(facts["strands"]) - _STRANDED
-        who += f" and {more} more" if more > 0 else ""
+        who = shortened(facts["strands"], _STRANDED)
         verb = "strands" if facts["already"] else "would strand"
         ending = ", with or without this" if facts["already"] else ""
         why = "; ".join(facts["because"][:_STRANDED])

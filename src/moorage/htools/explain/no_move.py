@@ -150,24 +150,20 @@ class Unmoved:
         )
 
 
-def explain_balance(
-    state: State, rules: Rules = DEFAULT_RULES, *, shown: int = SHOWN
-) -> Unmoved:
+def explain_balance(state: State, rules: Rules = DEFAULT_RULES) -> Unmoved:
     """Return why no better move is made from here.
 
     Parameters
     ----------
     state
         A group, where balancing stopped.
-    shown
-        How many refused moves to tell.
     """
     found = Unmoved(state, rules, list(_held(state, rules)))
     now = score(state.seen)
-    refused = _by_constraint(state, rules, now, found.stuck, shown)
-    lost, next_step = _by_loss(state, rules, now, shown)
+    refused = _by_constraint(state, rules, now, found.stuck)
+    lost, next_step = _by_loss(state, rules, now)
     found.stuck.sort(key=lambda one: one.inst.idx)
-    best = sorted([*refused, *lost], key=lambda one: one.step.score)[:shown]
+    best = sorted([*refused, *lost], key=lambda one: one.step.score)[:SHOWN]
     return replace(found, refused=best, next_step=next_step)
 
 
@@ -208,7 +204,7 @@ def _targetless(state: State, inst: Inst) -> str:
 
 
 def _by_constraint(
-    state: State, rules: Rules, now: float, stuck: list[Stuck], shown: int
+    state: State, rules: Rules, now: float, stuck: list[Stuck]
 ) -> list[RefusedMove]:
     """Return the best moves that a node refuses; note who has no other."""
     sums = Sums.of(state.seen)
@@ -225,7 +221,7 @@ def _by_constraint(
                 if found is not None and after is not None and after < now:
                     yield after, inst, move, found
 
-    best = nsmallest(shown, tried(), key=lambda one: one[0])
+    best = nsmallest(SHOWN, tried(), key=lambda one: one[0])
     told = (_exactly(state, now, *one[1:]) for one in best)
     return [one for one in told if one is not None and one.gain > 0]
 
@@ -296,13 +292,13 @@ def _with_room(units: Units | None, more: int) -> Units | None:
 
 
 def _by_loss(
-    state: State, rules: Rules, now: float, shown: int
+    state: State, rules: Rules, now: float
 ) -> tuple[list[RefusedMove], RefusedMove | None]:
     """Return the best moves that survival refuses, and the best that it allows."""
     keeper = Keeper() if rules.keep_redundancy else None
     lost: list[RefusedMove] = []
     allowed: list[RefusedMove] = []
-    for step in _better(state, rules, now, shown):
+    for step in _better(state, rules, now):
         found = None
         if keeper is not None and not keeper(state, step.moved):
             found = strands(state.after(step.moved), keeper.broken)
@@ -311,18 +307,18 @@ def _by_loss(
     return lost, allowed[0] if allowed else None
 
 
-def _better(state: State, rules: Rules, now: float, shown: int) -> Iterable[Step]:
+def _better(state: State, rules: Rules, now: float) -> Iterable[Step]:
     """Return the best moves that every node accepts."""
     seen: list[Moved] = []
     # The kernel finds the best first, the plain search whatever comes first.
-    enough = shown if supported(state, rules) else inf
+    enough = SHOWN if supported(state, rules) else inf
 
     def passing(_state: State, moved: Moved) -> bool:
         seen.append(moved)
         return len(seen) >= enough
 
     Searcher().best_step(state, rules, now, passing)
-    best = nsmallest(shown, seen, key=lambda moved: score_after(state, moved))
+    best = nsmallest(SHOWN, seen, key=lambda moved: score_after(state, moved))
     return [step for moved in best if (step := _step(state, rules, moved)) is not None]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from moorage.htools.constants import Fail
 from moorage.htools.constraints.violation import Violation, is_away
 from moorage.htools.state import State
+from moorage.units import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,7 @@ def together(reasons: Iterable[Reason], most: int | None = None) -> list[str]:
 
 def listed(names: Sequence[str]) -> str:
     """Return names with commas between, the first few of many."""
-    names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return shortened(list(dict.fromkeys(names)), _NAMED)
 
 
 _NAMED: Final = 8

@@ -9,8 +9,9 @@ nothing is accepted here that would be refused there.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from moorage.htools.constants import MOST, SPELLINGS
+from moorage.htools.constants import SPELLINGS
 from moorage.htools.fleet import Disk, InstanceRow
+from moorage.units import MOST
 
 STATES: Final = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
 _EXTRAS: Final = ("spindles", "sunit")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from moorage.errors import BadInput
-from moorage.htools.constants import LARGEST, LEAST, MOST
+from moorage.htools.constants import LEAST
 from moorage.htools.formats.excerpt import brief
+from moorage.units import LARGEST, MOST
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]

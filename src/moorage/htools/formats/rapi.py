@@ -18,11 +18,10 @@ from moorage.htools.formats import jsontext
 from moorage.htools.formats.excerpt import brief
 from moorage.htools.formats.iallocator import policy, template, unit_name, units
 from moorage.htools.formats.jsontext import Value
+from moorage.model import MIXED
 from moorage.model.templates import standing_for
 
 DEFAULT_SPINDLES: Final = 1
-_MIXED: Final = "mixed"
-"""What a master calls the template of an instance with disks of several."""
 EMPTY: Final[Mapping[str, str]] = {}
 
 
@@ -160,7 +159,7 @@ def _template(value: Value) -> str:
 
     They move as one where all of them are on shared storage, else they stay.
     """
-    if value["disk_template"].data != _MIXED:
+    if value["disk_template"].data != MIXED:
         return template(value["disk_template"])
     kinds = _kinds(value)
     return standing_for(kinds)
@@ -181,7 +180,7 @@ def _in_units(inst: InstanceRow, value: Value, listed: set[UnitName]) -> Instanc
     if value.has("disk.sunits"):
         told = [unit_name(item) for item in value["disk.sunits"].items()]
         names = [name if name in listed else None for name in told]
-    elif value["disk_template"].data == _MIXED:
+    elif value["disk_template"].data == MIXED:
         names = [_only(listed, kind) for kind in _kinds(value)]
     if not names:
         return inst

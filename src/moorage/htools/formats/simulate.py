@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.errors import BadInput
-from moorage.htools.constants import ALLOC_POLICIES, LARGEST
+from moorage.htools.constants import ALLOC_POLICIES
 from moorage.htools.fleet import Fleet, Group, NodeRow
 from moorage.htools.formats.excerpt import brief
+from moorage.units import LARGEST
 
 MOST_NODES: Final = 100_000
 _SHORT: Final = {"p": "preferred", "a": "last_resort", "u": "unallocable"}

@@ -17,9 +17,7 @@ from typing import Final, TypeVar
 from moorage.errors import BadInput
 from moorage.htools.constants import (
     ALLOC_POLICIES,
-    LARGEST,
     LEAST,
-    MOST,
     SPELLINGS,
     STATUSES,
 )
@@ -35,6 +33,7 @@ from moorage.htools.formats import sunit
 from moorage.htools.formats.excerpt import brief
 from moorage.htools.formats.textout import dump, shown
 from moorage.htools.policy import DEFAULT, Policy, Spec
+from moorage.units import LARGEST, MOST
 
 T = TypeVar("T")
 

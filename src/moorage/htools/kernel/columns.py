@@ -67,8 +67,6 @@ S_PLANNED = 6  # 1 where it counts who is only planned
 S_SPREAD = 7  # the metric that is its spread, -1 for none
 S_SUM = 8  # the metric that is its sum
 S_UNITS = 9  # 1 where the mean over storage units takes its place
-X_KEPT = 0
-"""The share that comes first: the reserve, no multiple of what comes and goes."""
 
 F, FA, R, RF, FRF, FR = range(6)
 """The verbs of `moorage.htools.moves`."""

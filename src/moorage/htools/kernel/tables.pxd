@@ -21,6 +21,7 @@ cdef class Tables:
     cdef int *shares
     cdef int actives, summed, metrics
     cdef int *paths
+    cdef int *storages
     cdef int *reach
     cdef int *classes
     cdef int *choices
@@ -62,7 +63,7 @@ cdef class Tables:
     cdef inline bint migrates(self, int a, int b) noexcept:
         return not self.barred or self.paths[a * self.n + b] != 0
     cdef inline bint reaches(self, int i, int j) noexcept:
-        return not self.bounded or self.reach[i * self.n + j] != 0
+        return not self.bounded or self.reach[self.storages[i] * self.n + j] != 0
     cdef int clashes(self, int i, int node) noexcept
     cdef int unclashes(self, int i, int node) noexcept
     cdef void mark(self, int i, int node, double by) noexcept

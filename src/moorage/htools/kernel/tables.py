@@ -71,16 +71,19 @@ class Tables:
         self.held.append(paths)
         self.paths, self.barred = self.integers(paths), True
 
-    def know_reach(self, reach):
+    def know_reach(self, storages, reach):
         """Take where the disks of instances can be used.
 
         Parameters
         ----------
-        reach : (m * n,) of int
-            1 where the node reaches all disks of the instance.
+        storages : (m,) of int
+            On which storage the disks of an instance are.
+        reach : (storages * n,) of int
+            1 where the node reaches all disks that are there.
         """
-        self.held.append(reach)
-        self.reach, self.bounded = self.integers(reach), True
+        self.held += [storages, reach]
+        self.storages, self.reach = self.integers(storages), self.integers(reach)
+        self.bounded = True
 
     def know_choices(self, classes, choices):
         """Take on which nodes memory alone decides.
@@ -196,7 +199,7 @@ class Tables:
 
         def reaches(self, i, j):
             """Say whether the disks of an instance can be used on a node."""
-            return not self.bounded or self.reach[i * self.n + j] != 0
+            return not self.bounded or self.reach[self.storages[i] * self.n + j] != 0
 
     def first(self, i, column):
         """Return where a list of an instance starts: its tags, or its wants."""

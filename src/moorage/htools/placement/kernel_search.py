@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from itertools import chain
+from typing import Final, Self, TypeVar
 
 from moorage.htools.constants import Fail
 from moorage.htools.grid import COMPILED, Grid, changed_nodes, plain_nodes
@@ -14,6 +15,10 @@ from moorage.htools.policy import breach
 from moorage.htools.single_placement import full_pool
 from moorage.htools.state import State
 
+T = TypeVar("T")
+_IN_A_BREATH: Final = 128
+"""Single nodes that the kernel tries before other threads of the process have a turn;
+a pair takes it a hundredth of that time."""
 _NUMBERS: Final = {fail: number for number, fail in enumerate(Fail, 1)}
 
 Spot = tuple[int, ...]
@@ -22,6 +27,12 @@ Scored = tuple[float, Spot]
 """A place that would do, with the score there."""
 Rows = list[tuple[int, list[int]]]
 """Primaries with their secondaries, as the kernel counts nodes."""
+
+
+def _breathing(rows: list[T], cost: int) -> Iterator[list[T]]:
+    """Yield rows in parts so small that no other thread waits long for its turn."""
+    size = max(1, _IN_A_BREATH // max(1, cost // 100))
+    return (rows[at : at + size] for at in range(0, len(rows), size))
 
 
 class _Field:
@@ -158,7 +169,8 @@ class Singles:
         self.view = placer.state.view
         self.whys, self.rows = field.split(placer.inst)
         spots = [at for at, _ in self.rows]
-        self.found = grid.kernel.singles(0, spots, force)
+        tried = (grid.kernel.singles(0, some, force) for some in _breathing(spots, 1))
+        self.found = list(chain.from_iterable(tried))
         self.counts = [0] * len(FAILS)
         for why in self.whys if len(self.rows) < len(self.whys) else ():
             self.counts[why] += bool(why)
@@ -209,11 +221,14 @@ class Pairs:
         if len(rows) < len(whys):
             for (_, others), why in zip(self.places, whys, strict=True):
                 self.counts[why] += len(others) if why else 0
-        found, best = grid.kernel.best_pair(0, rows, force)
-        for why, count in enumerate(found):
-            self.counts[why] += count
         view = placer.state.view
-        self.best: Scored | None = best and (best[0], (view[best[1]], view[best[2]]))
+        self.best: Scored | None = None
+        for some in _breathing(rows, len(view)):
+            found, best = grid.kernel.best_pair(0, some, force)
+            for why, count in enumerate(found):
+                self.counts[why] += count
+            if best and (self.best is None or best[0] <= self.best[0]):
+                self.best = best[0], (view[best[1]], view[best[2]])
 
     def ranked(self) -> list[Scored]:
         """Return the places that would do, the best first; of equals the last."""

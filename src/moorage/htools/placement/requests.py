@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What an allocator is asked, and what it answers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -188,10 +187,10 @@ def _evacuated(
     return evacuation.change_group(state, request.insts, request.groups, asking)
 
 
-def newcomer(state: State, row: InstanceRow, extra: Sequence[str] = ()) -> Inst:
+def newcomer(state: State, row: InstanceRow) -> Inst:
     """Return a new instance, as the next one of a state."""
     inst = insts_of.from_row(len(state.insts), row)
-    read_tags(state.fleet.tags, inst, extra)
+    read_tags(state.fleet.tags, inst)
     nodes = state.fleet.nodes
     if any(node.units is not None for node in nodes):
         try:

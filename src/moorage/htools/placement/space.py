@@ -13,8 +13,8 @@ from moorage.htools.constants import Fail, Mirror
 from moorage.htools.fleet import Disk, InstanceRow
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import (
+    DEFAULT_ASKING,
     Allocation,
-    Asking,
     Places,
     Predicate,
     try_allocate,
@@ -26,7 +26,6 @@ from moorage.htools.survival.n1 import Guard
 
 BIG_STEP: Final = 10
 HUGE_STEP: Final = 20
-ASKING: Final = Asking()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def _one_by_one(
 def try_next(state: State, inst: Inst, number: int, how: Filling) -> Allocation:
     """Return where the next one goes."""
     new = numbered(state, inst, number)
-    return try_allocate(state, new, how.places, ASKING, how.safe, how.shelf)
+    return try_allocate(state, new, how.places, DEFAULT_ASKING, how.safe, how.shelf)
 
 
 def numbered(state: State, inst: Inst, number: int) -> Inst:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from moorage.htools.constants import Fail
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import tally
-from moorage.htools.placement.allocation import FAILS
+from moorage.htools.placement.allocation import DEFAULT_ASKING, FAILS
 from moorage.htools.placement.shrinking import Shrinkings, shrunk
 from moorage.htools.placement.space import (
-    ASKING,
     Filled,
     Filling,
     fill_on,
@@ -170,7 +169,7 @@ def _fits(state: State, inst: Inst, how: Filling) -> bool:
 def _tally(state: State, inst: Inst, how: Filling) -> list[int]:
     """Return how many places would do, safe or not, and how many fail for what."""
     new = numbered(state, inst, 0)
-    return tally(state, new, how.places, ASKING, how.shelf)
+    return tally(state, new, how.places, DEFAULT_ASKING, how.shelf)
 
 
 def _failures(counts: Sequence[int]) -> dict[Fail, int]:

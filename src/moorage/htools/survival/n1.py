@@ -170,22 +170,15 @@ class _Walk:
         return self._restarted(inst, at, self.state.with_nodes(best.moved.nodes))
 
 
-def is_redundant(
-    state: State,
-    *,
-    online_only: bool = False,
-    skip_groups: Iterable[int] = (),
-) -> bool:
+def is_redundant(state: State, *, online_only: bool = False) -> bool:
     """Say whether any one node in view can be lost.
 
     Parameters
     ----------
     online_only
         Pass over nodes that are lost already.
-    skip_groups
-        Groups that do not matter.
     """
-    return Guard(online_only=online_only, skip_groups=skip_groups)(state)
+    return Guard(online_only=online_only)(state)
 
 
 def unlosable(state: State) -> list[int]:
@@ -198,8 +191,10 @@ class Guard:
 
     Parameters
     ----------
-    online_only, skip_groups
+    online_only
         As there.
+    skip_groups
+        Groups that do not matter.
     """
 
     def __init__(

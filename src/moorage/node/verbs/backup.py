@@ -32,7 +32,7 @@ from moorage.protocol import (
     WithSystem,
     Writing,
 )
-from moorage.protocol.backup import PATIENCE
+from moorage.protocol.verb import A_WEEK
 from moorage.storage import Command, Opened, Outcome, Progress
 from moorage.storage.exports import Exports
 from moorage.storage.uri import image_name
@@ -141,7 +141,7 @@ async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
             ),
             images={**place.images, target: Opened.MADE},
             progress=_progress(f"copy disk {args.disk.label}", args.dump),
-            limit=PATIENCE,
+            limit=A_WEEK,
         ),
         report,
     )
@@ -179,7 +179,7 @@ async def dump_by_os(at: NodeContext, args: RunExportScript, report: Report) -> 
     async with _script(at, "export", args, args.index) as script:
         images = {**script.images, target: Opened.MADE}
         await at.run(
-            replace(script, stdout=target, images=images, limit=PATIENCE), report
+            replace(script, stdout=target, images=images, limit=A_WEEK), report
         )
 
 
@@ -203,7 +203,7 @@ async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
             ),
             images={**place.images, source: Opened.FILE},
             progress=_progress(f"restore disk {args.disk.label}", args.dump),
-            limit=PATIENCE,
+            limit=A_WEEK,
         ),
         report,
     )
@@ -220,9 +220,7 @@ async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> 
     source = await _whole(at, args.export, args.dump, report)
     async with _script(at, "import", args, args.index) as script:
         images = {**script.images, source: Opened.FILE}
-        await at.run(
-            replace(script, stdin=source, images=images, limit=PATIENCE), report
-        )
+        await at.run(replace(script, stdin=source, images=images, limit=A_WEEK), report)
 
 
 async def _whole(at: NodeContext, name: str, one: Dump, report: Report) -> str:

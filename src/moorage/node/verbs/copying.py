@@ -13,7 +13,7 @@ from moorage.protocol import (
     SplitMirror,
     SwitchMirror,
 )
-from moorage.protocol.copying import LONGEST
+from moorage.protocol.verb import A_MONTH
 from moorage.storage import Command, Opened, Outcome, Progress
 from moorage.storage.uri import image_name
 
@@ -46,7 +46,7 @@ def copying(source: Drive, target: Drive, rate: int) -> Command:
             if name == drive.where.path and not drive.where.block
         },
         progress=Progress("copied", source.size, "MiB"),
-        limit=LONGEST,
+        limit=A_MONTH,
     )
 
 

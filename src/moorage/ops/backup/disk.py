@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node
@@ -22,9 +22,11 @@ from moorage.ops.disk_access import (
     check_sound,
     worker,
 )
+from moorage.ops.disk_checks import check_rate
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.base import ask
 from moorage.ops.liveness import check_known, holds, runs
+from moorage.ops.silence import check_online
 from moorage.protocol import Writing
 
 from . import dumps
@@ -93,15 +95,14 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse what nobody reaches, or writes to elsewhere."""
         disk = view.config.disk(self.disk)
-        dumps.checked_rate(self.rate)
+        check_rate(self.rate)
         name_of_disk(disk)
         check_sound(disk)
         owner = view.config.owner(disk)
         if owner:
             check_known(view, owner)
         node = self.target(view)
-        if node.offline:
-            raise WrongState(f"node {node.name} is marked offline", node=node.name)
+        check_online(node)
         if owner and runs(view, owner) and node.uuid != owner.primary_node:
             home = view.config.home(owner).name
             raise NotSupported(
@@ -234,7 +235,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what the export cannot give, and what no disk could be."""
-        dumps.checked_rate(self.rate)
+        check_rate(self.rate)
         self.whole(view).check(view)
 
     def claims(self, view: View) -> Iterator[Claim]:

@@ -61,13 +61,6 @@ def checked_format(word: str, *, compressed: bool) -> Format:
     return known[word]
 
 
-def checked_rate(rate: int) -> int:
-    """Return MiB a second; raise `BadInput` if they are none."""
-    if not 0 <= rate < 1 << 20:
-        raise BadInput(f"a rate is a number of MiB a second, not {rate}")
-    return rate
-
-
 def check_readable(view: View, disk: Disk, node: Node) -> None:
     """Raise `NotSupported` if a node cannot read a disk, for another one uses it.
 

@@ -15,7 +15,8 @@ from moorage.model.export import Export, Form, Moment
 from moorage.ops import guest_tasks, node_tasks, osparams
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.instance.base import PATIENCE, OnInstance
+from moorage.ops.disk_checks import check_rate
+from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
 from moorage.ops.liveness import holds, runs
 from moorage.protocol import Writing
@@ -64,7 +65,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     target_node: str | None = None
     shutdown: bool = True
-    shutdown_timeout: float = PATIENCE
+    shutdown_timeout: float = SHUTDOWN_TIMEOUT
     long_sleep: bool = False
     remove_instance: bool = False
     ignore_remove_failures: bool = False
@@ -145,7 +146,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         instance, node = self.instance(view), self.target(view)
         if not instance.disks:
             raise BadInput(f"instance {instance.name} has no disk to export")
-        if node.offline or not node.vm_capable:
+        if not node.is_host:
             raise WrongState(f"node {node.name} takes no exports", node=node.name)
         self._check_way(view, instance, node)
         if self._by_os(view):
@@ -155,7 +156,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     def _check_words(self) -> None:
         dumps.checked_format(self.format, compressed=self.compressed)
-        dumps.checked_rate(self.rate)
+        check_rate(self.rate)
         if self.remove_instance and not self.shutdown:
             raise BadInput(
                 "a guest that runs on while it is exported is not removed",

@@ -31,12 +31,12 @@ from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
 from moorage.model.networks import outside
 from moorage.ops import disk_spec, node_tasks, osparams, pools
+from moorage.ops.disk_checks import check_rate
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.nics import POOL
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
-from . import dumps
 from .source import Source
 
 _OWN = ("mac", "ip", "name")
@@ -174,6 +174,13 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         for node in view.config.hosts():
             yield node_tasks.providers_on(node.uuid)
 
+    def asks_now(self, _view: View) -> None:
+        """Of all nodes: any of them may have the export."""
+
+    def settled(self, _view: View) -> "InstanceImport":
+        """Return it as it is: the export says the node."""
+        return self
+
     # -- what it comes to -----------------------------------------------------------
 
     def whole(self, view: View) -> Restored:
@@ -245,7 +252,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         """Refuse what the export cannot give, and what no instance could be."""
         whole = self.whole(view)
         check_unread(whole)
-        dumps.checked_rate(self.rate)
+        check_rate(self.rate)
         whole.check(view)
 
     def claims(self, view: View) -> Iterator[Claim]:

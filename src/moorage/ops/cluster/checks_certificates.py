@@ -5,15 +5,13 @@ import time
 from collections.abc import Iterator
 
 from moorage.errors import MoorageError
-from moorage.ops.certificates import authority_on
+from moorage.ops.certificates import RENEW_AUTHORITY, RENEW_NODES, authority_on
 
 from .observation import Finding, Seen
 
 AHEAD = 90 * 86400.0
 """Seconds before the end in which somebody should hear of it: the master renews
 earlier, so it could not."""
-_NODES = "gnt-cluster renew-crypto --new-node-certificates"
-_AUTHORITY = "gnt-cluster renew-crypto --new-cluster-certificate"
 
 
 def nodes(seen: Seen) -> Iterator[Finding]:
@@ -25,13 +23,13 @@ def nodes(seen: Seen) -> Iterator[Finding]:
         if facts.certificate_ends is None:
             continue  # it was asked over no network
         what, ends = f"node {node.name}", facts.certificate_ends
-        yield from _ending(seen, what, "its certificate", ends, _NODES)
+        yield from _ending(seen, what, "its certificate", ends, RENEW_NODES)
         if not node.pins:
             text = "none of its keys is noted: any that was ever signed for it is taken"
-            yield Finding(what, text, _NODES, warning=True)
+            yield Finding(what, text, RENEW_NODES, warning=True)
         if len(node.pins) > 1:
             text = "it is known by two keys: a renewal is under way, or came to no end"
-            yield Finding(what, text, _NODES, warning=True)
+            yield Finding(what, text, RENEW_NODES, warning=True)
 
 
 def master(seen: Seen) -> Iterator[Finding]:
@@ -45,13 +43,13 @@ def master(seen: Seen) -> Iterator[Finding]:
     if told is None:
         return  # no network is used, and nobody signs anything
     for what, ends, way_out in (
-        ("the master's certificate", told.master_ends, _NODES),
-        ("the authority's certificate", told.authority_ends, _AUTHORITY),
+        ("the master's certificate", told.master_ends, RENEW_NODES),
+        ("the authority's certificate", told.authority_ends, RENEW_AUTHORITY),
     ):
         yield from _ending(seen, "the master", what, ends, way_out)
     if told.trusted > 1:
         text = "two authorities are trusted: a renewal is under way, or came to no end"
-        yield Finding("the master", text, _AUTHORITY, warning=True)
+        yield Finding("the master", text, RENEW_AUTHORITY, warning=True)
 
 
 def _ending(

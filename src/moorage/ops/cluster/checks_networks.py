@@ -11,6 +11,7 @@ from moorage.model.nicparams import NicParams
 from moorage.ops import links
 from moorage.ops.links import Wanted
 from moorage.protocol import Peer, ReachNodes
+from moorage.units import shortened
 
 from .observation import Finding, Seen
 
@@ -53,8 +54,7 @@ def _wanted(config: Config, group: NodeGroup) -> dict[Wanted, list[str]]:
 def _needed_by(users: list[str]) -> str:
     if not users:
         return "cards in a network of its node group would need"
-    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    return f"network cards of {users[0]}{more} need"
+    return f"network cards of {shortened(users, 1)} need"
 
 
 def ask(config: Config) -> Iterator[Ask[dict[str, str]]]:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.ops import placement
+from moorage.units import shortened
 
 from .observation import Finding, Seen
 
@@ -15,11 +16,10 @@ _SHOWN = 5
 def losses(seen: Seen) -> Iterator[Finding]:
     """Find the nodes whose loss would leave an instance without a place."""
     for node, names in sorted(placement.stranded(seen.view, seen.facts).items()):
-        told = ", ".join(names[:_SHOWN])
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield Finding(
             f"node {node}",
-            f"if it were lost, there would be no place to restart {told}{more}",
+            "if it were lost, there would be no place to restart "
+            f"{shortened(names, _SHOWN)}",
             hint="hcheck tells more; hbal may help",
             warning=True,
             code=CODE,

@@ -19,7 +19,6 @@ from moorage.protocol import (
 )
 
 _NO_SSH = Moot("nodes are reached over TLS, not by ssh")
-_COMMAND = "gnt-cluster renew-crypto --new-cluster-certificate"
 
 
 class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
@@ -65,7 +64,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         if not (self.node_certificates or self.cluster_certificate):
             raise BadInput(
                 "nothing to renew was named",
-                hint="gnt-cluster renew-crypto --new-node-certificates",
+                hint=certificates.RENEW_NODES,
             )
         if not self.cluster_certificate:
             return
@@ -73,8 +72,8 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         if off and not self.force:
             raise WrongState(
                 f"node {off[0]} is marked offline: it would not know the new authority",
-                hint=f"{_COMMAND} --force; such a node comes back with gnt-node add "
-                "--readd",
+                hint=f"{certificates.RENEW_AUTHORITY} --force; such a node comes back "
+                "with gnt-node add --readd",
             )
         view.answer(certificates.authority_on(view))
         for node in view.config.online():

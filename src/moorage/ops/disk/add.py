@@ -20,6 +20,7 @@ from moorage.ops import (
     pools,
 )
 from moorage.ops.disk_access import check_within, online, only_group, some_online
+from moorage.ops.silence import check_online
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 from moorage.storage.validation import check_tags
@@ -73,21 +74,11 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             view.config,
             {name: getattr(self, name) for name in names},
             template=self.disk_template,
-            params=self._params(),
+            params=disk_spec.named_params(
+                self.params, provider=self.provider, access=self.access
+            ),
         )
         return with_fields(wanted, force=self.force_params, tags=check_tags(self.tags))
-
-    def _params(self) -> dict[str, Any]:
-        """Return the parameters; two of them may be given as fields too."""
-        fields = {"provider": self.provider, "access": self.access}
-        given = {name: value for name, value in fields.items() if value is not None}
-        for name in given.keys() & self.params.keys():
-            if self.params[name] != given[name]:
-                raise BadInput(
-                    f"the disk's {name} is given twice: '{given[name]}' and "
-                    f"'{self.params[name]}'"
-                )
-        return self.params | given
 
     def where(self, view: View) -> Node:
         """Return the node that makes the disk."""
@@ -191,9 +182,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """Refuse what the group cannot use."""
         node, peer = self.where(view), self.peer(view)
         disk_checks.check(view, self.wish(view), node, self._pair(view))
-        for one in (node, peer):
-            if one and one.offline:
-                raise WrongState(f"node {one.name} is marked offline")
+        for one in filter(None, (node, peer)):
+            check_online(one)
         if not self.ignore_capacity:
             what = f"disk {self.name or 'without a name'}"
             placement.check_rooms(view, what, self._rooms(view))

@@ -14,6 +14,7 @@ from moorage.ops import disk_spec, node_tasks, pools
 from moorage.ops.disk_access import check_within, only_group, some_online
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.identity import ADOPTION
+from moorage.ops.silence import check_online
 from moorage.ops.storage import directories, survey
 from moorage.ops.storage.reconcile import disk_of
 from moorage.protocol import Listed, ListVolumes
@@ -56,7 +57,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def place(self, config: Config) -> Place:
         """Return where the volume is."""
         group = config.group(self.node_of(config).group)
-        params = self.params | ({"provider": self.provider} if self.provider else {})
+        params = disk_spec.named_params(self.params, provider=self.provider)
         wanted = disk_spec.specified(
             config, {"pool": self.pool}, template=self.disk_template, params=params
         )
@@ -112,8 +113,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse a volume that is not there, or is somebody's."""
         node = self.node_of(view.config)
-        if node.offline:
-            raise WrongState(f"node {node.name} is marked offline")
+        check_online(node)
         name = disk_spec.checked_name(self.name)
         if name:
             check_unused(view.config, name)

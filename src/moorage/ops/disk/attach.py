@@ -11,7 +11,7 @@ from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
 from moorage.ops.disk_access import ask_reach, check_reach, check_sound
 from moorage.ops.liveness import check_known, runs
 
-MOST = 16
+MOST_DISKS = 16
 """Disks that an instance can have, as in Ganeti."""
 
 
@@ -41,8 +41,10 @@ def check_index(instance: Instance, index: int) -> None:
             f"instance {instance.name} has {len(instance.disks)} disks: a new one goes "
             f"to slot 0 to {len(instance.disks)}, not {index}"
         )
-    if len(instance.disks) >= MOST:
-        raise WrongState(f"instance {instance.name} has {MOST} disks, the most it can")
+    if len(instance.disks) >= MOST_DISKS:
+        raise WrongState(
+            f"instance {instance.name} has {MOST_DISKS} disks, the most it can"
+        )
 
 
 def inserted(instance: Instance, disk: str, index: int) -> tuple[str, ...]:

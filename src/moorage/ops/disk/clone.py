@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from moorage.jobs import Question, Task, View
 from moorage.model import Claim
-from moorage.ops import conversion, copies, disk_spec
+from moorage.ops import conversion, copies, disk_checks, disk_spec
 from moorage.ops.conversion import Conversion, ToStorage
 from moorage.ops.conversion_tasks import Step, copy
 from moorage.ops.disk.snapshot import DiskSnapshot
@@ -87,7 +87,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse storage that cannot take a copy."""
-        conversion.check_rate(self.rate)
+        disk_checks.check_rate(self.rate)
         if self._by_snapshot(view):
             self._snapshot().check(view)
             return

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Task, View
 from moorage.model import Disk
-from moorage.ops import conversion, conversion_tasks, disk_spec, pairs
+from moorage.ops import conversion, conversion_tasks, disk_checks, disk_spec, pairs
 from moorage.ops.conversion import Conversion, ToStorage
 
 
@@ -47,7 +47,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse storage that the disk is in, or that cannot take it."""
         wanted = self.conversion(view)
-        conversion.check_rate(self.rate)
+        disk_checks.check_rate(self.rate)
         wanted.check(view)
         if wanted.is_there(view):
             raise WrongState(

@@ -12,7 +12,7 @@ from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import copies, node_tasks, pairs, placement, policy
 from moorage.ops.disk.detach import hold_owned
 from moorage.ops.disk_access import ask_candidates, can, candidates, check_sound, worker
-from moorage.ops.disk_spec import LARGEST
+from moorage.ops.disk_spec import LARGEST_DISK
 from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.storage.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk
@@ -29,8 +29,8 @@ def new_size(disk: Disk, amount: int, *, absolute: bool) -> Mib:
             if size < disk.size
             else f"disk {disk.label} has {disk.size} MiB already"
         )
-    if size > LARGEST:
-        raise BadInput(f"a disk has at most {LARGEST} MiB, not {size}")
+    if size > LARGEST_DISK:
+        raise BadInput(f"a disk has at most {LARGEST_DISK} MiB, not {size}")
     return Mib(size)
 
 

@@ -7,20 +7,18 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput
+from moorage.htools.constants import ALLOC_POLICIES
 from moorage.jobs import Lock, Operation, Task, View
 from moorage.model import NodeGroup, ipolicy
 from moorage.ops.merging import with_diskparams
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import check_new_name
 
-POLICIES = ("preferred", "last_resort", "unallocable")
-"""Whether new instances go to a group: gladly, if there is no other, or not."""
-
 
 def check_policy(policy: str) -> str:
     """Return an allocation policy; raise `BadInput` if it is none."""
-    if policy not in POLICIES:
-        known = ", ".join(POLICIES)
+    if policy not in ALLOC_POLICIES:
+        known = ", ".join(ALLOC_POLICIES)
         raise BadInput(f"'{policy}' is not an allocation policy: there is {known}")
     return policy
 
@@ -39,7 +37,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     op_id = "OP_GROUP_ADD"
 
     group_name: str
-    alloc_policy: str = POLICIES[0]
+    alloc_policy: str = ALLOC_POLICIES[0]
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)

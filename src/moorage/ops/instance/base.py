@@ -12,7 +12,7 @@ from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.silence import rescue
 from moorage.units import is_whole
 
-PATIENCE = 120.0
+SHUTDOWN_TIMEOUT = 120.0
 """Seconds that a guest gets to power down, as in Ganeti."""
 
 

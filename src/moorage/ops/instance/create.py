@@ -21,7 +21,7 @@ from moorage.ops import (
     placement,
     screens,
 )
-from moorage.ops.disk.attach import MOST
+from moorage.ops.disk.attach import MOST_DISKS
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
 from moorage.storage.validation import check_tags
@@ -55,8 +55,10 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         """Refuse what is taken, unknown, or out of reach."""
         self._check_words(view)
         wishes = self.wishes(view)
-        if len(wishes) > MOST:
-            raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
+        if len(wishes) > MOST_DISKS:
+            raise BadInput(
+                f"an instance has at most {MOST_DISKS} disks, not {len(wishes)}"
+            )
         disk_checks.check_distinct(wishes)
         node = self.node(view)
         self._check_pair(view)

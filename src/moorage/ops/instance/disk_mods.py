@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Changes of an instance's disks, as a request names them."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace as with_fields
@@ -13,7 +13,8 @@ from moorage.ops.disk.rename import renamed
 from moorage.ops.disk_params import reparametrised
 from moorage.units import is_whole
 
-ACTIONS = ("add", "attach", "modify", "remove", "detach")
+Action = Literal["add", "attach", "modify", "remove", "detach"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
 class Mod(Struct, frozen=True):
@@ -28,7 +29,7 @@ class Mod(Struct, frozen=True):
         As they were given.
     """
 
-    action: Literal["add", "attach", "modify", "remove", "detach"]
+    action: Action
     ident: str
     params: dict[str, Any]
 
@@ -59,18 +60,25 @@ def parse_mods(given: list[list[Any]]) -> list[Mod]:
 
 def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
     if action not in ACTIONS:
-        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
+        raise BadInput(
+            f"a disk's change is one of {', '.join(ACTIONS)}, not '{action}'"
+        )
     if action in ("remove", "detach") and params:
         raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
     if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
-        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
+        raise BadInput(
+            "a disk to attach is named by name=… or uuid=…, exactly one",
+            hint="--disk N:attach,name=NAME, or N:attach,uuid=UUID",
+        )
     if action in ("add", "attach") and not is_whole(ident):
         raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
+    if action == "modify" and not params:
+        raise BadInput(f"nothing to modify in disk {ident}", hint="--disk N:mode=ro")
     if action == "modify" and "size" in params:
         raise BadInput(
             "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
         )
-    return Mod(action, ident, params)  # type: ignore[arg-type]
+    return Mod(action, ident, params)
 
 
 def completed(mod: Mod, template: str | None, shared: dict[str, Any]) -> Mod:

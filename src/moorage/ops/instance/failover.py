@@ -11,7 +11,7 @@ from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import copies, guest_tasks, node_tasks
 from moorage.ops.disk_access import can, check_sound
-from moorage.ops.instance.base import PATIENCE, detach_all
+from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import (
     ask_elsewhere,
@@ -42,7 +42,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_FAILOVER"
 
     ignore_consistency: bool = False
-    shutdown_timeout: float = PATIENCE
+    shutdown_timeout: float = SHUTDOWN_TIMEOUT
     start: bool = True
     cleanup: Annotated[
         bool, Unsupported("a failover that broke is undone by itself")

@@ -32,7 +32,7 @@ from moorage.protocol import (
 )
 from moorage.storage import Can
 
-PATIENCE = 60.0
+_FIRST_STEP = 60.0
 """Seconds that a guest may take from its last byte to its first step elsewhere."""
 
 
@@ -65,8 +65,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Return the target; to find out where it runs, every node that is on."""
         if not self.cleanup:
             return ToAnotherNode.candidates(self, view)
-        nodes = view.config.named(Node)
-        return [node for node in nodes if node.vm_capable and not node.offline]
+        return view.config.hosts()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target; to look where it runs needs none."""
@@ -264,7 +263,7 @@ def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
         what=f"see {instance.name} run on {node.name}",
         node=node.uuid,
         do=AwaitGuest(
-            **node_tasks.of_guest(instance), disks=tuple(disks), timeout=PATIENCE
+            **node_tasks.of_guest(instance), disks=tuple(disks), timeout=_FIRST_STEP
         ),
         tolerant=True,
         patient=True,

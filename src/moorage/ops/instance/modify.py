@@ -14,6 +14,7 @@ from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
 from moorage.ops import (
     conversion,
     conversion_tasks,
+    disk_checks,
     node_tasks,
     osparams,
     pairs,
@@ -87,7 +88,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if not self._anything():
             raise BadInput("nothing to change was named", hint="see --help")
         self.check_conversions(view)
-        conversion.check_rate(self.rate)
+        disk_checks.check_rate(self.rate)
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)

@@ -18,7 +18,7 @@ from moorage.jobs.unread import Moot
 from moorage.model import Disk, Node
 from moorage.ops import copies, disk_spec, links, pairs, placement
 from moorage.ops.disk_access import able
-from moorage.ops.instance.base import PATIENCE, OnInstance
+from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place
 from moorage.ops.liveness import runs
 from moorage.storage import TEMPLATES, Reach
@@ -40,7 +40,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_MOVE"
 
     target_node: str
-    shutdown_timeout: float = PATIENCE
+    shutdown_timeout: float = SHUTDOWN_TIMEOUT
     ignore_consistency: bool = False
     ignore_ipolicy: bool = False
     compress: Annotated[

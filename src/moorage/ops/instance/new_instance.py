@@ -150,6 +150,29 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         open_ones = [one for one in groups if one.alloc_policy != "unallocable"]
         return placement.hosts(config, open_ones)
 
+    def asks_now(self, view: View) -> frozenset[str] | None:
+        """Only of nodes that were named; a volume to adopt may be in use anywhere."""
+        if self.adopts():
+            return None
+        return frozenset(one.uuid for one in self.hosts(view) if self.pnode)
+
+    def settled(self, view: View) -> "NewInstance":
+        """Return the same request, with its nodes named.
+
+        That they have the memory and the room was asked for: `ignore_capacity` only
+        let the planner choose where others lose their place to restart.
+        """
+        if self.pnode:
+            return self
+        node, peer = self.node(view), self.peer(view)
+        return replace(
+            self,
+            pnode=node.name,
+            snode=peer.name if peer else None,
+            iallocator=None,
+            ignore_capacity=False,
+        )
+
     def nodes(self, view: View) -> tuple[Node, ...]:
         """Return the nodes that were named, or the best: primary, and secondary."""
         if self.pnode:

@@ -27,8 +27,11 @@ def check(view: View, instance: Instance, node: Node) -> None:
     check_nowhere_else(view, instance)
     check_detached(view, instance)
     home = view.config.home(instance)
-    if node.offline or not node.vm_capable:
-        raise WrongState(f"node {node.name} is marked offline or not vm_capable")
+    if not node.is_host:
+        raise WrongState(
+            f"node {node.name} is marked offline or not vm_capable",
+            hint=f"gnt-node info {node.name}",
+        )
     if node.group != home.group:
         raise WrongState(
             f"node {node.name} is in another node group than {home.name}",

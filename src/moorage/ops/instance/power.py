@@ -11,7 +11,7 @@ from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
 from moorage.ops import guest_tasks, node_tasks
 from moorage.ops.instance.base import (
-    PATIENCE,
+    SHUTDOWN_TIMEOUT,
     OnInstance,
     attach_all,
     check_answers,
@@ -143,7 +143,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_SHUTDOWN"
 
-    timeout: float = PATIENCE
+    timeout: float = SHUTDOWN_TIMEOUT
     force: bool = False
     ignore_offline_nodes: bool = False
     no_remember: bool = False
@@ -196,7 +196,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False
-    shutdown_timeout: float = PATIENCE
+    shutdown_timeout: float = SHUTDOWN_TIMEOUT
 
     def goes_alone(self) -> bool:
         """Whether somebody insists."""

@@ -101,7 +101,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         check_at_rest(view, instance, "given new volumes")
         self._check_words(view, instance)
         home, peer = self.homes(view)
-        if home.offline or not home.vm_capable:
+        if not home.is_host:
             raise WrongState(
                 f"node {home.name} is marked offline or not vm_capable",
                 hint=f"gnt-instance recreate-disks -n NODE {instance.name}",

@@ -11,7 +11,7 @@ from moorage.model import Disk, Instance, Node, successor
 from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import ask_candidates, candidates, elsewhere, remover
-from moorage.ops.instance.base import PATIENCE, OnInstance, put_down
+from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance, put_down
 from moorage.ops.liveness import check_known, holds, last_holder
 
 
@@ -35,7 +35,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     ignore_failures: bool = False
     keep_disks: bool = False
-    shutdown_timeout: float = PATIENCE
+    shutdown_timeout: float = SHUTDOWN_TIMEOUT
     force: Annotated[bool, Moot("only people are asked")] = False
 
     def locks(self, view: View) -> Iterator[Lock]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, View
 from moorage.model import Config, Instance, Network, NodeGroup
+from moorage.units import shortened
 
 _SHOWN = 10
 """Instances that a sentence names."""
@@ -34,9 +35,7 @@ def check_unused(why: str, instances: list[Instance]) -> None:
         What cannot be done, as the beginning of a sentence.
     """
     if instances:
-        names = ", ".join(one.name for one in instances[:_SHOWN])
-        more = len(instances) - _SHOWN
-        told = f"{names} and {more} more" if more > 0 else names
+        told = shortened([one.name for one in instances], _SHOWN)
         raise WrongState(
             f"{why}: cards of {told} are in it",
             hint=f"gnt-instance info {instances[0].name}",

@@ -25,7 +25,7 @@ def _check_takes(source: Node, node: Node) -> None:
             f"the instances of node {source.name} cannot move to the same node",
             hint="name another one: gnt-node list",
         )
-    if node.offline or node.drained or not node.vm_capable:
+    if node.drained or not node.is_host:
         raise WrongState(
             f"node {node.name} takes no instances: it is offline, drained or not "
             "vm_capable",

@@ -10,6 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Config, Node
 from moorage.ops.ndparams import filled
+from moorage.ops.silence import check_online
 from moorage.protocol import PowerCycle, RunScript
 
 from .base import OnNode
@@ -168,9 +169,7 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse names that are not known."""
         for name in self.nodes:
-            node = view.config.node(name)
-            if node.offline:
-                raise WrongState(f"node {node.name} is marked offline")
+            check_online(view.config.node(name))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Run it on each node in turn; one that fails stops no other."""

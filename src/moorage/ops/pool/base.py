@@ -8,6 +8,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, View
 from moorage.model import Cluster, Config, Disk, NodeGroup, StoragePool
 from moorage.storage import template_named
+from moorage.units import shortened
 
 _SHOWN = 10
 """Disks that a sentence names."""
@@ -55,11 +56,10 @@ def check_unused(
     """
     if not disks:
         return
-    told = ", ".join(_whose(config, disk) for disk in disks[:_SHOWN])
-    more = f", and {len(disks) - _SHOWN} more" if len(disks) > _SHOWN else ""
+    told = shortened([_whose(config, disk) for disk in disks], _SHOWN)
     count = "a disk uses it" if len(disks) == 1 else f"{len(disks)} disks use it"
     raise WrongState(
-        f"{why}: {count}: {told}{more}",
+        f"{why}: {count}: {told}",
         hint=f"gnt-disk list 'pool == \"{pool.name}\"'",
         disks=[disk.uuid for disk in disks],
     )

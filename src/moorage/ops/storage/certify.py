@@ -17,6 +17,7 @@ from moorage.model import Node, Provider
 from moorage.ops import disk_spec
 from moorage.ops.disk_access import providers
 from moorage.ops.node_tasks import providers_on
+from moorage.ops.silence import check_online
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
     CHECKS,
@@ -111,8 +112,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     def _valid(self, view: View, node: Node) -> Provider:
         """Return the provider that a node has, or raise why it has none."""
-        if node.offline:
-            raise WrongState(f"node {node.name} is marked offline")
+        check_online(node)
         found = usable(providers(view, node)).get(self.provider)
         if found is None or not found.valid:
             told = found.problem if found else not_found(self.provider)

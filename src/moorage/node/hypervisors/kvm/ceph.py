@@ -16,7 +16,6 @@ from moorage.storage.uri import Node
 _CONF = "/etc/ceph/ceph.conf"
 _CLIENT = "admin"
 _PATIENCE = 10.0
-_DESCRIPTORS = "/proc/self/fd/"
 
 
 def described(node: Node) -> int:
@@ -45,11 +44,6 @@ def described(node: Node) -> int:
 def wipe(descriptor: int) -> None:
     """Empty what :func:`described` made: whoever still has it reads nothing."""
     os.ftruncate(descriptor, 0)
-
-
-def path(descriptor: int) -> str:
-    """Return where the process that has a descriptor can open it anew."""
-    return f"{_DESCRIPTORS}{descriptor}"
 
 
 def _text(conf: str, client: str) -> bytes:

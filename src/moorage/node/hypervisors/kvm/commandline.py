@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
+from moorage.node import proc
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
 from . import blockdev, ending, netdev, screen
@@ -27,7 +28,6 @@ _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
-_DESCRIPTORS = "/proc/self/fd/"
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -161,10 +161,10 @@ def _ports(spec: GuestSpec) -> Iterator[str]:
 def _boot(given: Parameters, launch: Launch) -> Iterator[str]:
     if launch.kernel is None:
         return
-    yield from ("-kernel", f"{_DESCRIPTORS}{launch.kernel}")
+    yield from ("-kernel", proc.descriptor(launch.kernel))
     yield from ("-append", kernel_arguments(given))
     if launch.initrd is not None:
-        yield from ("-initrd", f"{_DESCRIPTORS}{launch.initrd}")
+        yield from ("-initrd", proc.descriptor(launch.initrd))
 
 
 def kernel_arguments(given: Parameters) -> str:

@@ -12,9 +12,10 @@ from itertools import count
 
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
+from moorage.node import proc
 from moorage.node.hypervisors.base import Drive
 
-from . import blockdev, ceph, devices, shapes
+from . import blockdev, devices, shapes
 from .blockdev import Data, Stack
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
@@ -132,7 +133,7 @@ async def _handed_over(
         data = found.data
         for descriptor in found.texts:
             there = await monitor.give_file(next(numbers), descriptor, mark)
-            data = data.renamed(ceph.path(descriptor), ceph.path(there))
+            data = data.renamed(proc.descriptor(descriptor), proc.descriptor(there))
         yield data
     finally:
         found.close()

@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from moorage.errors import Failed
+from moorage.node import proc
 from moorage.node.hypervisors.base import Drive
 from moorage.storage.uri import Node
 
@@ -53,7 +54,7 @@ class Opened:
     connections
         Connections to storage daemons, by the name that QEMU is to know.
     texts
-        Descriptors of what QEMU's libraries open by :func:`~.ceph.path`.
+        Descriptors of what QEMU's libraries open by its path below ``/proc``.
     """
 
     data: Data = field(default_factory=Data)
@@ -148,7 +149,7 @@ class _Opener:
 
     def _text(self, descriptor: int) -> str:
         self.found.texts.append(descriptor)
-        return ceph.path(descriptor)
+        return proc.descriptor(descriptor)
 
     def _connection(self, path: str) -> str:
         with socket.socket(socket.AF_UNIX) as made:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from moorage.node import proc
+
 _LONGEST = 107
 _BACKLOG = 16
 
@@ -23,7 +25,7 @@ def short_path(path: Path) -> Iterator[str]:
         return
     directory = os.open(path.parent, os.O_PATH)
     try:
-        yield f"/proc/self/fd/{directory}/{path.name}"
+        yield f"{proc.descriptor(directory)}/{path.name}"
     finally:
         os.close(directory)
 

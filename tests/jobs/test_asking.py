@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How often a node is asked, for how long, and who is told meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moorage.errors import CommandFailed
+from moorage.testing.cluster import SimCluster
+
+GROW_A = {"OP_ID": "OP_DISK_GROW", "disk": "a", "amount": 8}
+GROW_B = {"OP_ID": "OP_DISK_GROW", "disk": "b", "amount": 8}
+RENAME = {"disk": "a", "name": "blue"}
+
+
+async def until(claim: Callable[[], Any]) -> None:
+    """Let the others run until a claim is true."""
+    for _ in range(2000):
+        if claim():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to that")
+
+
+def said(cluster: SimCluster, number: int) -> list[str]:
+    (op,) = cluster.engine.job(number).ops
+    return [entry[3] for entry in op.log]
+
+
+async def test_a_silent_node_is_asked_less_and_less_often(cluster: SimCluster) -> None:
+    node, asker = cluster.nodes.nodes["node1"], cluster.engine._asker
+    pauses, stuck = list[float](), list[set[int]]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        stuck.append(set(asker.stuck))
+        node.powered = len(pauses) == 6
+
+    async def look(name: str) -> None:
+        if name == "before remove disk a on node1":
+            node.powered = False
+        if name == "before forget disk a":
+            stuck.append(set(asker.stuck))
+
+    asker._sleep = sleep
+    cluster.extra_point = look
+    number = await cluster.submit("OP_DISK_REMOVE", disk="a")
+    assert (await cluster.finished(number)).status == "success"
+    assert pauses == [1, 2, 4, 8, 10, 10]
+    assert stuck == [{number}] * 6 + [set()]
+    (line,) = said(cluster, number)
+    assert line.startswith("Waiting for node node1 (")
+    assert line.endswith(
+        "; if it is powered off, type: gnt-node modify --offline=yes node1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("failures", "canceled", "asked"), [(2, False, 3), (9, False, 3), (9, True, 1)]
+)
+async def test_what_may_fail_is_tried_three_times(
+    cluster: SimCluster, failures: int, canceled: bool, asked: int
+) -> None:
+    call, tried, pauses = cluster.nodes.call, list[str](), list[float]()
+
+    async def failing(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "NoteDisk":
+            return await call(node, verb, *more)
+        tried.append(verb.text)
+        if canceled:
+            await cluster.engine.cancel(number)
+        if len(tried) <= failures:
+            raise CommandFailed("it was told to")
+        return await call(node, verb, *more)
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    cluster.nodes.call = failing  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
+    job = await cluster.finished(number)
+    assert len(tried) == asked
+    assert pauses == [1.0] * (asked - 1)
+    assert job.status == ("canceled" if canceled else "success")
+    warned = failures > 2 and not canceled
+    assert any(line.startswith("Warning: ") for line in said(cluster, number)) is warned
+
+
+async def test_a_cancel_gives_up_the_calls_of_no_other_job(cluster: SimCluster) -> None:
+    gate, call, sent = asyncio.Event(), cluster.nodes.call, list[str]()
+
+    async def slow(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ == "AttachDisk":
+            sent.append(verb.disk.name)
+            await gate.wait()
+        return await call(node, verb, *more)
+
+    cluster.nodes.call = slow  # type: ignore[method-assign]
+    first, second = [await cluster.engine.submit([one]) for one in (GROW_A, GROW_B)]
+    await until(lambda: sorted(sent) == ["a", "b"])
+    assert (await cluster.engine.cancel(first))[0]
+    assert (await cluster.finished(first)).status == "canceled"
+    gate.set()
+    assert (await cluster.finished(second)).status == "success"
+    assert [cluster.config.disk(name).size for name in ("a", "b")] == [1024, 1032]
+
+
+async def test_the_log_says_what_is_undone_and_who_has_the_lock(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run("OP_DISK_SET_PARAMS", **RENAME)
+    cluster.engine.queue._patience = 0.0
+    gate, call = asyncio.Event(), cluster.nodes.call
+
+    async def slow(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ == "DetachDisk":
+            await gate.wait()
+        return await call(node, verb, *more)
+
+    machine = cluster.nodes.nodes["node1"].machine
+    machine.refuse = lambda _, command: command.argv[0].endswith("/grow")
+    cluster.nodes.call = slow  # type: ignore[method-assign]
+    first = await cluster.engine.submit([GROW_A | {"disk": "blue"}])
+    second = await cluster.engine.submit([GROW_A | {"disk": "blue"}])
+    still = "Still waiting for node node1: undoing attach disk blue on node1"
+    await until(lambda: still in said(cluster, first))
+    await until(lambda: said(cluster, second))
+    assert f"Waiting for the lock of disk blue: job {first}" in said(cluster, second)
+    machine.refuse = lambda _, __: False
+    gate.set()
+    assert (await cluster.finished(first)).status == "error"
+    assert (await cluster.finished(second)).status == "success"

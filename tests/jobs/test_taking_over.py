@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The next master goes on with a job: back, or forward, and says why."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from moorage.jobs import Job
+from moorage.model import Change, successor
+from moorage.testing.cluster import Crash, SimCluster
+
+START = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
+ATTACH = {"OP_ID": "OP_DISK_ATTACH", "disk": "a", "instance_name": "web"}
+STOPPED = "the master was stopped in the middle; what was begun is undone"
+
+
+async def free(_name: str) -> None:
+    """Pass a point."""
+
+
+def dying(cluster: SimCluster, when: str, *, canceled: bool = False) -> None:
+    """Let the master die at the points whose name begins so; a cancel is stored."""
+
+    async def die(name: str) -> None:
+        if name.startswith(when):
+            for number in list(cluster.engine.queue.working) if canceled else ():
+                await cluster.engine.cancel(number)
+            cluster.die()
+            raise Crash(name)
+
+    cluster.extra_point = die
+
+
+async def dead(cluster: SimCluster, number: int) -> None:
+    """Wait until the master has died in the middle of a job."""
+    with pytest.raises(Crash):
+        await cluster.finished(number)
+    await cluster.crash()
+    cluster.extra_point = free
+
+
+async def attached(cluster: SimCluster, number: int) -> Job:
+    """Return the job of an attach when it has ended: all is done, or nothing."""
+    job = await cluster.finished(number)
+    done = job.status == "success"
+    disks = ("a",) if done else ()
+    assert cluster.config.instance("web").disks == disks
+    assert ("vol-a" in str(cluster.nodes.san.attached)) is done
+    assert not cluster.config.disk("a").quarantine
+    return job
+
+
+def reason(job: Job) -> Any:
+    return job.ops[0].error["message"] if job.ops[0].error else None
+
+
+@pytest.fixture
+async def running(cluster: SimCluster) -> SimCluster:
+    """Return the cluster with a guest that runs."""
+    job = await cluster.finished(await cluster.engine.submit([START]))
+    assert job.status == "success"
+    return cluster
+
+
+@pytest.mark.parametrize("canceled", [False, True])
+async def test_the_reason_is_the_crash_or_the_cancel_before_it(
+    running: SimCluster, canceled: bool
+) -> None:
+    dying(running, "during attach disk a", canceled=canceled)
+    number = await running.engine.submit([ATTACH])
+    await dead(running, number)
+    await running.boot()
+    job = await attached(running, number)
+    assert job.status == ("canceled" if canceled else "error")
+    assert reason(job) == ("the job was canceled" if canceled else STOPPED)
+
+
+async def test_what_was_done_when_the_master_died_is_a_success(
+    running: SimCluster,
+) -> None:
+    dying(running, "after plug disk a")
+    number = await running.engine.submit([ATTACH])
+    await dead(running, number)
+    await running.boot()
+    assert (await attached(running, number)).status == "success"
+
+
+@pytest.mark.parametrize("when", ["attach disk a", "give disk a"])
+async def test_who_dies_while_it_is_undone_changes_no_reason(
+    running: SimCluster, when: str
+) -> None:
+    machine = running.nodes.nodes["node1"].machine
+    machine.refuse = lambda _, command: command.argv[0].endswith("/attach")
+    dying(running, f"before undoing {when}")
+    number = await running.engine.submit([ATTACH])
+    await dead(running, number)
+    machine.refuse = lambda _, __: False
+    await running.boot()
+    job = await attached(running, number)
+    assert job.status == "error"
+    assert "attach" in reason(job)
+    assert reason(job) != STOPPED
+
+
+@pytest.mark.parametrize("again", ["", "during attach disk a", "before plug disk a"])
+async def test_a_crash_after_a_planned_stop_is_a_crash(
+    running: SimCluster, again: str
+) -> None:
+    """At the stop the job stood between two tasks; at the crash it did not."""
+
+    async def park(name: str) -> None:
+        running.engine.parking = name.startswith("after give disk a")
+
+    running.extra_point = park
+    number = await running.engine.submit([ATTACH])
+    await asyncio.wait([running.engine._running[number]])
+    await running.crash()
+    running.extra_point = free
+    if again:
+        dying(running, again)
+        await running.boot()
+        await dead(running, number)
+    await running.boot()
+    job = await attached(running, number)
+    assert reason(job) == (STOPPED if again else None)
+
+
+async def test_a_disk_that_others_changed_since_is_not_removed(
+    cluster: SimCluster,
+) -> None:
+    """The last commit was about another disk: what it says of this one still holds."""
+    for disk in ("a", "b"):
+        await cluster.run("OP_DISK_ATTACH", disk=disk, instance_name="web")
+    dying(cluster, "before remove disk b")
+    number = await cluster.submit("OP_INSTANCE_REMOVE", instance_name="web")
+    await dead(cluster, number)
+    theirs = successor(cluster.config.disk("b"), 1.0, name="theirs")
+    await cluster.truth.commit(Change((theirs,)))
+    await cluster.boot()
+    job = await cluster.finished(number)
+    assert str(reason(job)).startswith("theirs was changed by others since")
+    assert cluster.config.disk("b") == theirs
+    assert list(cluster.nodes.san.volumes) == ["vol-b"]
+
+
+async def test_what_others_changed_before_the_first_commit_is_left_alone(
+    cluster: SimCluster,
+) -> None:
+    dying(cluster, "during attach disk a")
+    number = await cluster.submit("OP_DISK_GROW", disk="a", amount=8)
+    await dead(cluster, number)
+    theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
+    await cluster.truth.commit(Change((theirs,)))
+    asked = len(cluster.nodes.calls)
+    await cluster.boot()
+    job = await cluster.finished(number)
+    assert str(reason(job)).startswith("theirs was changed by others since")
+    assert len(cluster.nodes.calls) == asked
