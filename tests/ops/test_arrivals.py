@@ -12,6 +12,7 @@ from moorage.testing.scenarios import harbour
 
 MIGRATE = {"instance_name": "web1", "target_node": "node2", "mode": "non-live"}
 ARRIVAL = "before see web1 run on node2"
+LEAVING = "before end the old process of web1 on node1"
 
 
 @pytest.fixture
@@ -22,21 +23,26 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
     await found.stop()
 
 
-def _agent_is_away(cluster: SimCluster, turns: int) -> None:
-    """Let node2's agent be away from the arrival on, for some steps of the master."""
-    node2, left = cluster.nodes.nodes["node2"], turns
+def _agent_is_away(
+    cluster: SimCluster, seconds: float, name: str = "node2", step: str = ARRIVAL
+) -> list[float]:
+    """Let an agent be away from a step on, while the master rests for some seconds.
+
+    Returns how long it rested each time.
+    """
+    node, rests = cluster.nodes.nodes[name], list[float]()
 
     async def steps(name: str) -> None:
-        if name == ARRIVAL:
-            node2.powered = False
+        if name == step:
+            node.powered = False
 
-    async def pause(_seconds: float) -> None:
-        nonlocal left
-        left -= 1
-        node2.powered = left <= 0
+    async def pause(rest: float) -> None:
+        rests.append(rest)
+        node.powered = sum(rests) >= seconds
 
     cluster.extra_point = steps
     cluster.engine._asker._sleep = pause
+    return rests
 
 
 def _state(cluster: SimCluster) -> str:
@@ -46,7 +52,7 @@ def _state(cluster: SimCluster) -> str:
 
 
 async def test_it_goes_on_when_the_agent_is_back(cluster: SimCluster) -> None:
-    _agent_is_away(cluster, 7)
+    _agent_is_away(cluster, 40)
     job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
     assert job.status == "success"
     assert any("node2" in str(line[-1]) for line in job.ops[0].log)  # whom it waits for
@@ -83,3 +89,24 @@ async def test_nobody_waits_for_a_node_that_is_said_to_be_off(
     assert (await cluster.finished(number)).status == "success"
     home = cluster.config.instance("web1").primary_node
     assert cluster.config.node(home).name == "node2"
+
+
+async def test_nothing_is_left_where_the_agent_was_only_started_anew(
+    cluster: SimCluster,
+) -> None:
+    _agent_is_away(cluster, 12, "node1", LEAVING)
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
+    assert job.status == "success"
+    assert not [line for line in job.ops[0].log if "Warning" in str(line[-1])]
+    uuid = cluster.config.instance("web1").uuid
+    assert f"node1 {uuid}" not in cluster.nodes.san.guests
+
+
+async def test_one_that_stays_away_holds_a_job_up_once(cluster: SimCluster) -> None:
+    rests = _agent_is_away(cluster, 1_000_000, "node1", LEAVING)
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
+    assert job.status == "success"
+    warnings = [line for line in job.ops[0].log if "Warning" in str(line[-1])]
+    assert len(warnings) > 1
+    waited = sum(rests)
+    assert 10 <= waited <= 15 + 3 * len(warnings)

@@ -27,6 +27,8 @@ T = TypeVar("T")
 ATTEMPTS = 3
 """How often an undo is tried before its disk is quarantined, and a tolerant task
 before its failure is a warning."""
+_ATTEMPTS_AWAY = 5
+"""The same, where the agent gives no answer: a busy machine starts it in 15 s."""
 PAUSE = 1.0
 """Seconds before a node that gave no answer is asked again; grows to ten times this."""
 
@@ -126,15 +128,23 @@ class Asker:
                 self._changed(node)
 
     async def try_(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
-        """Call a node a few times before its failure is taken for an answer."""
-        for _ in range(1, ATTEMPTS):
+        """Call a node a few times before its failure is taken for an answer.
+
+        Some more often, unless something failed there before, if its agent is away: it
+        may be on its way back.
+        """
+        attempt = 1
+        while True:
             try:
                 return await self.call(job, op, node, call)
-            except Failed:
-                if self._truth.config.node(node).offline or given_up(job, op):
+            except Failed as error:
+                away = isinstance(error, Unreachable) and not op.failed_on(node)
+                most = _ATTEMPTS_AWAY if away else ATTEMPTS
+                off = self._truth.config.node(node).offline
+                if attempt >= most or off or given_up(job, op):
                     raise
-            await self._sleep(PAUSE)
-        return await self.call(job, op, node, call)
+            await self._sleep(PAUSE * 2 ** (attempt - 1))
+            attempt += 1
 
     async def insist(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node; wait while it gives no answer and nobody says it is off."""

@@ -11,7 +11,7 @@ from msgspec import Struct, convert, field, json
 from moorage.model import Claim
 
 from .locks import Lock
-from .task import Commit, Task
+from .task import Commit, Run, Task
 
 QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
@@ -117,6 +117,11 @@ class Op(Struct, kw_only=True):
         if self.cursor < len(self.tasks) and isinstance(reached[-1], Commit):
             reached.pop()
         return reached
+
+    def failed_on(self, node: str) -> bool:
+        """Whether something failed on a node that could be done without."""
+        failed = (self.tasks[at] for at, how in self.passed.items() if how == FAILED)
+        return any(isinstance(task, Run) and task.node == node for task in failed)
 
     def committed_to(self) -> bool:
         """Whether there is no way back."""
