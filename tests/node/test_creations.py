@@ -272,16 +272,17 @@ async def test_what_the_cluster_forgot_is_forgotten(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await node.do("create", replace(node.disk, epoch=2))
-    await node.agent.handle("node.tidy", {"objects": ["d1"]}, 2, node._report)
-    assert len(node.records()) == 1
-    await node.agent.handle("node.tidy", {}, 2, node._report)
+    gone = {"objects": ["d1"]}
+    assert await node.agent.handle("objects.old", {}, 2, node._report) == ()
+    await node.agent.handle("objects.forget", gone, 2, node._report)
     assert len(node.records()) == 1  # too young: the master may not know of it yet
     monkeypatch.setattr("moorage.node.verbs.membership._YOUNG", -60.0)
-    await node.agent.handle("node.tidy", {"objects": ["d1"]}, 2, node._report)
+    assert await node.agent.handle("objects.old", {}, 2, node._report) == ("d1",)
+    await node.agent.handle("objects.forget", {"objects": ["d2"]}, 2, node._report)
     assert len(node.records()) == 1
     with pytest.raises(Stale):
         await node.do("remove")  # of epoch 0
-    await node.agent.handle("node.tidy", {}, 2, node._report)
+    await node.agent.handle("objects.forget", gone, 2, node._report)
     assert node.records() == []
     assert [one.name for one in (node.top / "run/fence").iterdir()] == ["term"]
 

@@ -7,28 +7,32 @@ from contextlib import suppress
 from moorage.api.query import Sources
 from moorage.errors import MoorageError
 from moorage.jobs import Job, Run
-from moorage.model import Disk, Node
-from moorage.protocol import TidyNode, silent
+from moorage.model import Node
+from moorage.protocol import ForgetObjects, ListOldObjects, silent
 
 
 async def tell_nodes(at: Sources) -> None:
-    """Tell every node which disks there are; what it keeps of others, it may forget.
+    """Tell every node which of the disks that it keeps something of are no more.
 
     Only a master that is new may say so: late steps of its predecessors are fenced by
     their term, and need no epochs any more. A node that gives no answer keeps what it
     has until the next time.
     """
-    config = at.truth.config
-    known = {disk.uuid for disk in config.all(Disk)}
-    known |= set(under_way(at.engine.jobs.values()))
-    objects = tuple(sorted(known))
-    for node in config.named(Node):
-        # The master's own node has the state itself.
-        keeps = node.master_candidate and node.uuid != config.cluster.master_node
-        call = TidyNode(objects=objects, candidate=keeps)
-        if not node.offline:
-            with suppress(MoorageError):
-                await at.nodes.call(node, call, at.truth.term, silent)
+    term = at.truth.term
+    for node in at.truth.config.named(Node):
+        if node.offline:
+            continue
+        with suppress(MoorageError):
+            kept = await at.nodes.call(node, ListOldObjects(), term, silent)
+            if gone := _unknown(at, kept):
+                await at.nodes.call(node, ForgetObjects(objects=gone), term, silent)
+
+
+def _unknown(at: Sources, uuids: Iterable[str]) -> tuple[str, ...]:
+    """Return what is neither on record now, nor in the hands of a job."""
+    known = at.truth.config.objects
+    busy = set(under_way(at.engine.jobs.values()))
+    return tuple(one for one in uuids if not (one in known or one in busy))
 
 
 def under_way(jobs: Iterable[Job]) -> Iterator[str]:

@@ -11,7 +11,7 @@ answer, must not hear that the volume was never here.
 
 import hashlib
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
@@ -102,16 +102,20 @@ class Creations:
         if self._path(disk).exists():
             durable.remove(self._path(disk))
 
-    def keep(self, disks: Collection[str], before: float) -> None:
-        """Forget the volumes of other disks that were made `before` a time."""
-        old = [
-            path
-            for path in self._directory.glob("[!.]*")
-            if path.stat().st_mtime < before
-            and _decoded(path.read_bytes()).disk not in disks
-        ]
-        if old:
-            durable.remove(*old)
+    def old(self, before: float) -> set[str]:
+        """Return the uuids of the disks whose volumes were made `before` a time."""
+        files = (path for path in self._files() if path.stat().st_mtime < before)
+        return {_decoded(path.read_bytes()).disk for path in files}
+
+    def forget(self, disks: Collection[str]) -> None:
+        """Forget all volumes of some disks, by their uuids."""
+        decoded = ((path, _decoded(path.read_bytes())) for path in self._files())
+        found = [path for path, one in decoded if one.disk in disks]
+        if found:
+            durable.remove(*found)
+
+    def _files(self) -> Iterator[Path]:
+        return self._directory.glob("[!.]*")
 
     def _path(self, disk: Disk) -> Path:
         return self._directory / volume_key(disk)

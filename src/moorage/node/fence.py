@@ -104,16 +104,16 @@ class Fence:
         if disk.epoch > seen:
             self._write(name, disk.epoch)
 
-    def keep(self, disks: Collection[str], before: float) -> None:
-        """Forget the epochs of all other disks that were written `before` a time."""
-        old = [
-            path
-            for path in self._directory.glob(f"{_DISK}*")
-            if path.name.removeprefix(_DISK) not in disks
-            and path.stat().st_mtime < before
-        ]
-        if old:
-            durable.remove(*old)
+    def old(self, before: float) -> set[str]:
+        """Return the uuids of the disks whose epochs were written `before` a time."""
+        written = self._directory.glob(f"{_DISK}*")
+        old = (path for path in written if path.stat().st_mtime < before)
+        return {path.name.removeprefix(_DISK) for path in old}
+
+    def forget(self, disks: Collection[str]) -> None:
+        """Forget the epochs of some disks, by their uuids."""
+        if disks:
+            durable.remove(*(self._directory / f"{_DISK}{uuid}" for uuid in disks))
 
     def _read(self, name: str, sure: str) -> int:
         path = self._directory / name

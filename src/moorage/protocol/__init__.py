@@ -109,19 +109,20 @@ from .mirror import (
 from .node import (
     EnrolNode,
     ExpelNode,
+    ForgetObjects,
     GetDevices,
     GetFacts,
     GetGuest,
     KillPrograms,
     LeaveCluster,
     ListGuests,
+    ListOldObjects,
     ListProviders,
     ListSystems,
     MeasureDisks,
     Pause,
     Peer,
     ReachNodes,
-    TidyNode,
     TryAccelerator,
 )
 from .state import (

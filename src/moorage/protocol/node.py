@@ -122,19 +122,22 @@ class LeaveCluster(Verb[None], frozen=True, tag="node.leave"):
     """Leave the cluster: its certificates are forgotten, and the door opens again."""
 
 
-class TidyNode(Verb[None], frozen=True, kw_only=True, tag="node.tidy"):
-    """Forget what is left of objects that the cluster does not know any more.
+class ListOldObjects(Reading[tuple[str, ...]], frozen=True, tag="objects.old"):
+    """Return the uuids of what this node fences, or has made, for more than an hour."""
+
+    long = True
+
+
+class ForgetObjects(Verb[None], frozen=True, kw_only=True, tag="objects.forget"):
+    """Forget what is left of old objects that the cluster does not know any more.
 
     Attributes
     ----------
     objects
-        Uuids of those to keep.
-    candidate
-        Whether the node is to keep a copy of the master's state, if it has one.
+        Their uuids.
     """
 
     objects: tuple[str, ...] = ()
-    candidate: bool = True
 
 
 class KillPrograms(Verb[int], frozen=True, kw_only=True, tag="script.kill"):

@@ -6,7 +6,13 @@ How a node gets in is another door.
 
 import time
 
-from moorage.protocol import KillPrograms, LeaveCluster, Report, TidyNode
+from moorage.protocol import (
+    ForgetObjects,
+    KillPrograms,
+    LeaveCluster,
+    ListOldObjects,
+    Report,
+)
 
 from .context import NodeContext
 
@@ -19,17 +25,23 @@ async def leave(at: NodeContext, _args: LeaveCluster, _report: Report) -> None:
     at.leave()
 
 
-async def tidy(at: NodeContext, args: TidyNode, _report: Report) -> None:
-    """Forget what is left of objects that the cluster does not know any more.
+async def old(
+    at: NodeContext, _args: ListOldObjects, _report: Report
+) -> tuple[str, ...]:
+    """Return the uuids of what this node fences, or has made, for more than an hour."""
+    before = time.time() - _YOUNG
+    return tuple(sorted(at.fence.old(before) | at.makings.old(before)))
+
+
+async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
+    """Forget what is left of old objects that the cluster does not know any more.
 
     A new master asks for it. Late steps of its predecessors are fenced by their term,
     so the epochs of disks that are gone fence nothing any more.
     """
     before = time.time() - _YOUNG
-    at.fence.keep(args.objects, before)
-    at.makings.keep(args.objects, before)
-    if not args.candidate:
-        await at.copies.run(at.copies.state.drop)
+    for kept in (at.fence, at.makings):
+        kept.forget(kept.old(before).intersection(args.objects))
 
 
 async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
@@ -48,7 +60,8 @@ async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
 
 VERBS = (
     LeaveCluster.done_by(leave),
-    TidyNode.done_by(tidy),
+    ListOldObjects.done_by(old),
+    ForgetObjects.done_by(forget),
     KillPrograms.done_by(kill),
 )
 """Every verb of membership."""
