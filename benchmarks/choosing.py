@@ -174,6 +174,7 @@ def figures(nodes: int, runs: int, *, told: bool) -> dict[str, float]:
         hands = Hands(cluster.socket)
         hands.wait()
         hands.verify()  # the first one warms caches and connections
+        cluster.rest()
         before = cluster.cpu()
         found["first add"] = hands.add()
         found["first add, CPU"] = cluster.cpu() - before

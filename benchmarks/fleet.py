@@ -43,6 +43,8 @@ _LACKING = 20
 """Of so many nodes one lacks the provider."""
 _MEMORY = 2600
 _STARTING = 600.0
+_IDLE = 0.1
+"""CPU seconds a second that a master takes who has nothing to do."""
 _SPAWN = multiprocessing.get_context("spawn")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -65,6 +67,13 @@ class Fleet:
         """Return the CPU seconds of the master until now."""
         stat = Path(f"/proc/{self._master}/stat").read_text()
         return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / _TICKS
+
+    def rest(self) -> None:
+        """Wait until the master has put in order what a new one does."""
+        before = -1.0
+        while self.cpu() - before > _IDLE:
+            before = self.cpu()
+            time.sleep(1.0)
 
     def longest_turn(self) -> float:
         """Return CPU seconds of the longest turn of the master's loop since asked."""

@@ -150,7 +150,7 @@ class Grid:
         n, m, t = len(state.view), len(self.movers) + spare, len(self.tags)
         self.rows = array("d", bytes(8 * (n + 3) * W))
         self.insts = array("d", bytes(8 * max(1, m) * IW))
-        self.peers = array("d", bytes(8 * n * n))
+        self.peers = array("d", [0.0]) * (n * n)
         self.tagged = array("d", bytes(8 * max(1, n * t)))
         self.planned = [inst.idx for inst in insts if inst.forthcoming]
         self.units = unit_tables(state.seen, insts)

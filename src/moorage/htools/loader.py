@@ -171,7 +171,8 @@ def _allowed_migrations(tags: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _read_instance_tags(tags: Sequence[str], how: Reading, insts: list[Inst]) -> None:
-    for inst in insts:
+    named = _suffixes(tags, EXCLUSION_TAGS) or _suffixes(tags, DESIRED_LOCATION)
+    for inst in insts if named or how.exclusion_tags else ():
         read_tags(tags, inst, how.exclusion_tags)
 
 

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from moorage.errors import MoorageError
 from moorage.model import Claim, Config, Disk
@@ -87,6 +87,7 @@ class Deciding:
         self._choosing = asyncio.Lock()
         self._open: list[Claims] = []
         """What each job that is deciding has come to know of the others' claims."""
+        self._kept: dict[str, Any] = {}
 
     async def decide(self, job: Job, operation: Operation, ask: AnswersFor) -> Decision:
         """Wait for what the nodes answer, then check a request, and say what to do.
@@ -187,10 +188,16 @@ class Deciding:
         sight: Sight | None = None,
     ) -> View:
         """Return the newest snapshot, as an operation of a job sees it."""
-        world = self._world
-        now = world.clock()
-        config = self._truth.config
-        return View(config, answers or {}, now, world.fresh, job.id, claims, sight)
+        return View(
+            self._truth.config,
+            answers or {},
+            self._world.clock(),
+            self._world.fresh,
+            job.id,
+            claims,
+            sight,
+            self._kept,
+        )
 
     def _sight(self, earlier: Config, disks: Sequence[Disk]) -> Sight:
         """Return what only those see who survey storage."""

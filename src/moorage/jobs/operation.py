@@ -90,6 +90,9 @@ class View:
         What other jobs have chosen and not recorded yet.
     sight
         What operations see that survey storage; None for others.
+    kept
+        What earlier decisions of this master left for later ones, by its name. Who
+        takes it makes sure that it still holds.
     """
 
     config: Config
@@ -99,6 +102,7 @@ class View:
     job: int = 0
     claims: tuple[Claim, ...] = ()
     sight: Sight | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
     _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, what: str, decide: Callable[[], T]) -> T:

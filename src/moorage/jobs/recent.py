@@ -7,7 +7,14 @@ second, as long as somebody chooses. What was said before a job did something on
 node counts no more.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -65,7 +72,7 @@ class Recent:
         self._sleep = sleep
         self._ask = ask
         self._turns = count(1)
-        self._said: dict[Question, _Said] = {}
+        self._said: dict[str, dict[Question, _Said]] = {}  # by node
         self._changed: dict[str, int] = {}
         self._forgotten = 0
 
@@ -83,7 +90,7 @@ class Recent:
         now = self._clock()
         found = {}
         for one in questions:
-            said = self._said.get(one)
+            said = self._said.get(one.node, {}).get(one)
             if said is not None:
                 said.wanted = now
                 if self._is_good(one, said, now):
@@ -99,11 +106,12 @@ class Recent:
         now, turn = self._clock(), next(self._turns)
         found = await self._ask(questions)
         for question, answer in zip(questions, found, strict=True):
-            known = self._said.get(question)
+            of_node = self._said.setdefault(question.node, {})
+            known = of_node.get(question)
             latest = known.turn if known else self._forgotten
             if latest < turn:
                 wanted = known.wanted if known else now
-                self._said[question] = _Said(answer, turn, now, wanted)
+                of_node[question] = _Said(answer, turn, now, wanted)
         return found
 
     async def renew(self) -> None:
@@ -115,13 +123,14 @@ class Recent:
     def _due(self) -> Iterator[list[Question]]:
         """Yield what is to be asked now, a list for each of some nodes."""
         now = self._clock()
-        self._said = {q: s for q, s in self._said.items() if now - s.wanted < _WANTED}
-        nodes: dict[str, list[Question]] = {}
-        for question in self._said:
-            nodes.setdefault(question.node, []).append(question)
-        old = [
-            asked
-            for asked in nodes.values()
-            if any(now - self._said[one].asked >= _RENEWED for one in asked)
-        ]
-        yield from old[: len(nodes) // _SHARE + 1]
+        old = [node for node, said in self._said.items() if _is_old(said, now)]
+        for node in old[: len(self._said) // _SHARE + 1]:
+            said = self._said.pop(node)
+            wanted = {q: one for q, one in said.items() if now - one.wanted < _WANTED}
+            if wanted:
+                self._said[node] = wanted
+                yield list(wanted)
+
+
+def _is_old(said: Mapping[Question, _Said], now: float) -> bool:
+    return any(now - one.asked >= _RENEWED for one in said.values())

@@ -8,6 +8,7 @@ Only what no query shows yet is counted here alone: the claims of jobs under way
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from moorage import htools
@@ -20,10 +21,12 @@ from moorage.model import (
     DISKLESS,
     Claim,
     Config,
+    Disk,
     Instance,
     Node,
     NodeFacts,
     NodeGroup,
+    StoragePool,
     Unit,
     ipolicy,
     nice,
@@ -32,11 +35,11 @@ from moorage.model.templates import standing_for
 from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
+from . import kept_rows
 from .node_tasks import beparams
-from .storage.units import Named, has_room, is_provided, occupied, provider_of, unit_of
+from .reach import Facts, offered, providers, reach
+from .storage.units import Named, has_room, is_provided, occupied, unit_of
 
-Facts = Mapping[str, NodeFacts]
-"""What nodes said, by uuid; silent ones are left out."""
 _NO_MEASURE = 2**40
 """More than any instance has."""
 
@@ -110,7 +113,7 @@ def state(view: View, how: Reading) -> htools.State:
 def fleet(view: View, how: Reading) -> htools.Fleet:
     """Return the rows of some nodes, as they will be when all jobs are done."""
     config, groups = view.config, _groups(view.config, how.nodes)
-    rows = _Rows(config, how, claims=_pending(view))
+    rows = _Rows(view, how)
     return htools.Fleet(
         groups=tuple(_group(config, one, any_size=how.any_size) for one in groups),
         nodes=tuple(rows.node(node, groups) for node in how.nodes),
@@ -135,7 +138,7 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
             _disk(occupied(name, size), unit, measured)
             for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
-        reach=_reach(how, _providers(wanted.units)),
+        reach=reach(offered(how.nodes, how.facts), providers(wanted.units)),
     )
 
 
@@ -192,16 +195,19 @@ def _is_recorded(config: Config, claim: Claim) -> bool:
 class _Rows:
     """Makes the rows of nodes and instances."""
 
-    def __init__(self, config: Config, how: Reading, claims: tuple[Claim, ...]) -> None:
-        self.config = config
+    def __init__(self, view: View, how: Reading) -> None:
+        config = self.config = view.config
         self.how = how
-        self.claims = claims
+        claims = self.claims = _pending(view)
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
         self.cluster = config.cluster
         self._backend = {**DEFAULTS} | self.cluster.beparams.get("default", {})
         self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
-        self._reached: dict[frozenset[Named], frozenset[int] | None] = {}
+        self._offered = offered(how.nodes, how.facts)
+        pools = config.named(StoragePool)
+        context = (self.cluster, pools, how.nodes, self.measured, self._offered)
+        self._kept = kept_rows.of_reading(view.kept.setdefault("rows", []), context)
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
         """Return a node's row; where nothing may go counts as off."""
@@ -252,6 +258,7 @@ class _Rows:
     def instances(self) -> Iterator[htools.InstanceRow]:
         """Yield who is here, and who comes, in the order of queries."""
         rows = [*self._residents(), *self._claimed()]
+        self._kept.weed(len(rows))
         yield from sorted(rows, key=lambda row: nice(row.name))
 
     def _residents(self) -> Iterator[htools.InstanceRow]:
@@ -260,16 +267,20 @@ class _Rows:
         known = (name for name in self.arriving if config.knows(Instance, name))
         coming = [config.instance(name).uuid for name in known]
         for one in map(config.instance, dict.fromkeys(here + coming)):
-            claim = self.arriving.get(one.name)
-            home = claim.node if claim else one.primary_node
-            if home in self.places:
-                yield self._resident(one, self.places[home])
+            disks = config.disks_of(one)
+            if claim := self.arriving.get(one.name):
+                if claim.node in self.places:
+                    yield self._resident(one, disks, claim.node, asked=claim.memory)
+            elif one.primary_node in self.places:
+                made = partial(self._resident, one, disks, one.primary_node)
+                yield self._kept.row(one, disks, made)
 
-    def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
-        backend, disks = self._backend | one.beparams, self.config.disks_of(one)
+    def _resident(
+        self, one: Instance, disks: list[Disk], node: str, asked: int = 0
+    ) -> htools.InstanceRow:
+        """Return the row of an instance on a node; `asked` is the memory of a claim."""
+        backend, home = self._backend | one.beparams, self.places[node]
         units = [unit_of(self.config, disk) for disk in disks]
-        claim = self.arriving.get(one.name)
-        asked = claim.memory if claim else 0
         state = "running" if asked or _is_up(one) else f"ADMIN_{one.admin_state}"
         return htools.InstanceRow(
             one.name,
@@ -298,10 +309,11 @@ class _Rows:
         Looked up once for all disks of the same providers. Where they are in use now,
         their `home`, they can be used.
         """
-        wanted = _providers(units)
-        if wanted not in self._reached:
-            self._reached[wanted] = _reach(self.how, wanted)
-        found = self._reached[wanted]
+        wanted = providers(units)
+        known = self._kept.reached
+        if wanted not in known:
+            known[wanted] = reach(self._offered, wanted)
+        found = known[wanted]
         if found is None or home is None or home in found:
             return found
         return found | {home}
@@ -360,24 +372,6 @@ def _measured(facts: Facts) -> frozenset[Named]:
 def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
     counts = unit in measured if is_provided(unit) else has_room(unit[0])
     return htools.Disk(size, unit=unit if counts else None)
-
-
-def _providers(units: Iterable[Named]) -> frozenset[Named]:
-    """Return the providers of some units: a node has one, or not."""
-    return frozenset(provider_of(unit) for unit in units if is_provided(unit))
-
-
-def _reach(how: Reading, wanted: frozenset[Named]) -> frozenset[int] | None:
-    """Return the nodes that have all of some providers; None for every node."""
-    if not wanted:
-        return None
-    found = frozenset(
-        at
-        for at, node in enumerate(how.nodes)
-        if node.uuid not in how.facts
-        or wanted <= {unit.name for unit in how.facts[node.uuid].units}
-    )
-    return None if len(found) == len(how.nodes) else found
 
 
 def _template(names: Iterable[str]) -> str:

@@ -22,7 +22,8 @@ from moorage.protocol import GetFacts
 from moorage.storage.templates import template_named
 
 from . import fleet
-from .fleet import Facts, Newcomer, Reading
+from .fleet import Newcomer, Reading
+from .reach import Facts
 from .storage.directories import places, places_by_group
 from .storage.units import Named
 

@@ -16,9 +16,11 @@ from moorage.htools.single_placement import full_pool
 from moorage.htools.state import State
 
 T = TypeVar("T")
-_IN_A_BREATH: Final = 128
-"""Single nodes that the kernel tries before other threads of the process have a turn;
-a pair takes it a hundredth of that time."""
+_IN_A_BREATH: Final = 25_000
+"""Rows that the kernel looks at before other threads of the process have a turn: some
+milliseconds."""
+_PAIRS_AT_ONCE: Final = 100
+"""Pairs of one primary that take the time of one single node."""
 _NUMBERS: Final = {fail: number for number, fail in enumerate(Fail, 1)}
 
 Spot = tuple[int, ...]
@@ -29,10 +31,16 @@ Rows = list[tuple[int, list[int]]]
 """Primaries with their secondaries, as the kernel counts nodes."""
 
 
-def _breathing(rows: list[T], cost: int) -> Iterator[list[T]]:
-    """Yield rows in parts so small that no other thread waits long for its turn."""
-    size = max(1, _IN_A_BREATH // max(1, cost // 100))
-    return (rows[at : at + size] for at in range(0, len(rows), size))
+def _breathing(tries: list[T], cost: int) -> Iterator[list[T]]:
+    """Yield what to try in parts so small that no other thread waits long for its turn.
+
+    Parameters
+    ----------
+    cost
+        Rows that the kernel looks at for one of them.
+    """
+    size = max(1, _IN_A_BREATH // max(1, cost))
+    return (tries[at : at + size] for at in range(0, len(tries), size))
 
 
 class _Field:
@@ -168,8 +176,8 @@ class Singles:
         self.places = field.places
         self.view = placer.state.view
         self.whys, self.rows = field.split(placer.inst)
-        spots = [at for at, _ in self.rows]
-        tried = (grid.kernel.singles(0, some, force) for some in _breathing(spots, 1))
+        parts = _breathing([at for at, _ in self.rows], len(self.view))
+        tried = (grid.kernel.singles(0, spots, force) for spots in parts)
         self.found = list(chain.from_iterable(tried))
         self.counts = [0] * len(FAILS)
         for why in self.whys if len(self.rows) < len(self.whys) else ():
@@ -223,7 +231,7 @@ class Pairs:
                 self.counts[why] += len(others) if why else 0
         view = placer.state.view
         self.best: Scored | None = None
-        for some in _breathing(rows, len(view)):
+        for some in _breathing(rows, len(view) ** 2 // _PAIRS_AT_ONCE):
             found, best = grid.kernel.best_pair(0, some, force)
             for why, count in enumerate(found):
                 self.counts[why] += count
