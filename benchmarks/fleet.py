@@ -45,6 +45,8 @@ _MEMORY = 2600
 _STARTING = 600.0
 _IDLE = 0.1
 """CPU seconds a second that a master takes who has nothing to do."""
+_LEAST = 19
+"""The lowest priority."""
 _SPAWN = multiprocessing.get_context("spawn")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -176,6 +178,7 @@ def _run_agents(
     directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
 ) -> None:
     allow_descriptors()
+    os.nice(_LEAST)  # a node works on a machine of its own, and keeps no master waiting
     asyncio.run(_serve(directory, addresses, serving, over))
 
 
