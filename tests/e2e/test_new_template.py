@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from moorage.disk_templates import FACTS, Mirror, Parameter, TemplateFacts
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
 from moorage.model import Disk, Unit
 from moorage.model.ipolicy import DEFAULT
-from moorage.model.templates import FACTS, Mirror, Parameter, TemplateFacts
 from moorage.storage import (
     TEMPLATES,
     Can,

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from moorage.disk_templates import FACTS
 from moorage.htools import Disk, load, sample, survive, unlosable
 from moorage.htools.constants import Mirror
 from moorage.htools.fleet import Unit
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel_tables import free_choices
 from moorage.htools.survival.kernel_losses import Losses
-from moorage.model.templates import FACTS
 
 SHARED = ("sharedfile", "/srv/shared")
 LOCAL = ("file", "/srv/file")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from moorage.disk_templates import FACTS, Mirror, driven
 from moorage.model import Instance
-from moorage.model.templates import FACTS, Mirror, driven
 from moorage.testing.cluster import SimCluster
 from moorage.testing.rbd import POOL
 from moorage.testing.scenarios import LUN, cellar, harbour, pier

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from moorage.disk_templates import FACTS
 from moorage.model import Change, successor
-from moorage.model.templates import FACTS
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour

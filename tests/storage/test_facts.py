@@ -4,12 +4,12 @@
 import pytest
 from msgspec.structs import fields
 
+from moorage.disk_templates import FACTS, driven, standing_for
 from moorage.errors import BadInput
 from moorage.htools import constants
 from moorage.htools.formats import sunit
 from moorage.model import Cluster
 from moorage.model.ipolicy import DEFAULT
-from moorage.model.templates import FACTS, driven, standing_for
 from moorage.storage import TEMPLATES
 
 FIELDS = {one.name for one in fields(Cluster)}

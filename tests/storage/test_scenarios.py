@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.disk_templates import TemplateFacts
 from moorage.errors import CommandFailed, MoorageError
 from moorage.model import Disk, Provider
-from moorage.model.templates import TemplateFacts
 from moorage.storage import (
     TEMPLATES,
     Can,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, NotFound, NotSupported
 from moorage.model import Disk
-from moorage.model.templates import FACTS
 from moorage.storage import (
     TEMPLATES,
     Can,

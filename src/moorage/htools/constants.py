@@ -4,7 +4,7 @@
 from enum import Enum
 from typing import Final
 
-from moorage.model.templates import FACTS, Mirror
+from moorage.disk_templates import FACTS, Mirror
 
 
 class Fail(Enum):

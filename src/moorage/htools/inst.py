@@ -4,9 +4,9 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
+from moorage.disk_templates import FACTS
 from moorage.htools.constants import IDLE, Mirror
 from moorage.htools.fleet import Disk, InstanceRow, UnitName
-from moorage.model.templates import FACTS
 
 NOWHERE: Final = -1
 """Index of the node that an instance without a secondary has as secondary."""

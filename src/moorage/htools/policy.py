@@ -3,10 +3,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Protocol
 
+from moorage.disk_templates import FACTS
 from moorage.htools.constants import TEMPLATES, Fail
-from moorage.model.templates import FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ _BOUNDS: Final = {
     "disks": (Fail.DISK_COUNT, "policy disk count"),
 }
 """The bounds of a policy, in the order in which they are looked at."""
+_bounds_of: Final = attrgetter(*_BOUNDS)
 
 
 def breach(policy: Policy, asked: Sized, *, exclusive: bool) -> Fail | None:
@@ -148,9 +150,8 @@ def _outside(
     bounds: Spec, amounts: Iterable[Sequence[int | None]], sign: int
 ) -> Limit | None:
     """Return the first bound that is broken: downwards, or upwards if `sign` is -1."""
-    for (name, (fail, _)), amount in zip(_BOUNDS.items(), amounts, strict=True):
-        bound = getattr(bounds, name)
+    for name, bound, amount in zip(_BOUNDS, _bounds_of(bounds), amounts, strict=True):
         for asked in amount:
             if asked is None or sign * (bound - asked) > 0:
-                return Limit(name, fail, asked)
+                return Limit(name, _BOUNDS[name][0], asked)
     return None

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from moorage.disk_templates import FACTS
 from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
-from moorage.model.templates import FACTS
 
 Wants = tuple[tuple[UnitName | None, int], ...]
 

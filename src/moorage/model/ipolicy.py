@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from moorage.disk_templates import driven
 from moorage.errors import BadInput
 from moorage.units import LARGEST, MOST
 
 from .objects import DISKLESS, Cluster, NodeGroup
-from .templates import driven
 
 SIZES = (
     "memory-size",

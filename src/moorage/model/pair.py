@@ -8,8 +8,9 @@ The first node is the one whose data counted when the pair was made.
 from dataclasses import dataclass
 from typing import Any
 
+from moorage.disk_templates import FACTS, Mirror
+
 from .objects import Disk
-from .templates import FACTS, Mirror
 
 PORTS = range(11000, 15000)
 """Where mirrors listen, as in Ganeti; no two disks of a cluster share one."""

@@ -5,9 +5,9 @@ The node parameter ``exclusive_storage`` says so. There each disk of LVM's names
 many physical volumes (spindles) it gets, and nobody else's blocks are on them.
 """
 
+from moorage.disk_templates import TemplateFacts
 from moorage.errors import BadInput, WrongState
 from moorage.model import Config, Node
-from moorage.model.templates import TemplateFacts
 from moorage.ops.ndparams import filled
 
 PARAMETER = "exclusive_storage"

@@ -13,6 +13,7 @@ from typing import Any
 
 from moorage import htools
 from moorage.backend import DEFAULTS
+from moorage.disk_templates import standing_for
 from moorage.htools.constants import TEMPLATES
 from moorage.htools.inst import NOWHERE
 from moorage.htools.policy import Spec
@@ -31,7 +32,6 @@ from moorage.model import (
     ipolicy,
     nice,
 )
-from moorage.model.templates import standing_for
 from moorage.storage import Reach
 from moorage.storage.templates import template_named
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disk templates: pure functions from facts to commands."""
 
+from moorage.disk_templates import Mirror, Reach
 from moorage.model import Provider
-from moorage.model.templates import Mirror, Reach
 
 from .base import Template, VolumeRequest, nothing
 from .capabilities import Can, Capabilities

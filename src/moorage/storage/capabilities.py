@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from enum import Flag, auto
 
-from moorage.model.templates import Mirror, Reach, TemplateFacts
+from moorage.disk_templates import Mirror, Reach, TemplateFacts
 
 
 class Can(Flag):

@@ -7,6 +7,7 @@ from heapq import nsmallest
 from math import inf
 from typing import Final
 
+from moorage.disk_templates import FACTS
 from moorage.htools.constants import fixed
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.reason import listed
@@ -30,7 +31,6 @@ from moorage.htools.state import State
 from moorage.htools.survival.explain_loss import strands
 from moorage.htools.survival.keeping import Keeper
 from moorage.htools.units import Units
-from moorage.model.templates import FACTS
 
 SHOWN: Final = 5
 """Refused moves that are told."""

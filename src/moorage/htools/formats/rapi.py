@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from moorage.disk_templates import standing_for
 from moorage.htools.constants import ALLOC_POLICIES, STATUSES
 from moorage.htools.fleet import (
     Disk,
@@ -19,7 +20,6 @@ from moorage.htools.formats.excerpt import brief
 from moorage.htools.formats.iallocator import policy, template, unit_name, units
 from moorage.htools.formats.jsontext import Value
 from moorage.model import MIXED
-from moorage.model.templates import standing_for
 
 DEFAULT_SPINDLES: Final = 1
 EMPTY: Final[Mapping[str, str]] = {}

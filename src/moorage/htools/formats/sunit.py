@@ -8,8 +8,8 @@ truth value is that, and no part of the name. ``drbd`` is another word for ``drb
 from collections.abc import Iterable
 from typing import Final
 
+from moorage.disk_templates import FACTS, Reach
 from moorage.htools.fleet import Unit, UnitName
-from moorage.model.templates import FACTS, Reach
 
 _ALIASES: Final = {one.name: one.unit for one in FACTS.values() if one.spellings}
 _FLAGS: Final = {"true": True, "false": False}

@@ -20,6 +20,7 @@ cdef class Placing:
     cdef readonly Candidates candidates
     cdef readonly Near near
     cdef readonly Leaving leaving
+    cdef double *roots
     cdef bint needs_memory_alone(self, int i) noexcept
     cdef int foresee(self, int lost, int kind, double rest, double largest) noexcept
     cdef double alone(self, int i, int t) noexcept
@@ -28,6 +29,4 @@ cdef class Placing:
     cdef int why_pair(self, int i, int p, int s) noexcept
     cdef double pair(self, int i, int p, int s) noexcept
     cdef void shift(self, int k, int p) noexcept
-    cdef double root(self, int k, int s) noexcept
-    cdef double sum_of(self, int k, int p, int s) noexcept
     cdef double shifted(self, int p, int s, double unsafe) noexcept

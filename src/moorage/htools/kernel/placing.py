@@ -22,6 +22,7 @@ class Placing:
         self.candidates = candidates
         self.near = near
         self.leaving = leaving
+        self.roots = self.tables.space(self.tables.k)
 
     def restart(self, i, lost):
         """Restart an instance of a lost node elsewhere; return where, or -1.
@@ -278,7 +279,7 @@ class Placing:
         return self.shifted(p, s, unsafe)
 
     def shift(self, k, p):
-        """Write sum and variance of a value after p changed."""
+        """Write sum, variance and spread of a value after p changed."""
         total, now = self.scores.sums[k], self.scores.new[k]
         was = self.scores.x[p * self.tables.k + k]
         d = now - was
@@ -288,31 +289,28 @@ class Placing:
         # The two rows of bounds are free here; they hold the shifted sums.
         self.moves.widest[k] = total + d
         self.moves.least[k] = max(0.0, dev)
-
-    def root(self, k, s):
-        """Return the spread of a metric after p and s changed."""
-        now = self.scores.new[self.tables.k + k]
-        was = self.scores.x[s * self.tables.k + k]
-        d = now - was
-        dd = now * now - was * was
-        dev = (self.scores.online * dd - 2.0 * self.moves.widest[k] * d) - d * d
-        dev = self.moves.least[k] + dev / (self.scores.online * self.scores.online)
-        return sqrt(dev) if dev > 0.0 else 0.0
-
-    def sum_of(self, k, p, s):
-        """Return the sum of a value after p and s changed."""
-        x, new = self.scores.x, self.scores.new
-        found = (self.scores.sums[k] + new[k]) - x[p * self.tables.k + k]
-        return (found + new[self.tables.k + k]) - x[s * self.tables.k + k]
+        self.roots[k] = sqrt(max(0.0, dev))
 
     def shifted(self, p, s, unsafe):
         """Return the score after p and s changed, in the order that defines it."""
+        # The compiler keeps locals in registers, and must read fields again.
+        x, new, sums = self.scores.x, self.scores.new, self.scores.sums
         measured, shares = self.scores.measured, self.tables.shares
-        for k in range(self.tables.shared):
+        totals, variances = self.moves.widest, self.moves.least
+        count, width, online = self.tables.shared, self.tables.k, self.scores.online
+        for k in range(count):
             spread = shares[k * col.SW + col.S_SPREAD]
             added = shares[k * col.SW + col.S_SUM]
-            if spread >= 0:
-                measured[spread] = self.root(k, s)
+            now, was = new[width + k], x[s * width + k]
+            if spread >= 0 and now == was:  # most values of a second copy's node
+                measured[spread] = self.roots[k]
+            elif spread >= 0:
+                d = now - was
+                dd = now * now - was * was
+                dev = (online * dd - 2.0 * totals[k] * d) - d * d
+                dev = variances[k] + dev / (online * online)
+                measured[spread] = sqrt(dev) if dev > 0.0 else 0.0
             if added >= 0:
-                measured[added] = self.sum_of(k, p, s)
+                moved = (sums[k] + new[k]) - x[p * width + k]
+                measured[added] = (moved + now) - was
         return self.scores.weigh(unsafe)

@@ -180,13 +180,18 @@ class Scores:
 
     def weigh(self, unsafe):
         """Return the sum of the weighed metrics; spreads and sums were put before."""
-        m, score = self.measured, 0.0
+        m, w, count, score = (
+            self.measured,
+            self.tables.weights,
+            self.tables.metrics,
+            0.0,
+        )
         m[col.G_UNSAFE] = unsafe
         m[col.G_OFF_ALL], m[col.G_OFF_PRI] = self.c_all, self.c_pri
         m[col.G_TAGS] = self.c_tags
         m[col.G_APART], m[col.G_DOMAINS] = self.c_apart, self.c_domains
-        for g in range(self.tables.metrics):
-            score += m[g] * self.tables.weights[g]
+        for g in range(count):
+            score += m[g] * w[g]
         return score
 
     def spread_of(self, k, p, s, t):

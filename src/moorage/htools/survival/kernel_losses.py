@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
+from moorage.disk_templates import FACTS
 from moorage.htools.constants import Mirror
 from moorage.htools.grid import (
     COMPILED,
@@ -20,7 +21,6 @@ from moorage.htools.kernel.columns import CAN_F, CAN_FA
 from moorage.htools.node import Node
 from moorage.htools.policy import breach
 from moorage.htools.state import State
-from moorage.model.templates import FACTS
 
 _SPARE = 256
 

@@ -4,8 +4,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from moorage.disk_templates import FACTS
 from moorage.model import DISKLESS, MIXED, Disk, Instance, Nic
-from moorage.model.templates import FACTS
 from moorage.ops import node_tasks
 
 from .scene import Scene

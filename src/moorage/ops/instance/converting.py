@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance
-from moorage.model.templates import Mirror
 from moorage.ops import copies, disk_checks, disk_spec
 from moorage.ops.conversion import Conversion
 from moorage.ops.instance.base import OnInstance

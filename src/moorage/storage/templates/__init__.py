@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The disk templates we ship: one file, one class, and one line here."""
 
+from moorage.disk_templates import FACTS, Mirror
 from moorage.errors import NotFound
-from moorage.model.templates import FACTS, Mirror
 from moorage.storage.base import Template
 
 from .blockdev import BlockDevice

@@ -5,9 +5,9 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
-from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Command, Outcome, Steps, Where

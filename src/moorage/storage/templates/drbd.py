@@ -9,10 +9,10 @@ DRBD's metadata, which are driven by the template ``plain``.
 from dataclasses import replace as with_params
 from typing import Any
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Need, Pair
 from moorage.model.pair import META_SIZE
-from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
-from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities

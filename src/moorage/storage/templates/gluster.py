@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, CommandFailed, Failed
 from moorage.model import Disk, Need, Unit, Volume
-from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed, NotSupported, WrongState
 from moorage.model import Disk, Need, Unit, Volume
-from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, Need, Unit, Volume
-from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities

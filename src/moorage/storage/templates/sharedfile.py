@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from moorage.model.templates import FACTS
+from moorage.disk_templates import FACTS
 
 from .file import File
 
