@@ -2,6 +2,7 @@
 """The agent on the network: requests, broken ones, fences, and callers that die."""
 
 import asyncio
+import logging
 from typing import Any
 
 import aiohttp
@@ -190,7 +191,10 @@ async def test_an_agent_that_starts_again_knows_its_fences(
         await nodes.call(served.node, late, 7, silent)
 
 
-async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> None:
+async def test_a_verb_goes_on_when_its_caller_dies(
+    served: Any, nodes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That nobody hears its answer is no defect of the agent's, and is not logged."""
     served.machine.go_on.clear()
     call = CreateDisk(disk=disk())
     caller = asyncio.create_task(nodes.call(served.node, call, 1, silent))
@@ -204,6 +208,7 @@ async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> N
     await again.call(served.node, look, 2, silent)
     await again.close()
     assert len(served.machine.ran) == 2
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 async def test_a_verb_that_breaks_says_so_and_the_next_one_is_served(

@@ -29,6 +29,7 @@ from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
 from . import key_renewal, lead, log_limit, pauses, process, settling, systemd
+from .chores import kept_up
 from .leadership import Standing
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
@@ -205,7 +206,7 @@ async def _serve(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
     watches = (_tidy, key_renewal.watch, standing.watch, _keep_informed)
-    chores += [asyncio.create_task(one(sources)) for one in watches]
+    chores += [asyncio.create_task(kept_up(partial(one, sources))) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over, nodes.broken)
     if nodes.broken.is_set():

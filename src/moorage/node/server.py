@@ -102,9 +102,11 @@ def application(
         try:
             while (line := await lines.get()) is not None:
                 await answer.write(json.encode(line) + b"\n")
+            await work
+        except ConnectionError:
+            pass  # nobody is there to hear more
         finally:
             beating.cancel()
-        await work
         return answer
 
     def check(request: web.Request) -> None:
