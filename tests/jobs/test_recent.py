@@ -118,6 +118,19 @@ async def test_nodes_are_asked_now_and_then_as_long_as_somebody_chooses(sim):
     assert len(sim.nodes.calls) == before
 
 
+async def test_what_nobody_chooses_by_is_not_asked_again(sim):
+    now = 1000.0
+    sim.clock = lambda: now
+    await sim.run("OP_CLUSTER_VERIFY")
+    before = len(sim.nodes.calls)
+    chore = asyncio.create_task(sim.engine.recent.renew())
+    now += 100
+    for _ in range(2000):
+        await asyncio.sleep(0)
+    chore.cancel()
+    assert len(sim.nodes.calls) == before
+
+
 async def test_a_node_that_fell_silent_since_is_not_chosen(sim):
     await add(sim, "a")
     job = sim.engine.job(await sim.submit("OP_TEST_DELAY", duration=0.0))

@@ -122,6 +122,10 @@ async def test_no_more_than_twenty_work_at_once(wide: SimCluster) -> None:
     await until(lambda: wide.engine.locks.rows()[-1] and status(wide, late) != "queued")
     assert status(wide, late) == "waiting"
     assert len(wide.nodes.under_way) == 20
+    wide.engine.queue._patience = 0.0
+    later = await wide.engine.submit(grow(31))
+    (op,) = wide.engine.job(later).ops
+    await until(lambda: "Waiting for a slot: 20 jobs may" in str(op.log))
     let_go(wide)
     assert (await wide.finished(late)).status == "success"
 
