@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 
 from moorage.errors import MoorageError
-from moorage.model import Change
+from moorage.model import Change, successor
 from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity, Instance, Node
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, create, inspect
@@ -105,9 +105,38 @@ async def test_a_flipped_bit_changes_nothing_in_silence(file: Path) -> None:
 )
 async def test_damage_is_told_in_words(file: Path, statement: str, said: str) -> None:
     edited(file, statement)
-    with pytest.raises(Damaged, match=said):
+    with pytest.raises(Damaged, match=said) as caught:
         await loaded(file)
+    assert str(file) in caught.value.message
     assert inspect(file, live=False).faults
+
+
+async def test_of_much_damage_three_are_named_and_the_others_counted(
+    file: Path,
+) -> None:
+    edited(file, "UPDATE records SET value = X'7B7D'")
+    with closing(sqlite3.connect(file)) as database:
+        ((count,),) = database.execute("SELECT count(*) FROM records").fetchall()
+    with pytest.raises(Damaged) as caught:
+        await loaded(file)
+    message = caught.value.message
+    assert message.count("is not what was written") == 3
+    assert message.endswith(f", and {count - 3} more")
+
+
+async def test_a_story_that_was_damaged_since_is_not_told(tmp_path: Path) -> None:
+    """It is read when somebody asks for it, long after the master has begun."""
+    path = tmp_path / "state.sqlite"
+    await create(store := SqliteStore(path), ClusterBuilder().disk("a").change())
+    await store.close()
+    truth, _ = await ConfigStore.open(SqliteStore(path))
+    await truth.commit(Change((successor(truth.config.disk("a"), 1.0, name="b"),)))
+    assert await truth.story("a")
+    edited(path, "UPDATE records SET value = X'7B7D' WHERE kind = 'story'")
+    with pytest.raises(Damaged, match="the record of story a 0") as caught:
+        await truth.story("a")
+    assert str(path) in caught.value.message
+    await truth.close()
 
 
 async def test_an_older_page_is_noticed(file: Path) -> None:
