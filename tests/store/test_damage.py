@@ -14,6 +14,7 @@ from moorage.model import Change, successor
 from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity, Instance, Node
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, create, inspect
+from moorage.store.migrations import FORMAT
 from moorage.testing.cluster import ClusterBuilder
 
 FLIPS = 150
@@ -109,6 +110,22 @@ async def test_damage_is_told_in_words(file: Path, statement: str, said: str) ->
         await loaded(file)
     assert str(file) in caught.value.message
     assert inspect(file, live=False).faults
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (FORMAT + 1, "it is a later Moorage's"),
+        (-1, "it is no Moorage's"),
+        (0, "it is an earlier Moorage's, and the next master keeps a copy and changes"),
+    ],
+)
+async def test_who_looks_is_told_of_another_format(
+    file: Path, number: int, said: str
+) -> None:
+    edited(file, f"PRAGMA user_version = {number}")
+    (fault,) = inspect(file, live=False).faults
+    assert fault.startswith(f"its format is {number}, and not {FORMAT}: {said}")
 
 
 @pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ""), (4, ", and 1 more")])
