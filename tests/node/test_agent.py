@@ -190,6 +190,7 @@ async def test_a_volume_that_a_mirror_writes_to_is_not_taken_away(
         await node.agent.handle("mirror.drop", given_up, 1, _silent)
     else:
         await node.guest("mirror.split", disk=encode(DISK), to=encode(target))
+    assert node.held() == ["d1", "d2"]
     await node.disk("detach", target)
     assert node.held() == ["d1"]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from moorage.daemons.agent import Settings, read_settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
-from moorage.model import Disk
+from moorage.model import Disk, Held
 from moorage.node import durable, enrolment, tls
 from moorage.node.attachments import Attachments
 from moorage.node.authority import Authority
@@ -192,6 +192,39 @@ def test_a_held_disk_that_cannot_be_read_is_not_held(
     assert "disk d1 here cannot be read" in caplog.text
     shelf.put(DISK, Where(path="/dev/x"))
     assert [one.disk for one in shelf.all()] == ["d1"]
+
+
+NOTED = {
+    "fence/term": b"3\n",
+    "fence/leader": b"3 mark\n",
+    "fence/disk-d1": b"4\n",
+    "held/d1": b'{"epoch":3,"where":{"path":"/dev/x","block":false,"uris":{"kvm":"u"}},'
+    b'"users":[["kvm","g1"]],"lent":["kvm","g2"],"boot":"b1"}',
+    "makings/volume-2dbb780646a5e35a94afa7d4e82bd5f1": b'{"disk":"d1",'
+    b'"volume":["ext","san","vol1"],"copy":false,"before":null,"came":"made"}',
+}
+"""What an agent leaves, by file."""
+
+
+def test_a_later_agent_finds_what_an_earlier_one_noted(tmp_path: Path) -> None:
+    """Were a file called otherwise, a step of the past would pass its fence."""
+    for name, data in NOTED.items():
+        durable.write(tmp_path / name, data)
+    fence = Fence(tmp_path / "fence")
+    assert fence.term == 3
+    with pytest.raises(Stale, match="another master of term 3"):
+        fence.pass_leader(3, "other")
+    with pytest.raises(Stale, match="is at epoch 4"):
+        fence.pass_disk(DISK)
+    shelf = Attachments(tmp_path / "held", "b1")
+    assert shelf.all() == [Held(disk="d1", path="/dev/x", uris={"kvm": "u"}, epoch=3)]
+    assert (shelf.users("d1"), shelf.borrower("d1")) == (
+        (("kvm", "g1"),),
+        ("kvm", "g2"),
+    )
+    made = Creations(tmp_path / "makings").of(DISK)
+    assert made
+    assert (made.disk, made.came) == ("d1", "made")
 
 
 def test_a_draft_that_a_crash_left_counts_for_nothing(tmp_path: Path) -> None:
