@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.errors import CommandFailed
+from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
 
 GROW_A = {"OP_ID": "OP_DISK_GROW", "disk": "a", "amount": 8}
@@ -27,6 +28,11 @@ async def until(claim: Callable[[], Any]) -> None:
 def said(cluster: SimCluster, number: int) -> list[str]:
     (op,) = cluster.engine.job(number).ops
     return [entry[3] for entry in op.log]
+
+
+async def mark_offline(cluster: SimCluster) -> None:
+    off = successor(cluster.config.node("node1"), 1.0, offline=True)
+    await cluster.truth.commit(Change((off,)))
 
 
 async def test_a_silent_node_is_asked_less_and_less_often(cluster: SimCluster) -> None:
@@ -55,6 +61,57 @@ async def test_a_silent_node_is_asked_less_and_less_often(cluster: SimCluster) -
     assert line.endswith(
         "; if it is powered off, type: gnt-node modify --offline=yes node1"
     )
+
+
+async def test_a_node_that_is_marked_offline_is_waited_for_no_longer(
+    cluster: SimCluster,
+) -> None:
+    """At once: the next attempt may be ten seconds away. Meanwhile others cancel."""
+    asker, gate = cluster.engine._asker, asyncio.Event()
+
+    async def look(name: str) -> None:
+        if name == "before remove disk a on node1":
+            cluster.nodes.nodes["node1"].powered = False
+        if name.startswith("before ") and "disk b" in name:
+            await gate.wait()
+
+    async def never(_seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    asker._sleep = never
+    cluster.extra_point = look
+    number = await cluster.submit("OP_DISK_REMOVE", disk="a")
+    await until(lambda: number in asker.stuck)
+    other = await cluster.submit("OP_DISK_SET_PARAMS", disk="b", name="blue")
+    await until(lambda: cluster.engine.job(other).status == "running")
+    assert (await cluster.engine.cancel(other))[0]
+    assert not (await cluster.engine.cancel(number))[0]
+    gate.set()
+    assert (await cluster.finished(other)).status == "canceled"
+    await mark_offline(cluster)
+    (op,) = (await cluster.finished(number)).ops
+    assert op.error["message"] == "node node1 is marked offline"
+    assert cluster.config.disk("a").quarantine
+
+
+async def test_a_node_that_is_marked_offline_is_not_tried_again(
+    cluster: SimCluster,
+) -> None:
+    slept = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def look(name: str) -> None:
+        if name.startswith("before note the owner of disk "):
+            await mark_offline(cluster)
+
+    cluster.engine._asker._sleep = sleep
+    cluster.extra_point = look
+    number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
+    assert (await cluster.finished(number)).status == "success"
+    assert any("node node1 is marked offline" in line for line in said(cluster, number))
+    assert slept == []
 
 
 @pytest.mark.parametrize(

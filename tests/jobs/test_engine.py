@@ -223,6 +223,28 @@ async def test_an_archived_job_is_one_that_is_over(cluster: SimCluster) -> None:
     assert (await cluster.finished(second)).status == "success"
 
 
+async def test_a_job_that_another_one_waits_for_is_not_archived(
+    cluster: SimCluster,
+) -> None:
+    """Else nobody knows, when the other is to run, that this one has failed."""
+    first = await held_up(cluster, GROW_A)
+    failed = await cluster.engine.submit([NONSENSE])
+    await cluster.finished(failed)
+    wanted = [[first, ["success"]], [failed, ["success"]]]
+    third = await cluster.engine.submit([GROW_B | {"depends": wanted}])
+    assert not await cluster.engine.queue.archive(failed)
+    let_go(cluster)
+    assert (await cluster.finished(third)).status == "canceled"
+    fourth = await cluster.engine.submit([NONSENSE])
+    wanted = [[first, ["success"]], [fourth, ["success"]]]
+    assert await cluster.engine.queue.archive(failed)
+    assert await cluster.engine.queue.archive(first)
+    fifth = await cluster.engine.submit([GROW_B | {"depends": wanted}])
+    assert (await cluster.finished(fifth)).status == "canceled"
+    told = [entry[3] for entry in cluster.engine.job(fifth).ops[0].log]
+    assert told == [f"Not run: job {fourth} ended as error"]
+
+
 # -- cancel ------------------------------------------------------------------------
 
 

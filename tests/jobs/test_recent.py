@@ -118,6 +118,19 @@ async def test_nodes_are_asked_now_and_then_as_long_as_somebody_chooses(sim):
     assert len(sim.nodes.calls) == before
 
 
+async def test_what_nobody_chooses_by_is_not_asked_again(sim):
+    now = 1000.0
+    sim.clock = lambda: now
+    await sim.run("OP_CLUSTER_VERIFY")
+    before = len(sim.nodes.calls)
+    chore = asyncio.create_task(sim.engine.recent.renew())
+    now += 100
+    for _ in range(2000):
+        await asyncio.sleep(0)
+    chore.cancel()
+    assert len(sim.nodes.calls) == before
+
+
 async def test_a_node_that_fell_silent_since_is_not_chosen(sim):
     await add(sim, "a")
     job = sim.engine.job(await sim.submit("OP_TEST_DELAY", duration=0.0))
@@ -220,8 +233,35 @@ async def test_few_are_asked_again_at_a_time_and_none_ten_minutes_later():
         await recent.renew()
     again = Counter(asked[60:])
     assert min(again) >= 60
+    assert asked[119] <= 60 + 30
     assert 540 < max(again) <= 600
     assert max(again.values()) <= 3
+
+
+async def test_what_somebody_chose_by_is_asked_again_for_ten_minutes_more():
+    now, asked = 0.0, []
+    used, left = ([Ask(name, GetFacts(brief=True))] for name in ("node1", "node2"))
+
+    async def ask(questions):
+        asked.append((questions[0].node, now))
+        return ["said"]
+
+    async def sleep(seconds):
+        nonlocal now
+        now += seconds
+        if now == 500:
+            assert recent.answers(used) == {used[0]: "said"}
+        if now > 1500:
+            raise TimeoutError
+
+    recent = Recent(lambda: now, sleep, ask)
+    for one in (used, left):
+        await recent.ask(one)
+    with pytest.raises(TimeoutError):
+        await recent.renew()
+    last = dict(asked)
+    assert last["node2"] < 600
+    assert 1000 < last["node1"] < 1100
 
 
 async def test_a_cancelled_job_asks_nobody_anew(sim):

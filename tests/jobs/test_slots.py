@@ -122,6 +122,10 @@ async def test_no_more_than_twenty_work_at_once(wide: SimCluster) -> None:
     await until(lambda: wide.engine.locks.rows()[-1] and status(wide, late) != "queued")
     assert status(wide, late) == "waiting"
     assert len(wide.nodes.under_way) == 20
+    wide.engine.queue._patience = 0.0
+    later = await wide.engine.submit(grow(31))
+    (op,) = wide.engine.job(later).ops
+    await until(lambda: "Waiting for a slot: 20 jobs may" in str(op.log))
     let_go(wide)
     assert (await wide.finished(late)).status == "success"
 
@@ -168,6 +172,40 @@ async def test_who_waits_for_a_node_has_no_slot(wide: SimCluster) -> None:
         assert (await wide.finished(number)).finished
 
 
+@pytest.mark.parametrize("refused", [False, True])
+async def test_who_was_answered_at_last_waits_for_a_slot_again(
+    wide: SimCluster, refused: bool
+) -> None:
+    wide.engine.slots.resize(1)
+    node, asker, gate = wide.nodes.nodes["node1"], wide.engine._asker, asyncio.Event()
+    held = []
+
+    async def look(name: str) -> None:
+        held.append((name, set(wide.engine.slots.holders)))
+        if name == "before remove disk d0 on node1":
+            node.powered = False
+        if name.startswith("before ") and "disk d1" in name:
+            await gate.wait()
+
+    wide.extra_point = look
+    first = await wide.engine.submit([{"OP_ID": "OP_DISK_REMOVE", "disk": "d0"}])
+    await until(lambda: first in asker.stuck)
+    second = await wide.engine.submit(grow(1))
+    await until(lambda: wide.engine.slots.holders == {second})
+    node.machine.refuse = lambda _, command: refused and "remove" in command.argv[0]
+    node.powered = True
+    await until(lambda: first not in asker.stuck)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert wide.engine.slots.holders == {second}
+    assert wide.config.disk("d0").quarantine is None
+    gate.set()
+    assert (await wide.finished(second)).status == "success"
+    assert (await wide.finished(first)).status == ("error" if refused else "success")
+    assert all(len(holders) == 1 for _, holders in held)
+    assert wide.engine.slots.holders == set()
+
+
 async def test_saying_that_a_node_is_off_needs_no_slot(wide: SimCluster) -> None:
     jobs = await busy(wide)
     fields = {"node_name": "node3", "offline": True, "force": True}
@@ -193,8 +231,10 @@ async def test_a_hung_node_that_is_marked_offline_holds_nobody(
     await wide.run("OP_NODE_SET_PARAMS", **fields)
     job = await wide.finished(number)
     assert job.status == "error"
-    assert "marked offline" in job.ops[0].error["message"]
-    assert job.ops[0].error["facts"]["sent"] is True
+    error = job.ops[0].error
+    why = "node node2 was not waited for: it was marked offline meanwhile"
+    assert error["message"] == why
+    assert error["facts"] == {"node": "node2", "sent": True}
     let_go(wide)
 
 

@@ -27,19 +27,24 @@ async def ended(cluster: SimCluster, number: int) -> bool:
     return False
 
 
+@pytest.mark.parametrize("told", [False, True])
 async def test_what_never_reached_its_node_is_not_taken_back_there(
-    cluster: SimCluster,
+    cluster: SimCluster, told: bool
 ) -> None:
     """The node is down before the request is sent: nobody has to wait for it."""
 
     async def cut(name: str) -> None:
         if name == "before create disk new on node1":
             cluster.nodes.nodes["node1"].powered = False
+            off = successor(cluster.config.node("node1"), 1.0, offline=told)
+            await cluster.truth.commit(Change((off,)))
 
     cluster.extra_point = cut
     number = await cluster.submit("OP_DISK_ADD", **ADD)
     assert await ended(cluster, number)
-    assert cluster.engine.job(number).status == "error"
+    job = cluster.engine.job(number)
+    assert job.status == "error"
+    assert ("node1 is marked offline" in job.ops[0].error["message"]) is told
     assert not cluster.config.called(Disk, "new")
 
 

@@ -171,6 +171,30 @@ async def test_what_it_holds_survives_the_agent(node: Node) -> None:
         await node.disk("detach")
 
 
+@pytest.mark.parametrize("end", ["drop", "split"])
+async def test_a_volume_that_a_mirror_writes_to_is_not_taken_away(
+    node: Node, end: str
+) -> None:
+    await running(node)
+    target = replace(DISK, uuid="d2", name="copy", logical_id=("san", "vol2"))
+    await node.disk("create", target)
+    await node.disk("attach", target)
+    await node.guest("mirror.start", disk=encode(DISK), to=encode(target))
+    node.boot()
+    await node.disk("attach", target)  # twice is once
+    for verb in ("detach", "remove"):
+        with pytest.raises(WrongState, match="node node1 is being given disk copy"):
+            await node.disk(verb, target)
+    if end == "drop":
+        given_up = {"disk": encode(target), "guest": "g1", "of": "d1"}
+        await node.agent.handle("mirror.drop", given_up, 1, _silent)
+    else:
+        await node.guest("mirror.split", disk=encode(DISK), to=encode(target))
+    assert node.held() == ["d1", "d2"]
+    await node.disk("detach", target)
+    assert node.held() == ["d1"]
+
+
 # -- fences ------------------------------------------------------------------------
 
 

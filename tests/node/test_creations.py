@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import CommandFailed, Failed, Stale
+from moorage.errors import CommandFailed, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
@@ -31,7 +31,7 @@ SCRIPTS = {
     "create": '[ ! -e "$v" ] || { echo exists; exit 1; }; echo new >"$v"\n'
     'truncate -s 4M "$v"',
     "remove": 'rm -f "$v"',
-    "attach": 'printf "\\nkvm:file:$v"',
+    "attach": '[ -e "$v" ] || { echo gone; exit 1; }; printf "\\nkvm:file:$v"',
     "detach": "true",
     "grow": "true",
     "setinfo": "true",
@@ -152,10 +152,15 @@ async def test_what_was_interrupted_may_be_another_ones(node: Node) -> None:
     assert node.records() == []
 
 
+@pytest.mark.parametrize("here", [False, True])
 async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
-    node: Node,
+    node: Node, here: bool
 ) -> None:
-    await node.do("create")
+    """Whether this node made it, or another one."""
+    if here:
+        await node.do("create")
+    else:
+        (node.storage / "data").write_text("new\n")
 
     async def run_and_die(command: Command, limit: float, *more: Any) -> Any:
         told = await LocalMachine.run(node.machine, command, limit, *more)
@@ -169,6 +174,10 @@ async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
     assert node.volumes() == {}
     for _ in range(2):  # after the crash, and when the answer was lost
         node.boot()
+        await node.do("remove", sought=True)
+    await node.do("create", replace(node.disk, uuid="d2"))
+    await node.do("remove", replace(node.disk, uuid="d2"))
+    with pytest.raises(WrongState, match="does not see the volume of disk data: "):
         await node.do("remove", sought=True)
 
 
@@ -198,6 +207,20 @@ async def test_a_damaged_record_destroys_nothing(node: Node) -> None:
     with pytest.raises(Failed, match="nobody can tell"):
         await node.do("unmake")
     assert node.volumes() == {"data": "another cluster's\n"}
+
+
+async def test_a_damaged_record_is_never_forgotten_as_one_of_no_disk(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new master asks what is old: an undo must still hear that it was begun."""
+    monkeypatch.setattr("moorage.node.verbs.membership._YOUNG", -60.0)
+    await interrupted(node, "create")
+    (record,) = node.records()
+    record.write_bytes(b"")
+    assert await node.agent.handle("objects.old", {}, 1, node._report) == ()
+    await node.agent.handle("objects.forget", {"objects": [""]}, 1, node._report)
+    with pytest.raises(Failed, match="nobody can tell"):
+        await node.do("unmake")
 
 
 @pytest.mark.parametrize("interruption", [False, True])
@@ -273,16 +296,16 @@ async def test_what_the_cluster_forgot_is_forgotten(
 ) -> None:
     await node.do("create", replace(node.disk, epoch=2))
     gone = {"objects": ["d1"]}
-    assert await node.agent.handle("objects.old", {}, 2, node._report) == ()
-    await node.agent.handle("objects.forget", gone, 2, node._report)
+    assert await node.agent.handle("objects.old", {}, 1, node._report) == ()
+    await node.agent.handle("objects.forget", gone, 1, node._report)
     assert len(node.records()) == 1  # too young: the master may not know of it yet
     monkeypatch.setattr("moorage.node.verbs.membership._YOUNG", -60.0)
-    assert await node.agent.handle("objects.old", {}, 2, node._report) == ("d1",)
-    await node.agent.handle("objects.forget", {"objects": ["d2"]}, 2, node._report)
+    assert await node.agent.handle("objects.old", {}, 1, node._report) == ("d1",)
+    await node.agent.handle("objects.forget", {"objects": ["d2"]}, 1, node._report)
     assert len(node.records()) == 1
-    with pytest.raises(Stale):
-        await node.do("remove")  # of epoch 0
-    await node.agent.handle("objects.forget", gone, 2, node._report)
+    with pytest.raises(Stale, match="is at epoch 2"):
+        await node.do("remove")
+    await node.agent.handle("objects.forget", gone, 1, node._report)
     assert node.records() == []
     assert [one.name for one in (node.top / "run/fence").iterdir()] == ["term"]
 

@@ -2,6 +2,7 @@
 """What a power cut leaves: whole files; and what is met where one was torn before."""
 
 import logging
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from moorage.daemons.agent import Settings, read_settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
-from moorage.model import Disk
+from moorage.model import Disk, Held
 from moorage.node import durable, enrolment, tls
 from moorage.node.attachments import Attachments
 from moorage.node.authority import Authority
@@ -128,24 +129,51 @@ def test_a_leader_of_the_past_does_not_make_room_for_another_one(
     fence.pass_leader(8, "first")
     with pytest.raises(Stale, match="term 7 is over"):
         fence.pass_leader(7, "former")
-    with pytest.raises(Stale, match="another master of term 8"):
+    with pytest.raises(Stale, match="another master of term 8") as caught:
         fence.pass_leader(8, "second")
+    assert caught.value.hint == "moorage master stop"
     fence.pass_leader(8, "first")
+
+
+def test_a_step_that_brings_no_higher_number_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every step would wait for the disk, and no epoch would ever be old."""
+    fence(tmp_path)
+    Fence(tmp_path / "fence").pass_leader(3, "mark")
+    monkeypatch.setattr(durable.os, "fsync", lambda _: pytest.fail("it has written"))
+    again = Fence(tmp_path / "fence")
+    again.pass_term(3)
+    again.pass_leader(3, "mark")
+    again.pass_disk(replace(DISK, epoch=4))
 
 
 @pytest.mark.parametrize("torn", [b"", b"\n", b"1", b"zz\n", b"\xff\n", b"-1\n"])
 def test_a_fence_that_cannot_be_read_is_no_lower_one(
     torn: bytes, tmp_path: Path
 ) -> None:
-    for name, step in (
-        ("term", lambda: Fence(tmp_path).pass_term(12)),
-        ("disk-d1", lambda: Fence(tmp_path).pass_disk(replace(DISK, epoch=12))),
+    for name, sure, step in (
+        (
+            "term",
+            "no other master of the cluster is left",
+            lambda: Fence(tmp_path).pass_term(12),
+        ),
+        (
+            "term",
+            "no other master of the cluster is left",
+            lambda: Fence(tmp_path).promise_term(12),
+        ),
+        (
+            "disk-d1",
+            "no other node uses disk data",
+            lambda: Fence(tmp_path).pass_disk(replace(DISK, epoch=12)),
+        ),
     ):
         (tmp_path / name).write_bytes(torn)
         with pytest.raises(Failed, match=f"the fence {tmp_path}/{name} cannot be") as c:
             step()
-        way_out = c.value.hint.partition("on the node: ")[2]
-        assert way_out == f"rm {tmp_path}/{name}"
+        way_out = f"make sure that {sure}; then, on the node: rm {tmp_path}/{name}"
+        assert c.value.hint == way_out
         (tmp_path / name).unlink()
         step()
     with pytest.raises(Stale):
@@ -164,6 +192,52 @@ def test_a_held_disk_that_cannot_be_read_is_not_held(
     assert "disk d1 here cannot be read" in caplog.text
     shelf.put(DISK, Where(path="/dev/x"))
     assert [one.disk for one in shelf.all()] == ["d1"]
+
+
+NOTED = {
+    "fence/term": b"3\n",
+    "fence/leader": b"3 mark\n",
+    "fence/disk-d1": b"4\n",
+    "held/d1": b'{"epoch":3,"where":{"path":"/dev/x","block":false,"uris":{"kvm":"u"}},'
+    b'"users":[["kvm","g1"]],"lent":["kvm","g2"],"boot":"b1"}',
+    "makings/volume-2dbb780646a5e35a94afa7d4e82bd5f1": b'{"disk":"d1",'
+    b'"volume":["ext","san","vol1"],"copy":false,"before":null,"came":"made"}',
+}
+"""What an agent leaves, by file."""
+
+
+def test_a_later_agent_finds_what_an_earlier_one_noted(tmp_path: Path) -> None:
+    """Were a file called otherwise, a step of the past would pass its fence."""
+    for name, data in NOTED.items():
+        durable.write(tmp_path / name, data)
+    fence = Fence(tmp_path / "fence")
+    assert fence.term == 3
+    with pytest.raises(Stale, match="another master of term 3"):
+        fence.pass_leader(3, "other")
+    with pytest.raises(Stale, match="is at epoch 4"):
+        fence.pass_disk(DISK)
+    shelf = Attachments(tmp_path / "held", "b1")
+    assert shelf.all() == [Held(disk="d1", path="/dev/x", uris={"kvm": "u"}, epoch=3)]
+    assert (shelf.users("d1"), shelf.borrower("d1")) == (
+        (("kvm", "g1"),),
+        ("kvm", "g2"),
+    )
+    made = Creations(tmp_path / "makings").of(DISK)
+    assert made
+    assert (made.disk, made.came) == ("d1", "made")
+
+
+def test_a_draft_that_a_crash_left_counts_for_nothing(tmp_path: Path) -> None:
+    """It may be whole, and its rename alone be missing."""
+    fence(tmp_path)
+    held(tmp_path)
+    makings(tmp_path)
+    for path in [one for one in tmp_path.rglob("*") if one.is_file()]:
+        whole = path.read_bytes().replace(b"d1", b"d2")
+        path.with_name(f".{path.name}2").write_bytes(whole)
+    assert [one.disk for one in Attachments(tmp_path / "held", "b1").all()] == ["d1"]
+    assert Fence(tmp_path / "fence").old(math.inf) == {"d1"}
+    assert Creations(tmp_path / "makings").old(math.inf) == {"d1"}
 
 
 @pytest.mark.parametrize("name", ["ca.key", "ca.pem", "master.pem"])

@@ -5,8 +5,6 @@ import pytest
 from converted import data, disk, ran, volumes
 
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
-from moorage.protocol import DetachDisk, RemoveDisk, to_wire
-from moorage.storage import Where
 from moorage.testing.scenarios import LUN, harbour
 from moorage.testing.state_snapshot import picture
 
@@ -295,23 +293,6 @@ async def test_disks_that_are_activated_stay_so(cluster):
     seen = await picture(cluster)
     assert (seen.misplaced, seen.orphans, seen.missing) == ([], orphans, set())
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
-
-
-async def test_a_volume_that_a_mirror_writes_to_is_not_taken_away(cluster):
-    """Nobody asks for it but an undo whose first step failed."""
-    agent = cluster.nodes.nodes["node1"].agent
-    held = agent._station.held
-    target = disk(cluster, "spare")
-    owner = cluster.config.instance("web1").uuid
-    held.put(target, Where(path="/dev/x", block=True))
-    held.lend(target.uuid, "kvm", owner)
-    for call in (DetachDisk(disk=target), RemoveDisk(disk=target)):
-        with pytest.raises(WrongState, match="is being given"):
-            await agent.handle(*to_wire(call), cluster.truth.term, lambda *_: None)
-    held.take_back(target.uuid)
-    await agent.handle(
-        *to_wire(DetachDisk(disk=target)), cluster.truth.term, lambda *_: None
-    )
 
 
 @pytest.mark.requirement("S3-28")

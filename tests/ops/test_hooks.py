@@ -265,3 +265,26 @@ async def test_a_job_that_is_cancelled_while_a_hook_runs_does_nothing(
     assert (done, job.status) == (True, "canceled")
     assert ("node1", "delay") not in cluster.nodes.calls
     await cluster.stop()
+
+
+async def test_a_node_whose_hooks_take_long_is_named_and_no_step_with_it(
+    tmp_path: Path,
+) -> None:
+    """None has begun yet, or all are done."""
+    cluster, ran = await hooked(tmp_path, "instance-start")
+    cluster.engine.queue._patience = 0.0
+    call = cluster.nodes.call
+
+    async def slow(node: Any, verb: Any, *more: Any) -> Any:
+        if verb.verb == "hooks.run":
+            await asyncio.sleep(0.01)
+        return await call(node, verb, *more)
+
+    cluster.nodes.call = slow  # type: ignore[method-assign]
+    number = await cluster.submit("OP_INSTANCE_STARTUP", instance_name="web1")
+    (op,) = (await cluster.finished(number)).ops
+    assert (op.status, {phase for _, phase, _ in ran}) == ("success", {"pre", "post"})
+    told = {entry[3] for entry in op.log}
+    assert told >= {f"Still waiting for node node{n}" for n in (1, 2)}
+    assert "Still waiting for node node2: start web1 on node2" in told
+    await cluster.stop()

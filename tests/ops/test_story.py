@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import Ambiguous, NotFound
 from moorage.model import Change, Disk, successor
@@ -204,6 +205,28 @@ async def test_of_disks_that_are_gone_the_newest_are_told(
     assert list(again.stories.ended) == list(truth.stories.ended) == ["d3", "d4"]
     assert again.stories.former(("p", "d4")) == "d4"
     assert truth.stories.former(("p", "d0")) == ""
+
+
+async def test_a_volume_is_of_the_disk_that_had_it_last() -> None:
+    """For a new master, too, whatever the uuids of the disks are."""
+    store = MemoryStore()
+    await create(store, ClusterBuilder().change())
+    truth = await opened(store)
+    for time, uuid in enumerate(("z", "b")):
+        one = replace(disk(uuid), logical_id=("p", "lun"))
+        for change in (Change((one,)), Change((), (one,))):
+            await truth.commit(change, occasion=Occasion(time=time))
+    for before, after in (("a", "y"), ("x", "c")):  # as a conversion does
+        one = replace(disk(before), logical_id=("p", before))
+        await truth.commit(Change((one,)), occasion=Occasion(time=5.0))
+        other = replace(disk(after), name=None, logical_id=one.logical_id)
+        fresh = {"logical_id": ("p", f"new-{before}")}
+        change = Change((successor(one, 6.0, **fresh), other))
+        await truth.commit(change, occasion=Occasion(time=6.0))
+    for known in (truth.stories, (await opened(store)).stories):
+        assert known.former(("p", "lun")) == "b"
+        assert [known.former(("p", one)) for one in "ax"] == ["y", "c"]
+        assert [known.former(("p", f"new-{one}")) for one in "ax"] == ["a", "x"]
 
 
 async def test_a_change_that_is_refused_is_told_nowhere() -> None:

@@ -10,10 +10,11 @@ import pytest
 from msgspec import json
 
 from moorage.errors import MoorageError
-from moorage.model import Change
+from moorage.model import Change, successor
 from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity, Instance, Node
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, create, inspect
+from moorage.store.migrations import FORMAT
 from moorage.testing.cluster import ClusterBuilder
 
 FLIPS = 150
@@ -105,9 +106,54 @@ async def test_a_flipped_bit_changes_nothing_in_silence(file: Path) -> None:
 )
 async def test_damage_is_told_in_words(file: Path, statement: str, said: str) -> None:
     edited(file, statement)
-    with pytest.raises(Damaged, match=said):
+    with pytest.raises(Damaged, match=said) as caught:
         await loaded(file)
+    assert str(file) in caught.value.message
     assert inspect(file, live=False).faults
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (FORMAT + 1, "it is a later Moorage's"),
+        (-1, "it is no Moorage's"),
+        (0, "it is an earlier Moorage's, and the next master keeps a copy and changes"),
+    ],
+)
+async def test_who_looks_is_told_of_another_format(
+    file: Path, number: int, said: str
+) -> None:
+    edited(file, f"PRAGMA user_version = {number}")
+    (fault,) = inspect(file, live=False).faults
+    assert fault.startswith(f"its format is {number}, and not {FORMAT}: {said}")
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ""), (4, ", and 1 more")])
+async def test_of_much_damage_three_are_named_and_the_others_counted(
+    file: Path, count: int, more: str
+) -> None:
+    some = f"SELECT name FROM records ORDER BY name LIMIT {count}"  # noqa: S608
+    edited(file, f"UPDATE records SET value = X'7B7D' WHERE name IN ({some})")  # noqa: S608
+    with pytest.raises(Damaged) as caught:
+        await loaded(file)
+    message = caught.value.message
+    assert message.count("is not what was written") == min(count, 3)
+    assert message.endswith(f"is not what was written{more}")
+
+
+async def test_a_story_that_was_damaged_since_is_not_told(tmp_path: Path) -> None:
+    """It is read when somebody asks for it, long after the master has begun."""
+    path = tmp_path / "state.sqlite"
+    await create(store := SqliteStore(path), ClusterBuilder().disk("a").change())
+    await store.close()
+    truth, _ = await ConfigStore.open(SqliteStore(path))
+    await truth.commit(Change((successor(truth.config.disk("a"), 1.0, name="b"),)))
+    assert await truth.story("a")
+    edited(path, "UPDATE records SET value = X'7B7D' WHERE kind = 'story'")
+    with pytest.raises(Damaged, match="the record of story a 0") as caught:
+        await truth.story("a")
+    assert str(path) in caught.value.message
+    await truth.close()
 
 
 async def test_an_older_page_is_noticed(file: Path) -> None:

@@ -50,15 +50,24 @@ async def test_of_many_marked_nodes_ten_stay_candidates_and_the_master_is_one(
         (one,) = database.execute(
             "SELECT value FROM records WHERE name = ?", (master,)
         ).fetchone()
+        ((version,),) = database.execute("SELECT version FROM head")
         for number in range(20):
-            more = {"uuid": f"n{number:02}", "name": f"a{number:02}"}
-            node = json.dumps(json.loads(one) | more)
+            more = {"uuid": f"0-{number:02}", "name": f"a{number:02}"}
+            fields = json.loads(one) | more | {"serial_no": 7}
+            fields["master_candidate"] = number > 0  # somebody said no of one
+            if number % 2:  # of before there were these
+                del fields["master_candidate"], fields["serial_no"]
+            node = json.dumps(fields)
             put = "INSERT INTO records VALUES ('node', ?, CAST(? AS BLOB), 0)"
             database.execute(put, (more["uuid"], node))
-    truth, _ = await ConfigStore.open(SqliteStore(former))
-    marked = [one for one in truth.config.named(Node) if one.master_candidate]
-    assert len(marked) == truth.config.cluster.candidate_pool_size == 10
-    assert master in {one.uuid for one in marked}
+    store = SqliteStore(former)
+    truth, _ = await ConfigStore.open(store)
+    marked = {one.uuid for one in truth.config.named(Node) if one.master_candidate}
+    assert marked == {master, *(f"0-{number:02}" for number in range(1, 10))}
+    assert truth.config.cluster.candidate_pool_size == 10
+    serials = [truth.config.node(f"a{number}").serial_no for number in (18, 19)]
+    assert serials == [8, 2]
+    assert store.head.version == version + 1  # later than all copies of it
     await truth.close()
 
 

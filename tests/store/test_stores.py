@@ -45,6 +45,16 @@ async def test_what_is_committed_is_loaded(store: Store) -> None:
     assert dict(stored.records) == {("job", "2"): b"b"}
 
 
+async def test_what_begins_with_a_prefix_is_read(store: Store) -> None:
+    await store.lead()
+    names = ("a 1", "a 2", "a \N{SNOWMAN}", "a", "ab 1", "b 1")
+    writes = [((kind, name), name.encode()) for kind in "xy" for name in names]
+    await store.commit(writes, expected=0)
+    found = await store.read("x", "a ")
+    assert found == {name: name.encode() for name in names[:3]}
+    assert await store.read("z", "") == {}
+
+
 async def test_another_version_is_refused_and_nothing_written(store: Store) -> None:
     await store.lead()
     version = await store.commit([(("job", "1"), b"a")], expected=0)
@@ -99,12 +109,51 @@ async def test_a_failing_write_leaves_nothing_half_written(tmp_path: Path) -> No
     await store.close()
 
 
-async def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+async def test_a_full_disk_is_told_and_the_store_is_as_it_was(tmp_path: Path) -> None:
     store = _sqlite(tmp_path)
     await store.lead()
+    await store.commit([(("job", "1"), b"a")], expected=0)
+
+    async def pages(most: int) -> None:
+        limit = f"PRAGMA max_page_count = {most}"
+        await store._run(lambda: store._open().execute(limit).fetchall())
+
+    await pages(1)
+    large: Sequence[Write] = [(("job", "1"), None), (("job", "2"), b"b" * 99_999)]
+    with pytest.raises(StoreError) as caught:
+        await store.commit(large, expected=1)
+    assert caught.value.message == (
+        f"the store in {store.path.parent}: database or disk is full"
+    )
+    assert not caught.value.lasting
+    assert (await store.load()).records == {("job", "1"): b"a"}
+    await pages(9999)
+    assert await store.commit(large, expected=1) == 2
+    assert list((await store.load()).records) == [("job", "2")]
+    await store.close()
+
+
+async def test_a_commit_is_on_the_disk_before_it_is_acknowledged(
+    tmp_path: Path,
+) -> None:
+    store = _sqlite(tmp_path)
+    await store.lead()
+    for name, value in (("journal_mode", "wal"), ("synchronous", 2)):
+        asked = f"PRAGMA {name}"
+        found = await store._run(lambda: store._open().execute(asked).fetchall())  # noqa: B023
+        assert found == [(value,)]
+    await store.close()
+
+
+async def test_the_files_are_their_owners_alone(tmp_path: Path) -> None:
+    store = _sqlite(tmp_path / "not" / "made")
+    await store.lead()
     await store.load()
+    names = set()
     for path in store.path.parent.iterdir():
-        assert path.stat().st_mode & 0o077 == 0 or path.suffix != ".db"
+        assert path.stat().st_mode & 0o077 == 0, path
+        names.add(path.name.removeprefix("config.db"))
+    assert names == {"", ".lock", "-wal", "-shm"}
     assert store.path.parent.stat().st_mode & 0o077 == 0
     await store.close()
 

@@ -179,7 +179,7 @@ class ChangeJobPriority(Method, frozen=True):
 
 
 class ArchiveJob(Method, frozen=True):
-    """Put a finished job away; return whether it was finished."""
+    """Put a job away; return False if it, or one that depends on it, has not ended."""
 
     job: int
 

@@ -220,7 +220,10 @@ def _chosen_jobs(call: Call) -> list[int]:
 def _archive(call: Call) -> None:
     for number in numbers(call.words):
         if not call.client.call("ArchiveJob", number):
-            raise WrongState(f"job {number} cannot be archived: it has not ended")
+            raise WrongState(
+                f"job {number} cannot be archived: it, or one that depends on it, has "
+                "not ended"
+            )
 
 
 def _autoarchive(call: Call) -> None:

@@ -170,6 +170,12 @@ class Job(Struct, kw_only=True):
         return next(unfinished, self.ops[-1])
 
 
+def dependencies(job: Job) -> list[tuple[int, list[str]]]:
+    """Return the jobs that one waits for, each with how it is to end; any way if []."""
+    pairs = [pair for op in job.ops for pair in op.input.get("depends") or []]
+    return [(int(number), list(statuses)) for number, statuses in pairs]
+
+
 def cancel(job: Job) -> tuple[bool, str]:
     """Say that what a job does is to be taken back; return whether, and a sentence."""
     op = job.current

@@ -18,7 +18,7 @@ from moorage.model import Change
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write
 
-from .job import WAITING, Job, Op, decode, encode, stamp
+from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
 from .secrets import forget
 
 LONGEST_LOG = 1000
@@ -142,8 +142,10 @@ class Queue:
             known.pop(job.id, None)
 
     async def archive(self, number: int) -> bool:
-        """Forget a job that has ended; return whether it had."""
-        if not self.job(number).finished:
+        """Forget a job, unless it, or one that depends on it, has not ended."""
+        open_ = self.working.values()
+        awaited = any(number == n for job in open_ for n, _ in dependencies(job))
+        if not self.job(number).finished or awaited:
             return False
         await self._truth.commit(None, [(("job", str(number)), None)])
         self.jobs.pop(number, None)

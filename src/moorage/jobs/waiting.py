@@ -20,7 +20,7 @@ from moorage.store import ConfigStore
 from .asking import Nodes, reachable
 from .deciding import Heard
 from .effects import Effects
-from .job import Job, Op
+from .job import Job, Op, dependencies
 from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
@@ -143,10 +143,10 @@ class Waiting:
     # -- jobs ---------------------------------------------------------------------
 
     async def _jobs(self, job: Job) -> None:
-        for number, statuses in _dependencies(job):
+        for number, statuses in dependencies(job):
             other = self._queue.jobs.get(number)
             if other is None:
-                continue  # an archived one is long over
+                continue  # one that was archived before was over
             with self._queue.saying(job, job.current, f"Waiting for job {number}"):
                 other = await self._ended(number)
             if statuses and other.status not in statuses:
@@ -253,8 +253,3 @@ def in_turn(
             op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
         made.append(make(opcodes))
     return made
-
-
-def _dependencies(job: Job) -> list[tuple[int, list[str]]]:
-    pairs = [pair for op in job.ops for pair in op.input.get("depends") or []]
-    return [(int(number), list(statuses)) for number, statuses in pairs]

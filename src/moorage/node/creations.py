@@ -23,6 +23,8 @@ from . import durable
 
 BEGUN, MADE, DENIED, REMOVING = "begun", "made", "denied", "removing"
 """What came of it: nobody knows yet; the volume; the storage said no; it is to go."""
+_NOBODY = ""
+"""Whose a record is that cannot be read: none of a disk that is gone, so it stays."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -105,7 +107,7 @@ class Creations:
     def old(self, before: float) -> set[str]:
         """Return the uuids of the disks whose volumes were made `before` a time."""
         files = (path for path in self._files() if path.stat().st_mtime < before)
-        return {_decoded(path.read_bytes()).disk for path in files}
+        return {_decoded(path.read_bytes()).disk for path in files} - {_NOBODY}
 
     def forget(self, disks: Collection[str]) -> None:
         """Forget all volumes of some disks, by their uuids."""
@@ -136,4 +138,4 @@ def _decoded(data: bytes) -> Creation:
         return json.decode(data, type=Creation)
     except (DecodeError, UnicodeError):
         _LOG.warning("a record of how a volume was made cannot be read")
-        return Creation(disk="", volume=())
+        return Creation(disk=_NOBODY, volume=())

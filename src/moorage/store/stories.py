@@ -7,7 +7,7 @@ kept. So the store does not grow with time, and jobs can be archived: what they 
 told here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -60,14 +60,17 @@ class Stories:
             If a record is no event.
         """
         found, ends = cls(), {}
+        held: list[_Holding] = []
         for name in sorted(records):
             uuid, number = parsed(name)
             event = decoded(records[name])
-            found._learn(uuid, number, event)
+            found._count(uuid, number)
+            held += _holdings(uuid, event)
             if event.kind == REMOVED and uuid not in config.objects:
                 ends[uuid] = Ended(_name(event), event.time)
         order = sorted(ends, key=lambda uuid: ends[uuid].time)
         found.ended = {uuid: ends[uuid] for uuid in order}
+        found._hold(held)
         return found
 
     # -- writing ------------------------------------------------------------------
@@ -91,8 +94,11 @@ class Stories:
 
     def note(self, chapter: "Chapter") -> None:
         """Take note of events that were written."""
+        self._hold(
+            one for uuid, _, event in chapter.told for one in _holdings(uuid, event)
+        )
         for uuid, number, event in chapter.told:
-            self._learn(uuid, number, event)
+            self._count(uuid, number)
             self.ended.pop(uuid, None)
             if event.kind == REMOVED:
                 self.ended[uuid] = Ended(_name(event), event.time)
@@ -109,15 +115,12 @@ class Stories:
             numbers = {first, *range(max(first, last + 2 - LONGEST), last + 1)}
             yield from ((_key(uuid, number), None) for number in sorted(numbers))
 
-    def _learn(self, uuid: str, number: int, event: Event) -> None:
+    def _count(self, uuid: str, number: int) -> None:
         first, _ = self._spans.get(uuid, (number, 0))
         self._spans[uuid] = first, number
-        for volume in event.changed.get("logical_id", ()):
-            if volume:
-                self._volumes[as_text(volume)] = uuid
-        for children in event.changed.get("children", ()):
-            for child in children or ():
-                self._volumes[as_text(child["logical_id"])] = uuid
+
+    def _hold(self, held: Iterable["_Holding"]) -> None:
+        self._volumes |= {one.volume: one.uuid for one in sorted(held)}
 
     # -- looking ------------------------------------------------------------------
 
@@ -159,6 +162,25 @@ class Stories:
         """Return what a disk that is gone was called; its uuid if that is not known."""
         ended = self.ended.get(uuid)
         return ended.name if ended and ended.name else uuid
+
+
+class _Holding(NamedTuple):
+    """A disk that had a volume before an event, or `since` it; the last one counts."""
+
+    time: float
+    since: bool
+    uuid: str
+    volume: LogicalId
+
+
+def _holdings(uuid: str, event: Event) -> Iterator[_Holding]:
+    for since, volume in enumerate(event.changed.get("logical_id", ())):
+        if volume:
+            yield _Holding(event.time, bool(since), uuid, as_text(volume))
+    for since, children in enumerate(event.changed.get("children", ())):
+        for child in children or ():
+            volume = as_text(child["logical_id"])
+            yield _Holding(event.time, bool(since), uuid, volume)
 
 
 class Chapter(NamedTuple):
