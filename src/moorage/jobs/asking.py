@@ -143,7 +143,8 @@ class Asker:
                 off = self._truth.config.node(node).offline
                 if attempt >= most or off or given_up(job, op):
                     raise
-            await self._sleep(PAUSE * 2 ** (attempt - 1))
+            rest = partial(self._sleep, PAUSE * 2 ** (attempt - 1))
+            await self._unless_given_up(job, op, node, rest)
             attempt += 1
 
     async def insist(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
