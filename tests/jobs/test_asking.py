@@ -168,3 +168,26 @@ async def test_nobody_rests_before_what_is_given_up(
     job = await asyncio.wait_for(ended, 5)
     assert job.status == ("success" if off else "canceled")
     assert len(tried) == 1
+
+
+@pytest.mark.parametrize(("sent", "runs"), [(True, 1), (False, 5)])
+async def test_a_script_that_may_have_run_is_not_run_again(
+    cluster: SimCluster, sent: bool, runs: int
+) -> None:
+    """One that ends its agent, say: it would end the next one, too."""
+    call, ran = cluster.nodes.call, list[str]()
+
+    async def breaking(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "RunScript":
+            return await call(node, verb, *more)
+        ran.append(verb.script)
+        raise Unreachable("the connection broke", sent=sent)
+
+    async def sleep(_seconds: float) -> None:
+        pass
+
+    cluster.nodes.call = breaking  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    asked = {"command": "restart-all", "nodes": ["node1"]}
+    await cluster.run("OP_RESTRICTED_COMMAND", **asked)
+    assert ran == ["restart-all"] * runs

@@ -140,8 +140,9 @@ class Asker:
             except Failed as error:
                 away = isinstance(error, Unreachable) and not op.failed_on(node)
                 most = _ATTEMPTS_AWAY if away else ATTEMPTS
+                once = not call.repeatable and error.facts.get("sent") is not False
                 off = self._truth.config.node(node).offline
-                if attempt >= most or off or given_up(job, op):
+                if attempt >= most or once or off or given_up(job, op):
                     raise
             rest = partial(self._sleep, PAUSE * 2 ** (attempt - 1))
             await self._unless_given_up(job, op, node, rest)
