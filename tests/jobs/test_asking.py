@@ -191,3 +191,25 @@ async def test_a_script_that_may_have_run_is_not_run_again(
     asked = {"command": "restart-all", "nodes": ["node1"]}
     await cluster.run("OP_RESTRICTED_COMMAND", **asked)
     assert ran == ["restart-all"] * runs
+
+
+@pytest.mark.parametrize(("silent", "asked"), [(True, 3), (False, 5)])
+async def test_a_machine_that_is_silent_is_no_agent_that_is_started_anew(
+    cluster: SimCluster, silent: bool, asked: int
+) -> None:
+    """Each try takes half a minute there, and the job has its locks and its slot."""
+    call, tried = cluster.nodes.call, list[str]()
+
+    async def failing(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "NoteDisk":
+            return await call(node, verb, *more)
+        tried.append(verb.text)
+        raise Unreachable("it was told to", sent=False, silent=silent)
+
+    async def sleep(_seconds: float) -> None:
+        pass
+
+    cluster.nodes.call = failing  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    await cluster.run("OP_DISK_SET_PARAMS", **RENAME)
+    assert len(tried) == asked
