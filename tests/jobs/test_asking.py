@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from moorage.errors import CommandFailed
+from moorage.errors import CommandFailed, Unreachable
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
 
@@ -190,3 +191,81 @@ async def test_the_log_says_what_is_undone_and_who_has_the_lock(
     gate.set()
     assert (await cluster.finished(first)).status == "error"
     assert (await cluster.finished(second)).status == "success"
+
+
+@pytest.mark.parametrize("off", [False, True])
+async def test_nobody_rests_before_what_is_given_up(
+    cluster: SimCluster, off: bool
+) -> None:
+    """Neither for a job that is cancelled meanwhile, nor for a node that is off."""
+    call, tried, resting = cluster.nodes.call, list[str](), asyncio.Event()
+
+    async def failing(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "NoteDisk":
+            return await call(node, verb, *more)
+        tried.append(verb.text)
+        raise Unreachable("it was told to", sent=True)
+
+    async def sleep(_seconds: float) -> None:
+        resting.set()
+        await asyncio.Event().wait()
+
+    cluster.nodes.call = failing  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
+    ended = asyncio.create_task(cluster.finished(number))
+    await resting.wait()
+    if off:
+        node = cluster.config.node("node1")
+        gone = replace(node, offline=True, serial_no=node.serial_no + 1)
+        await cluster.truth.commit(Change((gone,)))
+    else:
+        await cluster.engine.cancel(number)
+    job = await asyncio.wait_for(ended, 5)
+    assert job.status == ("success" if off else "canceled")
+    assert len(tried) == 1
+
+
+@pytest.mark.parametrize(("sent", "runs"), [(True, 1), (False, 5)])
+async def test_a_script_that_may_have_run_is_not_run_again(
+    cluster: SimCluster, sent: bool, runs: int
+) -> None:
+    """One that ends its agent, say: it would end the next one, too."""
+    call, ran = cluster.nodes.call, list[str]()
+
+    async def breaking(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "RunScript":
+            return await call(node, verb, *more)
+        ran.append(verb.script)
+        raise Unreachable("the connection broke", sent=sent)
+
+    async def sleep(_seconds: float) -> None:
+        pass
+
+    cluster.nodes.call = breaking  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    asked = {"command": "restart-all", "nodes": ["node1"]}
+    await cluster.run("OP_RESTRICTED_COMMAND", **asked)
+    assert ran == ["restart-all"] * runs
+
+
+@pytest.mark.parametrize(("silent", "asked"), [(True, 3), (False, 5)])
+async def test_a_machine_that_is_silent_is_no_agent_that_is_started_anew(
+    cluster: SimCluster, silent: bool, asked: int
+) -> None:
+    """Each try takes half a minute there, and the job has its locks and its slot."""
+    call, tried = cluster.nodes.call, list[str]()
+
+    async def failing(node: Any, verb: Any, *more: Any) -> Any:
+        if type(verb).__name__ != "NoteDisk":
+            return await call(node, verb, *more)
+        tried.append(verb.text)
+        raise Unreachable("it was told to", sent=False, silent=silent)
+
+    async def sleep(_seconds: float) -> None:
+        pass
+
+    cluster.nodes.call = failing  # type: ignore[method-assign]
+    cluster.engine._asker._sleep = sleep
+    await cluster.run("OP_DISK_SET_PARAMS", **RENAME)
+    assert len(tried) == asked

@@ -264,6 +264,31 @@ async def test_what_somebody_chose_by_is_asked_again_for_ten_minutes_more():
     assert 1000 < last["node1"] < 1100
 
 
+async def test_what_is_forgotten_while_nodes_are_asked_again_is_asked_no_more():
+    """A setting of the cluster is changed in the middle of a round among many nodes."""
+    now, asked = 0.0, 0
+
+    async def ask(questions):
+        nonlocal asked
+        asked += 1
+        if asked == 301:
+            recent.forget()
+        return [None] * len(questions)
+
+    async def sleep(seconds):
+        nonlocal now
+        now += seconds
+        if now > 200:
+            raise TimeoutError
+
+    recent = Recent(lambda: now, sleep, ask)
+    for number in range(300):
+        await recent.ask([Ask(f"node{number}", GetFacts(brief=True))])
+    with pytest.raises(TimeoutError):
+        await recent.renew()
+    assert 300 < asked < 320
+
+
 async def test_a_cancelled_job_asks_nobody_anew(sim):
     """It is cancelled while the node that it has chosen is asked."""
     await add(sim, "a")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Taking back a create: only what the node made is destroyed, whatever happened."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,30 @@ async def test_what_the_cluster_forgot_is_forgotten(
     await node.agent.handle("objects.forget", gone, 1, node._report)
     assert node.records() == []
     assert [one.name for one in (node.top / "run/fence").iterdir()] == ["term"]
+
+
+async def test_a_young_volume_of_an_old_disk_is_remembered(node: Node) -> None:
+    await node.do("create")
+    (old,) = node.records()
+    os.utime(old, (1, 1))
+    await node.do("snapshot", name="copy", to=4)
+    gone = {"objects": ["d1"]}
+    await node.agent.handle("objects.forget", gone, 2, node._report)
+    (left,) = node.records()
+    assert left != old
+
+
+async def test_a_record_that_cannot_be_read_is_not_forgotten(node: Node) -> None:
+    """Nobody can tell whose it is: its disk may be there still."""
+    await node.do("create")
+    (record,) = node.records()
+    record.write_bytes(b"")
+    os.utime(record, (1, 1))
+    told = await node.agent.handle("objects.old", {}, 1, node._report)
+    await node.agent.handle("objects.forget", {"objects": told}, 1, node._report)
+    assert node.records() == [record]
+    with pytest.raises(Failed, match="nobody can tell whether the volume"):
+        await node.do("unmake")
 
 
 # -- as a whole ----------------------------------------------------------------------

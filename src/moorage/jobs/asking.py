@@ -130,20 +130,23 @@ class Asker:
     async def try_(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node a few times before its failure is taken for an answer.
 
-        Some more often, unless something failed there before, if its agent is away: it
-        may be on its way back.
+        Some more often, unless something failed there before, if its agent is away and
+        its machine is not: it may be on its way back.
         """
         attempt = 1
         while True:
             try:
                 return await self.call(job, op, node, call)
             except Failed as error:
-                away = isinstance(error, Unreachable) and not op.failed_on(node)
-                most = _ATTEMPTS_AWAY if away else ATTEMPTS
+                away = isinstance(error, Unreachable) and not error.facts.get("silent")
+                back = away and not op.failed_on(node)
+                most = _ATTEMPTS_AWAY if back else ATTEMPTS
+                once = not call.repeatable and error.facts.get("sent") is not False
                 off = self._truth.config.node(node).offline
-                if attempt >= most or off or given_up(job, op):
+                if attempt >= most or once or off or given_up(job, op):
                     raise
-            await self._sleep(PAUSE * 2 ** (attempt - 1))
+            rest = partial(self._sleep, PAUSE * 2 ** (attempt - 1))
+            await self._unless_given_up(job, op, node, rest)
             attempt += 1
 
     async def insist(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:

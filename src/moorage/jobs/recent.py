@@ -125,7 +125,7 @@ class Recent:
         now = self._clock()
         old = [node for node, said in self._said.items() if _is_old(said, now)]
         for node in old[: len(self._said) // _SHARE + 1]:
-            said = self._said.pop(node)
+            said = self._said.pop(node, {})  # all may be forgotten meanwhile
             wanted = {q: one for q, one in said.items() if now - one.wanted < _WANTED}
             if wanted:
                 self._said[node] = wanted

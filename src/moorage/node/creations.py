@@ -106,18 +106,21 @@ class Creations:
 
     def old(self, before: float) -> set[str]:
         """Return the uuids of the disks whose volumes were made `before` a time."""
-        files = (path for path in self._files() if path.stat().st_mtime < before)
-        return {_decoded(path.read_bytes()).disk for path in files} - {_NOBODY}
+        return {one.disk for _, one in self._old(before)}
 
-    def forget(self, disks: Collection[str]) -> None:
-        """Forget all volumes of some disks, by their uuids."""
-        decoded = ((path, _decoded(path.read_bytes())) for path in self._files())
-        found = [path for path, one in decoded if one.disk in disks]
+    def forget(self, disks: Collection[str], before: float) -> None:
+        """Forget the volumes of some disks (uuids) that were made `before` a time."""
+        found = [path for path, one in self._old(before) if one.disk in disks]
         if found:
             durable.remove(*found)
 
-    def _files(self) -> Iterator[Path]:
-        return self._directory.glob("[!.]*")
+    def _old(self, before: float) -> Iterator[tuple[Path, Creation]]:
+        """Yield old records, but none of which nobody can tell whose it is."""
+        for path in self._directory.glob("[!.]*"):
+            if path.stat().st_mtime < before:
+                making = _decoded(path.read_bytes())
+                if making.disk:
+                    yield path, making
 
     def _path(self, disk: Disk) -> Path:
         return self._directory / volume_key(disk)

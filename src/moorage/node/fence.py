@@ -110,10 +110,11 @@ class Fence:
         old = (path for path in written if path.stat().st_mtime < before)
         return {path.name.removeprefix(_DISK) for path in old}
 
-    def forget(self, disks: Collection[str]) -> None:
-        """Forget the epochs of some disks, by their uuids."""
-        if disks:
-            durable.remove(*(self._directory / f"{_DISK}{uuid}" for uuid in disks))
+    def forget(self, disks: Collection[str], before: float) -> None:
+        """Forget the epochs of some disks (uuids) that were written `before` a time."""
+        gone = self.old(before).intersection(disks)
+        if gone:
+            durable.remove(*(self._directory / f"{_DISK}{uuid}" for uuid in gone))
 
     def _read(self, name: str, sure: str) -> int:
         path = self._directory / name

@@ -66,6 +66,8 @@ class RunScript(Verb[Said], frozen=True, kw_only=True, tag="script.run"):
         Words that it gets.
     """
 
+    repeatable = False
+
     directory: str
     script: str
     arguments: tuple[str, ...] = ()

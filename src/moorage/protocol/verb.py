@@ -64,6 +64,8 @@ class Verb(
         Whether a node agrees to it once in a term: a candidate claims the term by it.
     insists
         Whether an agent that is not there for a moment is waited for.
+    repeatable
+        Whether it may be done twice, where nobody knows whether it was done once.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
     fenced
@@ -77,6 +79,7 @@ class Verb(
     heeds_term: ClassVar[bool] = True
     takes_term: ClassVar[bool] = False
     insists: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = True
     lapsed: ClassVar[bool] = False
     fenced: ClassVar[tuple[str, ...]] = ()
 

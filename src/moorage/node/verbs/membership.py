@@ -41,7 +41,7 @@ async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
     """
     before = time.time() - _YOUNG
     for kept in (at.fence, at.makings):
-        kept.forget(kept.old(before).intersection(args.objects))
+        kept.forget(args.objects, before)
 
 
 async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
