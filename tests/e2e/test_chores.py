@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master's chores: a defect in one of them does not end it for good."""
 
+import asyncio
 import logging
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moorage.daemons.chores import kept_up
+from moorage.api.luxi_methods import AutoArchiveJobs
+from moorage.api.query import Sources
+from moorage.daemons import chores
+from moorage.protocol import ListOldObjects
+from moorage.testing.cluster import SimCluster
 
 
 async def test_a_chore_that_broke_is_begun_again(
@@ -19,7 +26,39 @@ async def test_a_chore_that_broke_is_begun_again(
             raise ValueError("a defect")
 
     with caplog.at_level(logging.ERROR):
-        await kept_up(chore, again=0.0)
+        await chores.kept_up(chore, again=0.0)
     assert begun == [0, 1, 2]
     told = [record.getMessage() for record in caplog.records]
     assert told == ["a chore of the master broke: it begins again"] * 2
+
+
+async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = await SimCluster.start(tmp_path)
+    call, told, over = cluster.nodes.call, list[str](), asyncio.Event()
+    tries: list[None] = []
+
+    async def listening(node: Any, verb: Any, *more: Any) -> Any:
+        told.extend([node.name] if isinstance(verb, ListOldObjects) else [])
+        return await call(node, verb, *more)
+
+    async def broken(*_: Any) -> None:
+        tries.append(None)
+        if len(tries) == 3:
+            over.set()
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(cluster.nodes, "call", listening)
+    monkeypatch.setattr(AutoArchiveJobs, "answer", broken)
+    monkeypatch.setattr(chores.kept_up, "__defaults__", (0.0,))
+    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    begun = chores.begun(at)
+    async with asyncio.timeout(10):
+        await begun[0]
+        await over.wait()
+    for one in begun:
+        one.cancel()
+    assert sorted(told) == sorted({*told})
+    assert told
+    await cluster.stop()

@@ -4,10 +4,46 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from moorage.api.luxi_methods import AutoArchiveJobs
+from moorage.api.query import Sources
+
+from . import key_renewal, pauses, settling
 
 _LOG = logging.getLogger(__name__)
 _AGAIN = 60.0
 """Seconds until a chore that broke is begun again."""
+_KEPT = 6 * 3600.0
+"""Seconds that a finished job stays in the list."""
+_TIDIED = 300.0
+"""Seconds between two looks at them."""
+
+
+async def _tidy(sources: Sources) -> None:
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    while True:
+        await AutoArchiveJobs(age=_KEPT).answer(sources)
+        await asyncio.sleep(_TIDIED)
+        pauses.sweep()
+
+
+async def _keep_informed(sources: Sources) -> None:
+    """Know what nodes said lately, for those who choose among them."""
+    await sources.engine.recent.renew()
+
+
+_CHORES: Final = (settling.tell_nodes, _tidy, key_renewal.watch, _keep_informed)
+"""The first one ends; the others go on for ever."""
+
+
+def begun(
+    sources: Sources, *others: Callable[[Sources], Awaitable[None]]
+) -> list[asyncio.Task[None]]:
+    """Begin all chores of a master, and others."""
+    chores = (partial(one, sources) for one in (*_CHORES, *others))
+    return [asyncio.create_task(kept_up(chore)) for chore in chores]
 
 
 async def kept_up(chore: Callable[[], Awaitable[None]], again: float = _AGAIN) -> None:

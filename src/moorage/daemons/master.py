@@ -12,7 +12,6 @@ from pathlib import Path
 
 from moorage import ops
 from moorage.api.luxi import LuxiClient
-from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.copies import CommitLog, Replication
@@ -28,16 +27,12 @@ from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, lead, log_limit, pauses, process, settling, systemd
-from .chores import kept_up
+from . import chores, lead, log_limit, pauses, process, systemd
 from .leadership import Standing
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
-_KEPT = 6 * 3600.0
-"""Seconds that a finished job stays in the list."""
-_TIDIED = 300.0
 _LEAVE = 10.0
 """Seconds that running jobs get to end when the master stops, and then their tasks."""
 _STOP = 4 * _LEAVE
@@ -198,21 +193,20 @@ async def _serve(
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     # Jobs go on at once, and none may if a candidate has heard a later master.
-    chores = [asyncio.create_task(copies.run())]
+    begun = [asyncio.create_task(copies.run())]
     await copies.begun()
     await engine.start(records)
     pauses.keep_short()
     sources = server.sources = Sources(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
-    watches = (_tidy, key_renewal.watch, standing.watch, _keep_informed)
-    chores += [asyncio.create_task(kept_up(partial(one, sources))) for one in watches]
+    begun += chores.begun(sources, standing.watch)
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over, nodes.broken)
     if nodes.broken.is_set():
         raise RuntimeError("nodes can be asked no more")  # the next master can
-    for chore in chores:
-        chore.cancel()
+    for one in begun:
+        one.cancel()
     if not truth.lost.is_set():
         await engine.leave(_LEAVE)
     if truth.lost.is_set():
@@ -254,20 +248,6 @@ async def _first(*events: asyncio.Event) -> None:
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in waits:
         one.cancel()
-
-
-async def _keep_informed(sources: Sources) -> None:
-    """Know what nodes said lately, for those who choose among them."""
-    await sources.engine.recent.renew()
-
-
-async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
-    await settling.tell_nodes(sources)
-    while True:
-        await AutoArchiveJobs(age=_KEPT).answer(sources)
-        await asyncio.sleep(_TIDIED)
-        pauses.sweep()
 
 
 # -- from outside ----------------------------------------------------------------------

@@ -28,7 +28,8 @@ ATTEMPTS = 3
 """How often an undo is tried before its disk is quarantined, and a tolerant task
 before its failure is a warning."""
 _ATTEMPTS_AWAY = 5
-"""The same, where the agent gives no answer: a busy machine starts it in 15 s."""
+"""The same, where the machine is there and its agent breaks off: with rests of 15 s
+between them, in which a busy machine starts it."""
 PAUSE = 1.0
 """Seconds before a node that gave no answer is asked again; grows to ten times this."""
 
@@ -138,13 +139,15 @@ class Asker:
             try:
                 return await self.call(job, op, node, call)
             except Failed as error:
-                away = isinstance(error, Unreachable) and not error.facts.get("silent")
-                back = away and not op.failed_on(node)
-                most = _ATTEMPTS_AWAY if back else ATTEMPTS
+                lost = isinstance(error, Unreachable) and not op.failed_on(node)
+                silent = error.facts.get("silent")
+                most = _ATTEMPTS_AWAY if lost and not silent else ATTEMPTS
                 once = not call.repeatable and error.facts.get("sent") is not False
-                off = self._truth.config.node(node).offline
-                if attempt >= most or once or off or given_up(job, op):
+                target = self._truth.config.node(node)
+                if attempt >= most or once or target.offline or given_up(job, op):
                     raise
+                if lost:
+                    self._queue.note(job, op, _waiting(target, error))
             rest = partial(self._sleep, PAUSE * 2 ** (attempt - 1))
             await self._unless_given_up(job, op, node, rest)
             attempt += 1
@@ -255,7 +258,7 @@ def _still(node: Node, op: Op) -> str:
     return f"Still waiting for node {node.name}{doing}"
 
 
-def _waiting(node: Node, error: Unreachable) -> str:
+def _waiting(node: Node, error: Failed) -> str:
     waiting = f"Waiting for node {node.name} ({error.message})"
     if not may_be_off(error):
         return waiting

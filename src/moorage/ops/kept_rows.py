@@ -16,7 +16,7 @@ from .storage.units import Named
 Records = tuple[Instance | Disk, ...]
 """An instance with its disks."""
 _MOST = 4
-"""Readings of other groups whose rows are kept, too."""
+"""Readings whose rows are kept, as those of several groups."""
 
 
 @dataclass(slots=True)
