@@ -24,12 +24,8 @@ def processes(root: Path, below: str = "") -> Iterator[int]:
         with contextlib.suppress(OSError):
             argv = (entry / "cmdline").read_bytes().decode(errors="replace")
             program = Path(argv.split("\0")[0]).name
-            cwd = (entry / "cwd").readlink()
             if program.startswith(_GUEST):  # it is told no path, and works in its own
-                argv += f"\0{cwd}"
-            else:  # an agent's directory, its last word, may be told from there
-                last = argv.rstrip("\0").rpartition("\0")[2]
-                argv += f"\0{cwd / last}"
+                argv += f"\0{(entry / 'cwd').readlink()}"
             ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
             if ours and process.alive(int(entry.name)):
                 yield int(entry.name)
