@@ -25,11 +25,14 @@ from msgspec.structs import replace
 from moorage.daemons import master
 from moorage.daemons.log_limit import allow_descriptors
 from moorage.daemons.paths import MasterPlaces
+from moorage.model import Disk
 from moorage.node import server, tls
 from moorage.node.agent import Agent
+from moorage.node.attachments import Attachments
 from moorage.node.authority import Authority
-from moorage.node.hypervisors.base import GuestSpec
+from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.keys import Keys
+from moorage.storage import Where
 from moorage.store import SqliteStore, create
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.guests import SimHypervisor
@@ -42,6 +45,7 @@ PER_NODE = 10
 _LACKING = 20
 """Of so many nodes one lacks the provider."""
 _MEMORY = 2600
+_SIZE = Mib(1024)
 _STARTING = 600.0
 _IDLE = 0.1
 """CPU seconds a second that a master takes who has nothing to do."""
@@ -192,21 +196,33 @@ async def _serve(
 
 
 async def _agent(directory: Path, number: int) -> tuple[Agent, Keys]:
-    """Return an agent whose guests run, with storage of its own."""
+    """Return an agent whose guests run with their disks, on storage of its own."""
     name = f"node{number + 1}"
     san = San()
     machine, hypervisor = SimMachine(name, san), SimHypervisor(name, san)
+    place = directory / name / "run"
+    held = Attachments(place / "held", machine.memory().bootid)
     if lacks(number):
         machine.installed = [one for one in PROVIDERS if one.name != "san"]
     for one in range(number * PER_NODE, (number + 2) * PER_NODE):
         if _home(one) == number:
             guest = f"old{one}"
             san.volumes[f"vol-d{one}"] = {"size": 1024, "provider": "san", "data": ""}
-            spec = GuestSpec(uuid=guest, name=guest, memory=Mib(_MEMORY))
-            await hypervisor.start(spec)
+            where = Where(f"/dev/san/vol-d{one}", block=True)
+            held.put(_disk(one), where)
+            drive = Drive(disk=f"d{one}", slot=0, size=_SIZE, where=where)
+            memory = Mib(_MEMORY)
+            await hypervisor.start(
+                GuestSpec(uuid=guest, name=guest, memory=memory, drives=(drive,))
+            )
     keys = Keys(directory / name / "keys")
-    place = directory / name / "run"
     return Agent(name, place, machine, {"kvm": hypervisor}, keys=keys), keys
+
+
+def _disk(number: int) -> Disk:
+    """Return what an agent is told of a disk."""
+    volume = ("san", f"vol-d{number}")
+    return Disk(uuid=f"d{number}", size=_SIZE, dev_type="ext", logical_id=volume)
 
 
 def _run_master(places: MasterPlaces, turn: "Synchronized[float]") -> None:

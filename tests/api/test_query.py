@@ -23,10 +23,12 @@ from moorage.api.query import (
     rows,
 )
 from moorage.api.query.select import Selection
-from moorage.errors import BadInput, NotFound
+from moorage.errors import BadInput, Failed, NotFound
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi
+from moorage.jobs import Lock
 from moorage.model import Config, Instance, Nic, load
+from moorage.model.export import Export
 from moorage.ops.storage.directories import directories
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
@@ -332,6 +334,22 @@ async def test_jobs_and_locks(sim):
     assert details["hint"] == "gnt-disk detach root1"
     with pytest.raises(NotFound, match="job 5"):
         await values(sim, "job", "id", qfilter=["==", "id", 5])
+
+
+async def test_every_resource_lists_its_objects_in_order(sim):
+    for number in (10, 9, 100):
+        await sim.refused("OP_DISK_REMOVE", disk=f"root{number}")
+    held = [Lock("node", f"n{number}", shared=True) for number in (10, 9)]
+    await sim.engine.locks.acquire(1, held, 0)
+    scene = sources(sim).scene()
+    exports = [Export(name=name) for name in ("e10", "e9", "e1")]
+    scene.exports = {"node2": exports, "node1": exports, "node3": Failed("mute")}
+    several = set()
+    for name, resource in RESOURCES.items():
+        listed = list(resource.every(scene))
+        assert listed == sorted(listed, key=resource.order), name
+        several |= {name} if len(listed) > 1 else set()
+    assert several >= {"disk", "export", "instance", "job", "lock", "node"}
 
 
 # -- cost --------------------------------------------------------------------------

@@ -3,14 +3,17 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.query import Sources
-from moorage.daemons import chores
+from moorage.daemons import chores, pauses
 from moorage.protocol import ListOldObjects
 from moorage.testing.cluster import SimCluster
 
@@ -62,3 +65,23 @@ async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
     assert sorted(told) == sorted({*told})
     assert told
     await cluster.stop()
+
+
+async def test_garbage_is_looked_for_when_no_job_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or after an hour of jobs: nobody waits for it often, and it is not left lying."""
+    seen = iter([*[{7}] * 3, {}, {}, *[{7}] * 24, {}])
+    told: list[object] = []
+
+    def working(_queue: object) -> Iterator[object]:
+        told.append(next(seen))
+        return cast("Iterator[object]", told[-1])
+
+    queue = type("Queue", (), {"working": property(working)})()
+    at = cast("Sources", SimpleNamespace(engine=SimpleNamespace(queue=queue)))
+    swept: list[int] = []
+    monkeypatch.setattr(pauses, "sweep", lambda: swept.append(len(told)))
+    with suppress(RuntimeError):  # when there is nothing more to be seen
+        await chores.sweep_when_idle(at, look=0.0)
+    assert swept == [4, 5, 17, 29, 30]

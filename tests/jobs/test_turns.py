@@ -3,10 +3,11 @@
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from moorage.jobs.turns import together
+from moorage.jobs.turns import let_go, together
 
 
 async def test_answers_come_in_the_order_of_the_questions() -> None:
@@ -72,3 +73,22 @@ async def test_the_first_error_ends_the_waiting_and_the_rest() -> None:
         await asyncio.sleep(0)
     assert 20 in begun
     assert sorted(ended) == begun != list(range(40))
+
+
+def test_what_is_much_is_freed_one_by_one() -> None:
+    """Others have their turn between two of them; freed as a whole, all wait."""
+    left: list[int] = []
+
+    class Answer:
+        def __init__(self, among: dict[int, Any] | list[Any]) -> None:
+            self._among = among
+
+        def __del__(self) -> None:
+            left.append(len(self._among))
+
+    table, rows = dict[int, Any](), list[Any]()
+    table.update((number, Answer(table)) for number in range(9))
+    rows.extend(Answer(rows) for _ in range(9))
+    let_go(table)
+    let_go(rows)
+    assert left == [*range(8, -1, -1)] * 2

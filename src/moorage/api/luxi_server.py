@@ -15,6 +15,7 @@ from typing import Any
 
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.jobs.executor import sentence
+from moorage.jobs.turns import let_go
 from moorage.node.lines import Line, StreamLine, carry
 from moorage.store import StoreLost
 
@@ -241,8 +242,15 @@ async def _encoded(result: Any) -> bytes:  # noqa: ANN401
     table = isinstance(result, dict) and result.keys() == {"fields", "data"}
     data = result["data"] if table else result
     if isinstance(data, list) and len(data) >= MANY:
-        return await asyncio.to_thread(encode_long, result)
+        return await asyncio.to_thread(_encoded_long, result, data if table else [])
     return encode_result(result)
+
+
+def _encoded_long(result: Any, rows: list[Any]) -> bytes:  # noqa: ANN401
+    """Return the answer with its rows, which nobody needs any more."""
+    answer = encode_long(result)
+    let_go(rows)
+    return answer
 
 
 def _lost(lost: StoreLost) -> MoorageError:

@@ -18,7 +18,9 @@ _AGAIN = 60.0
 _KEPT = 6 * 3600.0
 """Seconds that a finished job stays in the list."""
 _TIDIED = 300.0
-"""Seconds between two looks at them."""
+"""Seconds between two looks at them, and at whether anything goes on."""
+_BUSY = 12
+"""So many such looks in a row find a master busy until that counts no more."""
 
 
 async def _tidy(sources: Sources) -> None:
@@ -26,6 +28,15 @@ async def _tidy(sources: Sources) -> None:
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
+
+
+async def sweep_when_idle(sources: Sources, look: float = _TIDIED) -> None:
+    """Look for cyclic garbage when no job runs; after an hour, whoever waits."""
+    while True:
+        for _ in range(_BUSY):
+            await asyncio.sleep(look)
+            if not sources.engine.queue.working:
+                break
         pauses.sweep()
 
 
@@ -34,7 +45,13 @@ async def _keep_informed(sources: Sources) -> None:
     await sources.engine.recent.renew()
 
 
-_CHORES: Final = (settling.tell_nodes, _tidy, key_renewal.watch, _keep_informed)
+_CHORES: Final = (
+    settling.tell_nodes,
+    _tidy,
+    sweep_when_idle,
+    key_renewal.watch,
+    _keep_informed,
+)
 """The first one ends; the others go on for ever."""
 
 

@@ -10,7 +10,7 @@ stays, so it is looked through no more; what comes later is small.
 import gc
 import sys
 
-_YOUNG = (2_000, 10, 10_000)
+_YOUNG = (500, 10, 40_000)
 """New objects until the young are looked through, and how often until the older are."""
 _TURN = 0.0002
 """Seconds that a thread which plans goes on when the event loop wants its turn."""
@@ -25,5 +25,8 @@ def keep_short() -> None:
 
 
 def sweep() -> None:
-    """Look through what came since: now and then, for what plans do not reach."""
+    """Look through what came since, for what plans do not reach: now and then.
+
+    With a thousand nodes everybody waits for a tenth of a second.
+    """
     gc.collect()

@@ -4,6 +4,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
+from mmap import mmap
 
 from moorage.htools import kernel_metrics
 from moorage.htools.constants import Mirror
@@ -150,13 +151,14 @@ class Grid:
         n, m, t = len(state.view), len(self.movers) + spare, len(self.tags)
         self.rows = array("d", bytes(8 * (n + 3) * W))
         self.insts = array("d", bytes(8 * max(1, m) * IW))
-        self.peers = array("d", [0.0]) * (n * n)
+        # Pages of their own: those that nobody touches take neither memory nor time.
+        self.peers = memoryview(mmap(-1, 8 * max(1, n * n))).cast("d")
         self.tagged = array("d", bytes(8 * max(1, n * t)))
         self.planned = [inst.idx for inst in insts if inst.forthcoming]
         self.units = unit_tables(state.seen, insts)
         self.domains = domains(state.seen, insts, self.tags, m)
         for at in state.view:
-            self.put_node(state, at)
+            self._fill_node(state, at)
         taglist = self._instances(insts, masks)
         counted = self.units.counted if self.units else 0
         nodes = {place: state.nodes[at] for at, place in self.places.items()}
@@ -209,9 +211,14 @@ class Grid:
 
     def put_node(self, state: State, at: int) -> None:
         """Renew the columns of a node."""
+        place, n = self.places[at], len(self.places)
+        self.peers[place * n : (place + 1) * n] = array("d", bytes(8 * n))
+        self._fill_node(state, at)
+
+    def _fill_node(self, state: State, at: int) -> None:
+        """Write the columns of a node that has no peers yet."""
         node, place, n = state.nodes[at], self.places[at], len(self.places)
         self.rows[place * W : (place + 1) * W] = array("d", node_columns(node))
-        self.peers[place * n : (place + 1) * n] = array("d", bytes(8 * n))
         for peer, mem in node.peers.items():
             if peer in self.places:
                 self.peers[place * n + self.places[peer]] = mem

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from moorage.errors import MoorageError
@@ -15,6 +16,7 @@ from .effects import Effects
 from .job import FINISHED, Job
 from .operation import Answers, Operation, Sight, View
 from .task import Run, Task
+from .turns import let_go
 from .unread import idle
 
 Claims = dict[tuple[int, int, int], Claim]
@@ -149,6 +151,14 @@ class Deciding:
             found = await self._aside(operation, job, answers, claims)
             self._claim(job, found.claims, claims)
         return found
+
+    async def let_go(self, decision: Decision) -> None:
+        """Forget what nodes said for a decision, now that it is carried out.
+
+        What is kept for others to choose by stays.
+        """
+        if decision.operation.looks or decision.operation.surveys:
+            await self._world.aside(partial(let_go, decision.view.answers))
 
     def _claim(self, job: Job, chosen: Iterable[Claim], known: Claims) -> None:
         """Let others see what a job has chosen, and nothing that it chose earlier.

@@ -311,6 +311,7 @@ class Engine:
                     await self._waiting.for_hooks(job, first)
                 follow = await self._execute(job, op, operation, view, tasks)
                 await self._after(job, op, operation)
+            await self._deciding.let_go(decision)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op, follow)

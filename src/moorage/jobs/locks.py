@@ -45,17 +45,27 @@ class _State:
     holders: dict[int, bool] = field(default_factory=dict)
     waiters: list[_Waiter] = field(default_factory=list)
 
+    def takes(self, lock: Lock, owner: int) -> bool:
+        """Let somebody in at once; return False, and do nothing, if they must wait."""
+        if self.waiters or not self._fits(owner, lock.shared):
+            return False
+        self.holders[owner] = lock.shared
+        return True
+
     def admit(self) -> None:
         """Let in everybody at the head of the queue who can come in."""
         self.waiters.sort(key=lambda waiter: waiter.turn)
-        while self.waiters and self._fits(self.waiters[0]):
-            waiter = self.waiters.pop(0)
+        while self.waiters:
+            waiter = self.waiters[0]
+            if not self._fits(waiter.owner, waiter.shared):
+                return
+            self.waiters.pop(0)
             self.holders[waiter.owner] = waiter.shared
             waiter.granted.set()
 
-    def _fits(self, waiter: _Waiter) -> bool:
-        others = [shared for who, shared in self.holders.items() if who != waiter.owner]
-        return not others or (waiter.shared and all(others))
+    def _fits(self, owner: int, shared: bool) -> bool:
+        others = [held for who, held in self.holders.items() if who != owner]
+        return not others or (shared and all(others))
 
 
 def in_order(locks: Iterable[Lock]) -> list[Lock]:
@@ -92,6 +102,8 @@ class Locks:
 
     async def _take(self, owner: int, lock: Lock, priority: int) -> None:
         state = self._states.setdefault((lock.level, lock.name), _State())
+        if state.takes(lock, owner):
+            return
         waiter = _Waiter(owner, lock.shared, (priority, next(self._turns)))
         state.waiters.append(waiter)
         state.admit()

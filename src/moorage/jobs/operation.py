@@ -4,7 +4,7 @@
 The engine owns everything else: locks, facts, journal, progress, retries, undo.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
@@ -43,7 +43,7 @@ class Ask(Generic[T_co]):
 Question = Ask[object]
 """A question of whatever kind."""
 
-Answers = Mapping[Question, Any]
+Answers = dict[Question, Any]
 """What the nodes said; a `MoorageError` where one failed to say."""
 
 

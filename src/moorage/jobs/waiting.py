@@ -156,10 +156,12 @@ class Waiting:
 
     async def _lock(self, job: Job, op: Op, operation: Operation) -> None:
         while True:
-            wanted = set(operation.locks(self._view(job)))
+            view = self._view(job)
+            wanted = set(operation.locks(view))
             with self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
-            if set(operation.locks(self._view(job))) <= wanted:
+            unchanged = self._truth.config is view.config
+            if unchanged or set(operation.locks(self._view(job))) <= wanted:
                 op.locks = sorted(wanted)
                 return
             self.locks.release(job.id)
@@ -187,8 +189,9 @@ class Waiting:
         self, job: Job, op: Op, operation: Operation, *, anew: bool
     ) -> Heard:
         view = self._view(job)
-        questions = await self._questions(operation, view)
         now = operation.asks_now(view)
+        many = operation.looks or operation.surveys or now is not None
+        questions = await self._questions(operation, view, many=many)
         said: dict[Question, Any] = {}
         if now is not None and not anew:
             said = self.recent.answers(one for one in questions if one.node not in now)
@@ -206,11 +209,13 @@ class Waiting:
         found = said | {one: each[one] for each in told for one in each}
         return Heard({one: found[one] for one in questions}, lately=bool(said))
 
-    async def _questions(self, operation: Operation, view: View) -> list[Question]:
+    async def _questions(
+        self, operation: Operation, view: View, *, many: bool
+    ) -> list[Question]:
         def listed() -> list[Question]:
             return list(dict.fromkeys(operation.questions(view)))
 
-        if operation.looks or operation.surveys:  # the whole cluster is walked through
+        if many:  # the whole cluster may be walked through
             return cast("list[Question]", await self._aside(listed))
         return listed()
 

@@ -125,7 +125,9 @@ async def old_style(
             f"no {name} has the field {', '.join(unknown)}",
             hint=f"gnt-{name} list-fields",
         )
-    return [[value for _, value in row] for row in data]
+    return await _apart(
+        len(data), lambda: [[value for _, value in row] for row in data]
+    )
 
 
 async def _answer(
@@ -139,18 +141,28 @@ async def _answer(
     check_known(resource, scene, qfilter)
     qfilter = with_full_names(resource, scene, qfilter)
     selection = Selection(resource, qfilter)
-    found = await _apart(scene, lambda: selection.first(scene))
+    many = len(scene.config.objects) + len(scene.jobs)
+    found = await _apart(many, lambda: selection.first(scene))
     if selection.needs_live or any(field.live for field in fields):
         nodes = resource.nodes(scene.config, found, qfilter is None)
         room = selection.needs_live or any(field.room for field in fields)
         brief = resource.brief
         scene.facts = await ask(sources, scene.config, nodes, room=room, brief=brief)
-        found = await _apart(scene, lambda: selection.second(scene, found))
-    return fields, await _apart(scene, lambda: rows(fields, found, scene))
+        found = await _apart(many, lambda: selection.second(scene, found))
+    return fields, await _apart(many, lambda: _told(fields, found, scene))
 
 
-async def _apart(scene: Snapshot, look: Callable[[], T]) -> T:
-    """Look at a snapshot; where there is much to see, in a thread of its own."""
-    if len(scene.config.objects) + len(scene.jobs) < MANY:
+def _told(
+    fields: Sequence[Field], found: Sequence[Any], scene: Snapshot
+) -> list[list[Cell]]:
+    """Return the rows; nobody needs any more what nodes said."""
+    told = rows(fields, found, scene)
+    scene.let_go()
+    return told
+
+
+async def _apart(many: int, look: Callable[[], T]) -> T:
+    """Look at so many things; where they are very many, in a thread of its own."""
+    if many < MANY:
         return look()
     return await asyncio.to_thread(look)

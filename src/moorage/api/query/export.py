@@ -20,14 +20,17 @@ class Lying(NamedTuple):
     export: Export | None
 
 
+def _order(one: Lying) -> tuple[Any, ...]:
+    return nice(one.node.name), nice(one.export.name if one.export else "")
+
+
 def _every(scene: Snapshot) -> Iterator[Lying]:
     for node in scene.config.named(Node):
         told = scene.exports.get(node.uuid, [])
         if isinstance(told, MoorageError):
             yield Lying(node, None)
             continue
-        for one in told:
-            yield Lying(node, one)
+        yield from sorted((Lying(node, one) for one in told), key=_order)
 
 
 def _of(get: Callable[[Export], Any]) -> Callable[[Snapshot, Lying], Any]:
@@ -80,11 +83,8 @@ EXPORT = Resource(
         text("state", "State", "Complete, or what is wrong", _of(_state)),
         text("uuid", "UUID", "Identity", _of(lambda one: one.uuid or None)),
     ),
+    order=_order,
     every=_every,
-    order=lambda one: (
-        nice(one.node.name),
-        nice(one.export.name if one.export else ""),
-    ),
     keys={"export": _named, "node": _on},
     absent=lambda _scene, value: NotFound(f"there is no export '{value}'"),
     fetches=True,

@@ -192,10 +192,10 @@ class Resource:
 
     Attributes
     ----------
-    every
-        Returns all objects.
     order
-        Key that sorts them.
+        Key that sorts the objects.
+    every
+        Returns all of them, in that order.
     keys
         By the name of a field that stands for the object: finds those that have a
         value there without looking at the others.
@@ -213,8 +213,8 @@ class Resource:
 
     name: str
     fields: tuple[Field, ...]
-    every: Callable[[Snapshot], Iterable[Any]]
     order: Callable[[Any], Any]
+    every: Callable[[Snapshot], Iterable[Any]]
     keys: Mapping[str, Lookup] = field(default_factory=dict)
     families: tuple[Family, ...] = ()
     nodes: Callable[[Config, Iterable[Any], bool], Iterable[str]] = (

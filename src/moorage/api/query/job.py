@@ -28,6 +28,10 @@ def log_entries(job: Job, after: int = 0) -> list[Any]:
     return sorted(found, key=lambda entry: entry[0])
 
 
+def _number(job: Job) -> int:
+    return job.id
+
+
 def _tasks(scene: Snapshot, job: Job) -> list[list[dict[str, Any]]]:
     return [list(_shown(scene, op)) for op in job.ops]
 
@@ -110,8 +114,8 @@ JOB = Resource(
         ),
         other("tasks", "Tasks", "What each does, step by step", _tasks),
     ),
-    every=lambda scene: scene.jobs.values(),
-    order=lambda job: job.id,
+    order=_number,
+    every=lambda scene: sorted(scene.jobs.values(), key=_number),
     keys={"id": _numbered},
     absent=lambda _scene, number: no_job(number),
 )
@@ -127,6 +131,10 @@ def _name(scene: Snapshot, row: dict[str, Any]) -> str:
     return f"{level}/{getattr(known, 'name', None) or uuid}"
 
 
+def _place(row: dict[str, Any]) -> Any:  # noqa: ANN401
+    return nice(str(row["name"]))
+
+
 LOCK = Resource(
     name="lock",
     fields=(
@@ -140,6 +148,6 @@ LOCK = Resource(
             lambda _s, row: row["pending"],
         ),
     ),
-    every=lambda scene: scene.locks(),
-    order=lambda row: nice(str(row["name"])),
+    order=_place,
+    every=lambda scene: sorted(scene.locks(), key=_place),
 )

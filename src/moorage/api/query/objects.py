@@ -24,8 +24,8 @@ def resource(
     return Resource(
         name=name,
         fields=(*fields, *COMMON),
-        every=lambda scene: scene.config.all(cls),
         order=by_name,
+        every=lambda scene: scene.config.named(cls),
         keys=_keys(cls),
         absent=_absent(cls),
         **more,

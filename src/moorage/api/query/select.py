@@ -97,11 +97,10 @@ class Selection:
 
     def first(self, scene: Snapshot) -> list[Any]:
         """Return the objects that fit as far as the configuration says, in order."""
-        found = candidates(self._resource, scene, self._wanted)
-        if found is None:
-            found = list(self._resource.every(scene))
+        few = candidates(self._resource, scene, self._wanted)
+        found = self._resource.every(scene) if few is None else few
         fit = [one for one in found if all(test(scene, one) for test in self._static)]
-        if _names(self._resource, self._wanted) is not None:
+        if few is None or _names(self._resource, self._wanted) is not None:
             return fit  # in the order in which they were named, as Ganeti does
         return sorted(fit, key=self._resource.order)
 

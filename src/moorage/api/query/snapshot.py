@@ -9,6 +9,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.jobs import Job
+from moorage.jobs.turns import let_go
 from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
 from moorage.model.export import Export
 from moorage.protocol import CopyStatus
@@ -41,9 +42,15 @@ class Snapshot:
     jobs: Mapping[int, Job] = field(default_factory=dict)
     locks: Callable[[], list[dict[str, Any]]] = list
     progress: Progress = lambda _number: None
-    facts: Mapping[str, NodeFacts | MoorageError] = field(default_factory=dict)
+    facts: dict[str, NodeFacts | MoorageError] = field(default_factory=dict)
     copies: Mapping[str, CopyStatus] = field(default_factory=dict)
     exports: Mapping[str, list[Export] | MoorageError] = field(default_factory=dict)
+
+    def let_go(self) -> None:
+        """Forget what nodes said, bit by bit: the rows are told, and all wait else."""
+        let_go(self.facts)
+        for name in ("guests", "holders", "secondaries"):
+            let_go(vars(self).get(name, {}))
 
     @cached_property
     def guests(self) -> dict[str, list[tuple[str, GuestState]]]:

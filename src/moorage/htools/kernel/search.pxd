@@ -20,6 +20,7 @@ cdef class Search:
     cdef readonly Near near
     cdef double *memo
     cdef int memory
+    cdef bint searched
 
     cdef object scan_late(self, int* waiting, int count)
     cdef void scan(self, int i) noexcept

@@ -27,7 +27,7 @@ class Search:
         self.candidates = candidates
         self.near = near
         self.memory = 3 + 4 * self.tables.k
-        self.memo = self.tables.space(self.tables.m * self.memory)
+        self.searched = False
 
     def find(self, current, above, fresh, touched):
         """Return the moves near the best one: (score, instance, verb, target).
@@ -44,6 +44,9 @@ class Search:
             Nodes that changed since the last search.
         """
         i: cython.int
+        if not self.searched:  # it is much, and many never search
+            self.memo = self.tables.space(self.tables.m * self.memory)
+            self.searched = True
         self.near.begin(current, above)
         marks = array("i", bytes(4 * self.tables.n))
         for node in touched:

@@ -3,8 +3,6 @@
 # cython: initializedcheck=False, infer_types=True
 """What the kernel knows: nodes and instances as rows, and tables of what is rare."""
 
-from array import array
-
 import cython
 
 from moorage.htools.kernel import columns as col
@@ -150,7 +148,7 @@ class Tables:
 
     def space(self, size):
         """Return room for some numbers, all 0, which lives as long as this does."""
-        made = array("d", bytes(8 * max(1, size)))
+        made = memoryview(bytearray(8 * max(1, size))).cast("d")
         self.held.append(made)
         return self.doubles(made)
 
