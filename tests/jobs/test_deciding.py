@@ -3,7 +3,10 @@
 
 import asyncio
 
+import pytest
+
 from moorage.errors import CommandFailed
+from moorage.ops.cluster.verify_disks import ClusterVerifyDisks
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -191,4 +194,37 @@ async def test_a_choice_that_proved_wrong_took_nothing_from_who_asks_still(tmp_p
     go.set()
     ended = [await sim.finished(one) for one in jobs]
     assert [one.status for one in ended] == ["success", "success"]
+    await sim.stop()
+
+
+@pytest.mark.parametrize(("nodes", "apart"), [(3, False), (101, True)])
+async def test_what_many_nodes_said_is_looked_at_apart(
+    tmp_path, monkeypatch, nodes, apart
+):
+    """From the first look to the last, so that nobody waits meanwhile."""
+    sim, looks = SimCluster(tmp_path), list[str]()
+    under_way = list[None]()
+
+    async def aside(look):
+        under_way.append(None)
+        try:
+            return look()
+        finally:
+            under_way.clear()
+
+    def noted(name, real):
+        def look(*given):
+            looks.extend([name] if under_way else [])
+            return real(*given)
+
+        return look
+
+    for name in ("check", "result", "jobs"):
+        real = getattr(ClusterVerifyDisks, name)
+        monkeypatch.setattr(ClusterVerifyDisks, name, noted(name, real))
+    sim.aside = aside
+    await sim.make(ClusterBuilder(nodes))
+    told = await sim.run("OP_CLUSTER_VERIFY_DISKS")
+    assert told["silent"] == {}
+    assert looks == (["check", "result", "jobs"] if apart else [])
     await sim.stop()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from moorage.errors import MoorageError
 from moorage.model import Claim, Config, Disk
@@ -28,6 +28,10 @@ class Heard(NamedTuple):
 
     answers: Answers
     lately: bool
+
+
+_MANY = 100
+"""Answers that are too many to be looked at while everybody else waits."""
 
 
 class AnswersFor(Protocol):
@@ -66,6 +70,18 @@ class Decision:
     warnings: tuple[str, ...]
     claims: tuple[Claim, ...]
     tasks: list[Task]
+
+    @property
+    def wide(self) -> bool:
+        """Whether it rests on what many nodes said: to look at it takes long."""
+        return _is_wide(self.operation, self.view.answers)
+
+
+class Told(NamedTuple):
+    """What comes of an operation: its result, and the opcodes of the jobs to follow."""
+
+    result: Any
+    jobs: list[list[dict[str, Any]]]
 
 
 class Deciding:
@@ -146,18 +162,28 @@ class Deciding:
         if operation.looks:
             return await self._aside(operation, job, answers, claims)
         if not operation.plans:
-            return _decided(operation, self.view(job, answers))
+            view = self.view(job, answers)
+            if _is_wide(operation, answers):
+                return await self._apart(operation, view)
+            return _decided(operation, view)
         async with self._choosing:
             found = await self._aside(operation, job, answers, claims)
             self._claim(job, found.claims, claims)
         return found
+
+    async def told(self, decision: Decision, results: Sequence[Any]) -> Told:
+        """Return what comes of a decision, given the results of its tasks."""
+        told = partial(_told, decision.operation, decision.view, results)
+        if decision.wide:
+            return cast("Told", await self._world.aside(told))
+        return told()
 
     async def let_go(self, decision: Decision) -> None:
         """Forget what nodes said for a decision, now that it is carried out.
 
         What is kept for others to choose by stays.
         """
-        if decision.operation.looks or decision.operation.surveys:
+        if decision.wide:
             await self._world.aside(partial(let_go, decision.view.answers))
 
     def _claim(self, job: Job, chosen: Iterable[Claim], known: Claims) -> None:
@@ -252,6 +278,14 @@ def _room_alone(claim: Claim) -> Claim:
     Where its instance is, the configuration says.
     """
     return Claim(node=claim.node, rooms=claim.rooms)
+
+
+def _is_wide(operation: Operation, answers: Answers) -> bool:
+    return operation.looks or operation.surveys or len(answers) > _MANY
+
+
+def _told(operation: Operation, view: View, results: Sequence[Any]) -> Told:
+    return Told(operation.result(view, results), operation.jobs(view))
 
 
 def _decided(operation: Operation, view: View) -> Decision:

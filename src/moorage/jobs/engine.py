@@ -12,7 +12,7 @@ from moorage.model import Config, Instance
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
-from .deciding import Deciding
+from .deciding import Deciding, Decision
 from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
 from .hooks import Hooks, HooksOf
@@ -309,28 +309,20 @@ class Engine:
                 if self._hooks:
                     first = self._hooks.before(job, op, operation, view, tasks)
                     await self._waiting.for_hooks(job, first)
-                follow = await self._execute(job, op, operation, view, tasks)
+                follow = await self._execute(job, op, decision)
                 await self._after(job, op, operation)
             await self._deciding.let_go(decision)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op, follow)
 
-    async def _execute(
-        self,
-        job: Job,
-        op: Op,
-        operation: Operation,
-        view: View,
-        tasks: list[Task],
-    ) -> list[Job]:
+    async def _execute(self, job: Job, op: Op, decision: Decision) -> list[Job]:
         """Do the tasks; return the jobs that follow this one, not yet queued."""
-        self._executor.begin(op, tasks)
-        if tasks and not await self._executor.carry(job, op):
+        self._executor.begin(op, decision.tasks)
+        if decision.tasks and not await self._executor.carry(job, op):
             return []
-        op.result = operation.result(view, op.results)
-        make = partial(self._following, view.config)
-        follow = in_turn(operation.jobs(view), make)
+        op.result, opcodes = await self._deciding.told(decision, op.results)
+        follow = in_turn(opcodes, partial(self._following, decision.view.config))
         if follow:
             jobs = [[True, one.id] for one in follow]
             op.result = {**(op.result or {}), "jobs": jobs}
