@@ -3,11 +3,14 @@
 
 import asyncio
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moorage.jobs import Job
 from moorage.jobs.turns import let_go, together
+from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
 async def test_answers_come_in_the_order_of_the_questions() -> None:
@@ -92,3 +95,32 @@ def test_what_is_much_is_freed_one_by_one() -> None:
     let_go(table)
     let_go(rows)
     assert left == [*range(8, -1, -1)] * 2
+
+
+async def test_others_get_their_turn_while_many_jobs_follow(tmp_path: Path) -> None:
+    """As after an outage of storage that all instances use."""
+    builder = ClusterBuilder(2)
+    for number in range(200):
+        builder.disk(f"d{number}")
+        fields: dict[str, Any] = {"disks_active": True, "admin_state": "up"}
+        builder.instance(f"web{number}", "node1", (f"d{number}",), **fields)
+    sim = await SimCluster.start(tmp_path, builder)
+    seen: list[int] = []
+
+    async def other() -> None:
+        while True:
+            seen.append(sum(job.ops[0].status != "queued" for job in _jobs(sim)))
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(other())
+    told = await sim.run("OP_CLUSTER_VERIFY_DISKS")
+    for _, number in told["jobs"]:
+        await sim.finished(number)
+    others.cancel()
+    assert len(told["jobs"]) == 200
+    assert max(after - before for before, after in pairwise(seen)) <= 20
+    await sim.stop()
+
+
+def _jobs(sim: SimCluster) -> list[Job]:
+    return list(sim.engine.jobs.values())

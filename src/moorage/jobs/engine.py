@@ -33,6 +33,7 @@ from .job import (
 from .operation import Operation, View
 from .queue import Queue, Records
 from .task import Task
+from .turns import breathing
 from .waiting import Waiting, in_turn
 
 _LOG = logging.getLogger(__name__)
@@ -322,7 +323,8 @@ class Engine:
         if decision.tasks and not await self._executor.carry(job, op):
             return []
         op.result, opcodes = await self._deciding.told(decision, op.results)
-        follow = in_turn(opcodes, partial(self._following, decision.view.config))
+        make = partial(self._following, decision.view.config)
+        follow = await in_turn(opcodes, make)
         if follow:
             jobs = [[True, one.id] for one in follow]
             op.result = {**(op.result or {}), "jobs": jobs}
@@ -355,7 +357,7 @@ class Engine:
             await self.queue.add(follow, job)
         self.slots.release(job)
         self.locks.release(job.id)
-        for one in follow:
+        async for one in breathing(follow):
             self._begin(one, self._live(one))
 
     async def _end(self, job: Job) -> None:

@@ -2,16 +2,27 @@
 """Much at once on one event loop, and everybody else gets a turn in between."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
 _IN_A_ROW = 4
 """What is begun before others get their turn: a question to a node with its TLS takes
 some milliseconds."""
+_LITTLE = 20
+"""What is done before others get their turn where each takes a fraction of one."""
 _AT_ONCE = 32
 """What is under way together: all of it may come to an end in one turn, and a
 connection that waits for all others is made long before it is given up."""
+
+
+async def breathing(things: Iterable[T]) -> AsyncIterator[T]:
+    """Yield many things, each of which is little work; others get turns in between."""
+    for number, one in enumerate(things, 1):
+        yield one
+        if number % _LITTLE == 0:
+            await asyncio.sleep(0)
 
 
 def let_go(things: dict[Any, Any] | list[Any]) -> None:

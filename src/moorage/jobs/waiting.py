@@ -26,7 +26,7 @@ from .operation import Operation, Question, View
 from .queue import Queue
 from .recent import Recent
 from .slots import Slots
-from .turns import together
+from .turns import breathing, together
 
 T = TypeVar("T")
 
@@ -247,12 +247,12 @@ def _by_node(questions: Iterable[Question]) -> list[list[Question]]:
     return list(found.values())
 
 
-def in_turn(
+async def in_turn(
     jobs: Iterable[list[dict[str, Any]]], make: Callable[[list[dict[str, Any]]], Job]
 ) -> list[Job]:
     """Make jobs that may depend on each other; -1 is the one before, and so on."""
     made: list[Job] = []
-    for opcodes in jobs:
+    async for opcodes in breathing(jobs):
         for op in (one for one in opcodes if "depends" in one):
             pairs = op["depends"]
             op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
