@@ -352,6 +352,14 @@ async def test_every_resource_lists_its_objects_in_order(sim):
     assert several >= {"disk", "export", "instance", "job", "lock", "node"}
 
 
+async def test_names_beside_another_filter_do_not_say_the_order(sim):
+    """As Ganeti: only a filter of names alone is answered in their order."""
+    named = ["|", ["==", "name", "web10"], ["==", "name", "web2"]]
+    assert await values(sim, "instance", "name", qfilter=named) == [["web10"], ["web2"]]
+    both = ["&", named, ["!=", "pnode", "node3"]]
+    assert await values(sim, "instance", "name", qfilter=both) == [["web2"], ["web10"]]
+
+
 # -- cost --------------------------------------------------------------------------
 
 

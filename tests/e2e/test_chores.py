@@ -85,3 +85,7 @@ async def test_garbage_is_looked_for_when_no_job_runs(
     with suppress(RuntimeError):  # when there is nothing more to be seen
         await chores.sweep_when_idle(at, look=0.0)
     assert swept == [4, 5, 17, 29, 30]
+
+
+def test_looking_for_garbage_is_a_chore() -> None:
+    assert chores.sweep_when_idle in chores._CHORES

@@ -2,6 +2,7 @@
 """Decisions on answers that are older than what other jobs have done since."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -201,9 +202,9 @@ async def test_a_choice_that_proved_wrong_took_nothing_from_who_asks_still(tmp_p
 async def test_what_many_nodes_said_is_looked_at_apart(
     tmp_path, monkeypatch, nodes, apart
 ):
-    """From the first look to the last, so that nobody waits meanwhile."""
+    """From the first look to the last, and freed there: nobody waits meanwhile."""
     sim, looks = SimCluster(tmp_path), list[str]()
-    under_way = list[None]()
+    under_way, answers = list[None](), list[Any]()
 
     async def aside(look):
         under_way.append(None)
@@ -215,7 +216,9 @@ async def test_what_many_nodes_said_is_looked_at_apart(
     def noted(name, real):
         def look(*given):
             looks.extend([name] if under_way else [])
-            return real(*given)
+            found, answers[:] = real(*given), [given[1].answers]
+            assert len(answers[0]) == nodes
+            return found
 
         return look
 
@@ -227,4 +230,5 @@ async def test_what_many_nodes_said_is_looked_at_apart(
     told = await sim.run("OP_CLUSTER_VERIFY_DISKS")
     assert told["silent"] == {}
     assert looks == (["check", "result", "jobs"] if apart else [])
+    assert answers == ([{}] if apart else [answers[0]])
     await sim.stop()

@@ -124,3 +124,18 @@ async def test_others_get_their_turn_while_many_jobs_follow(tmp_path: Path) -> N
 
 def _jobs(sim: SimCluster) -> list[Job]:
     return list(sim.engine.jobs.values())
+
+
+@pytest.mark.parametrize("number", [4, 5, 28])
+async def test_an_error_of_the_last_turn_is_not_waited_upon(number: int) -> None:
+    """The work failed in the turn in which all had begun; others may never end."""
+
+    async def work(*, fails: bool) -> None:
+        if fails:
+            raise ValueError("it failed")
+        await asyncio.Event().wait()
+
+    failing = number // 4 * 4 - 1
+    with pytest.raises(ValueError, match="it failed"):
+        async with asyncio.timeout(1):
+            await together(work(fails=one == failing) for one in range(number))

@@ -4,7 +4,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from mmap import mmap
+from mmap import MAP_PRIVATE, mmap
 
 from moorage.htools import kernel_metrics
 from moorage.htools.constants import Mirror
@@ -152,7 +152,7 @@ class Grid:
         self.rows = array("d", bytes(8 * (n + 3) * W))
         self.insts = array("d", bytes(8 * max(1, m) * IW))
         # Pages of their own: those that nobody touches take neither memory nor time.
-        self.peers = memoryview(mmap(-1, 8 * max(1, n * n))).cast("d")
+        self.peers = memoryview(mmap(-1, 8 * max(1, n * n), MAP_PRIVATE)).cast("d")
         self.tagged = array("d", bytes(8 * max(1, n * t)))
         self.planned = [inst.idx for inst in insts if inst.forthcoming]
         self.units = unit_tables(state.seen, insts)

@@ -3,7 +3,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
@@ -181,10 +181,11 @@ class Deciding:
     async def let_go(self, decision: Decision) -> None:
         """Forget what nodes said for a decision, now that it is carried out.
 
-        What is kept for others to choose by stays.
+        What is kept for others to choose by stays. Without a thread all is freed later.
         """
         if decision.wide:
-            await self._world.aside(partial(let_go, decision.view.answers))
+            with suppress(RuntimeError):
+                await self._world.aside(partial(let_go, decision.view.answers))
 
     def _claim(self, job: Job, chosen: Iterable[Claim], known: Claims) -> None:
         """Let others see what a job has chosen, and nothing that it chose earlier.

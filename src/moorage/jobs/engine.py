@@ -291,6 +291,7 @@ class Engine:
         op.start_timestamp = stamp(self._clock())
         job.start_timestamp = job.start_timestamp or op.start_timestamp
         follow: list[Job] = []
+        decision: Decision | None = None
         try:
             operation = self._operation(op.input)
             await self._waiting.for_locks(job, op, operation)
@@ -312,10 +313,11 @@ class Engine:
                     await self._waiting.for_hooks(job, first)
                 follow = await self._execute(job, op, decision)
                 await self._after(job, op, operation)
-            await self._deciding.let_go(decision)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op, follow)
+        if decision is not None:
+            await self._deciding.let_go(decision)
 
     async def _execute(self, job: Job, op: Op, decision: Decision) -> list[Job]:
         """Do the tasks; return the jobs that follow this one, not yet queued."""

@@ -44,11 +44,11 @@ async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """
     tasks: list[asyncio.Task[T]] = []
     free = asyncio.Semaphore(_AT_ONCE - 1)
-    failed: list[asyncio.Task[T]] = []
+    failed = False
 
     def over(task: asyncio.Task[T]) -> None:
-        if task.cancelled() or task.exception() is not None:
-            failed.append(task)
+        nonlocal failed
+        failed |= not _has_succeeded(task)
         free.release()
 
     try:
@@ -61,8 +61,12 @@ async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
             if failed:
                 break
         # Not of all: to gather a thousand that have ended takes a long turn.
-        await asyncio.gather(*failed, *(task for task in tasks if not task.done()))
+        await asyncio.gather(*(task for task in tasks if not _has_succeeded(task)))
         return [task.result() for task in tasks]
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _has_succeeded(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

@@ -30,7 +30,8 @@ def _every(scene: Snapshot) -> Iterator[Lying]:
         if isinstance(told, MoorageError):
             yield Lying(node, None)
             continue
-        yield from sorted((Lying(node, one) for one in told), key=_order)
+        for one in told:
+            yield Lying(node, one)
 
 
 def _of(get: Callable[[Export], Any]) -> Callable[[Snapshot, Lying], Any]:
@@ -84,7 +85,7 @@ EXPORT = Resource(
         text("uuid", "UUID", "Identity", _of(lambda one: one.uuid or None)),
     ),
     order=_order,
-    every=_every,
+    every=lambda scene: sorted(_every(scene), key=_order),
     keys={"export": _named, "node": _on},
     absent=lambda _scene, value: NotFound(f"there is no export '{value}'"),
     fetches=True,
