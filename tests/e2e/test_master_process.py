@@ -17,6 +17,8 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, master, process
 from moorage.daemons.devcluster import Scratch
+from moorage.node.state_copy import StateCopy
+from moorage.store import inspect
 
 pytestmark = pytest.mark.slow
 
@@ -148,6 +150,67 @@ def test_a_stop_lets_a_job_end(hands: Typist) -> None:
     hands.type(f"gnt-job wait {number}")
     (job,) = hands.ask(f"gnt-job list -o id,status,summary {number}")
     assert job == {"id": number, "status": "success", "summary": ["TEST_DELAY(1)"]}
+
+
+def version_of_copy(town: Scratch) -> int:
+    """Return how many commits the copy on the other node has; -1 if there is none."""
+    path = StateCopy(town.node("node2").run / "state").path
+    return inspect(path, live=True).version if path else -1
+
+
+def test_what_a_job_does_while_the_master_stops_is_copied(
+    town: Scratch, hands: Typist
+) -> None:
+    """It is told as done; a candidate that takes over must know it."""
+    assert process.wait_until(lambda: version_of_copy(town) >= 0, LONG)
+    hands.type("gnt-debug delay --submit 5")
+    hands.type("moorage master stop")
+    assert version_of_copy(town) == inspect(town.master.store, live=False).version
+
+
+BROKEN_COPIES = """
+from moorage.cli.moorage import main
+from moorage.copies import Replication
+
+appoint, rounds = Replication._appoint, iter(range({rounds}))
+
+def broken(copies):
+    if next(rounds, None) is None:
+        raise ValueError("a defect")
+    appoint(copies)
+
+Replication._appoint = broken
+main()
+"""
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_master_that_could_copy_no_more_ends(
+    town: Scratch, hands: Typist, rounds: int
+) -> None:
+    """At its start, or later; else what it tells as done would be nowhere else."""
+    hands.type("moorage master stop")
+    program = BROKEN_COPIES.format(rounds=rounds)
+    argv = [sys.executable, "-c", program, "master", "run", "--dir"]
+    tag = [BIN / "gnt-node", "add-tags", "node2", "looked-at"]
+    environ = {**os.environ, **town.environment()}
+    log = town.path / "broken.log"
+    with (
+        log.open("w") as said,
+        subprocess.Popen([*argv, str(town.master.root)], stderr=said) as own,
+    ):
+        try:
+            if rounds:
+                assert process.wait_until(lambda: master._answers(town.master), LONG)
+                assert hands.ask("gnt-node list -o name")
+                with subprocess.Popen(tag, env=environ) as client:
+                    assert own.wait(LONG) == master.BROKEN
+                    client.kill()
+            assert own.wait(LONG) == master.BROKEN
+        finally:
+            own.kill()
+    assert "ValueError: a defect" in log.read_text()
+    assert ("serves at" in log.read_text()) == bool(rounds)
 
 
 # -- what is there instead of a store -------------------------------------------------

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A new master: nodes forget the fences of disks that are no more, and no others."""
 
+import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 from moorage.api.query import Sources
 from moorage.daemons import settling
@@ -37,6 +39,29 @@ async def test_nodes_forget_what_is_no_more(tmp_path: Path) -> None:
     at = Sources(cluster.truth, cluster.nodes, cluster.engine)
     await settling.tell_nodes(at)
     assert fences(tmp_path) == {kept}
+    await cluster.stop()
+
+
+async def test_a_silent_node_holds_up_no_other(tmp_path: Path) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(6))
+    call, told, all_others = cluster.nodes.call, set[str](), asyncio.Event()
+
+    async def listening(node: Any, *more: Any) -> Any:
+        if node.name == "node1":
+            await asyncio.Event().wait()
+        found = await call(node, *more)
+        told.add(node.name)
+        if len(told) == 5:
+            all_others.set()
+        return found
+
+    cluster.nodes.call = listening  # type: ignore[method-assign]
+    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    telling = asyncio.create_task(settling.tell_nodes(at))
+    async with asyncio.timeout(10):
+        await all_others.wait()
+    assert not telling.done()
+    telling.cancel()
     await cluster.stop()
 
 

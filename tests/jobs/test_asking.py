@@ -2,7 +2,7 @@
 """How often a node is asked, for how long, and who is told meanwhile."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from moorage.errors import CommandFailed, Unreachable
 from moorage.model import Change, successor
+from moorage.node.client import CONNECT
+from moorage.protocol import patience
 from moorage.testing.cluster import SimCluster
 
 GROW_A = {"OP_ID": "OP_DISK_GROW", "disk": "a", "amount": 8}
@@ -29,6 +31,31 @@ async def until(claim: Callable[[], Any]) -> None:
 def said(cluster: SimCluster, number: int) -> list[str]:
     (op,) = cluster.engine.job(number).ops
     return [entry[3] for entry in op.log]
+
+
+def before_each(
+    cluster: SimCluster, verb: str, do: Callable[[Any], Awaitable[object]]
+) -> None:
+    """Let something happen before a node gets a verb; what it raises is the answer."""
+    call = cluster.nodes.call
+
+    async def heard(node: Any, asked: Any, *more: Any) -> Any:
+        if type(asked).__name__ == verb:
+            await do(asked)
+        return await call(node, asked, *more)
+
+    cluster.nodes.call = heard  # type: ignore[method-assign]
+
+
+def rests(cluster: SimCluster) -> list[float]:
+    """Let nobody wait before a node is asked again; return how long they would."""
+    found = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+
+    cluster.engine._asker._sleep = sleep
+    return found
 
 
 async def mark_offline(cluster: SimCluster) -> None:
@@ -98,17 +125,11 @@ async def test_a_node_that_is_marked_offline_is_waited_for_no_longer(
 async def test_a_node_that_is_marked_offline_is_not_tried_again(
     cluster: SimCluster,
 ) -> None:
-    slept = list[float]()
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
     async def look(name: str) -> None:
         if name.startswith("before note the owner of disk "):
             await mark_offline(cluster)
 
-    cluster.engine._asker._sleep = sleep
-    cluster.extra_point = look
+    slept, cluster.extra_point = rests(cluster), look
     number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
     assert (await cluster.finished(number)).status == "success"
     assert any("node node1 is marked offline" in line for line in said(cluster, number))
@@ -121,23 +142,16 @@ async def test_a_node_that_is_marked_offline_is_not_tried_again(
 async def test_what_may_fail_is_tried_three_times(
     cluster: SimCluster, failures: int, canceled: bool, asked: int
 ) -> None:
-    call, tried, pauses = cluster.nodes.call, list[str](), list[float]()
+    tried, pauses = list[str](), rests(cluster)
 
-    async def failing(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ != "NoteDisk":
-            return await call(node, verb, *more)
+    async def fail(verb: Any) -> None:
         tried.append(verb.text)
         if canceled:
             await cluster.engine.cancel(number)
         if len(tried) <= failures:
             raise CommandFailed("it was told to")
-        return await call(node, verb, *more)
 
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    cluster.nodes.call = failing  # type: ignore[method-assign]
-    cluster.engine._asker._sleep = sleep
+    before_each(cluster, "NoteDisk", fail)
     number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
     job = await cluster.finished(number)
     assert len(tried) == asked
@@ -148,15 +162,13 @@ async def test_what_may_fail_is_tried_three_times(
 
 
 async def test_a_cancel_gives_up_the_calls_of_no_other_job(cluster: SimCluster) -> None:
-    gate, call, sent = asyncio.Event(), cluster.nodes.call, list[str]()
+    gate, sent = asyncio.Event(), list[str]()
 
-    async def slow(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ == "AttachDisk":
-            sent.append(verb.disk.name)
-            await gate.wait()
-        return await call(node, verb, *more)
+    async def wait(verb: Any) -> None:
+        sent.append(verb.disk.name)
+        await gate.wait()
 
-    cluster.nodes.call = slow  # type: ignore[method-assign]
+    before_each(cluster, "AttachDisk", wait)
     first, second = [await cluster.engine.submit([one]) for one in (GROW_A, GROW_B)]
     await until(lambda: sorted(sent) == ["a", "b"])
     assert (await cluster.engine.cancel(first))[0]
@@ -171,16 +183,10 @@ async def test_the_log_says_what_is_undone_and_who_has_the_lock(
 ) -> None:
     await cluster.run("OP_DISK_SET_PARAMS", **RENAME)
     cluster.engine.queue._patience = 0.0
-    gate, call = asyncio.Event(), cluster.nodes.call
-
-    async def slow(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ == "DetachDisk":
-            await gate.wait()
-        return await call(node, verb, *more)
-
+    gate = asyncio.Event()
+    before_each(cluster, "DetachDisk", lambda _: gate.wait())
     machine = cluster.nodes.nodes["node1"].machine
     machine.refuse = lambda _, command: command.argv[0].endswith("/grow")
-    cluster.nodes.call = slow  # type: ignore[method-assign]
     first = await cluster.engine.submit([GROW_A | {"disk": "blue"}])
     second = await cluster.engine.submit([GROW_A | {"disk": "blue"}])
     still = "Still waiting for node node1: undoing attach disk blue on node1"
@@ -198,11 +204,9 @@ async def test_nobody_rests_before_what_is_given_up(
     cluster: SimCluster, off: bool
 ) -> None:
     """Neither for a job that is cancelled meanwhile, nor for a node that is off."""
-    call, tried, resting = cluster.nodes.call, list[str](), asyncio.Event()
+    tried, resting = list[str](), asyncio.Event()
 
-    async def failing(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ != "NoteDisk":
-            return await call(node, verb, *more)
+    async def fail(verb: Any) -> None:
         tried.append(verb.text)
         raise Unreachable("it was told to", sent=True)
 
@@ -210,7 +214,7 @@ async def test_nobody_rests_before_what_is_given_up(
         resting.set()
         await asyncio.Event().wait()
 
-    cluster.nodes.call = failing  # type: ignore[method-assign]
+    before_each(cluster, "NoteDisk", fail)
     cluster.engine._asker._sleep = sleep
     number = await cluster.submit("OP_DISK_SET_PARAMS", **RENAME)
     ended = asyncio.create_task(cluster.finished(number))
@@ -231,41 +235,47 @@ async def test_a_script_that_may_have_run_is_not_run_again(
     cluster: SimCluster, sent: bool, runs: int
 ) -> None:
     """One that ends its agent, say: it would end the next one, too."""
-    call, ran = cluster.nodes.call, list[str]()
+    ran = list[str]()
 
-    async def breaking(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ != "RunScript":
-            return await call(node, verb, *more)
+    async def fail(verb: Any) -> None:
         ran.append(verb.script)
         raise Unreachable("the connection broke", sent=sent)
 
-    async def sleep(_seconds: float) -> None:
-        pass
-
-    cluster.nodes.call = breaking  # type: ignore[method-assign]
-    cluster.engine._asker._sleep = sleep
+    before_each(cluster, "RunScript", fail)
+    rests(cluster)
     asked = {"command": "restart-all", "nodes": ["node1"]}
     await cluster.run("OP_RESTRICTED_COMMAND", **asked)
     assert ran == ["restart-all"] * runs
 
 
-@pytest.mark.parametrize(("silent", "asked"), [(True, 3), (False, 5)])
+@pytest.mark.parametrize(
+    "silent",
+    [[True] * 3, [False] * 5, [False] * 3 + [True]],
+    ids=["silent", "breaking off", "first one, then the other"],
+)
 async def test_a_machine_that_is_silent_is_no_agent_that_is_started_anew(
-    cluster: SimCluster, silent: bool, asked: int
+    cluster: SimCluster, silent: list[bool]
 ) -> None:
     """Each try takes half a minute there, and the job has its locks and its slot."""
-    call, tried = cluster.nodes.call, list[str]()
+    tried = list[str]()
 
-    async def failing(node: Any, verb: Any, *more: Any) -> Any:
-        if type(verb).__name__ != "NoteDisk":
-            return await call(node, verb, *more)
+    async def fail(verb: Any) -> None:
         tried.append(verb.text)
-        raise Unreachable("it was told to", sent=False, silent=silent)
+        how = silent[len(tried) - 1]
+        raise Unreachable("it was told to", sent=False, silent=how)
 
-    async def sleep(_seconds: float) -> None:
-        pass
-
-    cluster.nodes.call = failing  # type: ignore[method-assign]
-    cluster.engine._asker._sleep = sleep
+    before_each(cluster, "NoteDisk", fail)
+    rests(cluster)
     await cluster.run("OP_DISK_SET_PARAMS", **RENAME)
-    assert len(tried) == asked
+    assert len(tried) == len(silent)
+
+
+def test_who_is_waited_for_how_long() -> None:
+    """As the module says: the numbers of two layers, multiplied."""
+    connections = 3 * CONNECT + sum(patience.CONNECTION)
+    attempts, rests = len(patience.ATTEMPT) + 1, sum(patience.ATTEMPT)
+    assert round(connections) == 16
+    assert round(attempts * connections + rests) == 51
+    assert round(sum(patience.AGENT_AWAY)) == 6
+    assert round(attempts * sum(patience.AGENT_AWAY) + rests) == 20
+    assert round(sum(patience.BROKEN_OFF)) == 15

@@ -17,11 +17,40 @@ LARGE = 40_000
 """MiB of an instance of which a node takes one."""
 
 
+class Clock:
+    """A clock that is put forward; who sleeps by it does so until some time."""
+
+    def __init__(self, now):
+        self.now = now
+        self.until = 0.0
+
+    def __call__(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.now += seconds
+        if self.now > self.until:
+            raise TimeoutError
+
+    async def renew(self, recent, until):
+        """Let nodes be asked again until some time."""
+        self.until = until
+        with pytest.raises(TimeoutError):
+            await recent.renew()
+
+
 @pytest.fixture
 async def sim(tmp_path):
     found = await SimCluster.start(tmp_path, ClusterBuilder(NODES))
     yield found
     await found.stop()
+
+
+@pytest.fixture
+def clock(sim):
+    """Return the clock of the cluster."""
+    sim.clock = Clock(1000.0)
+    return sim.clock
 
 
 def request(name, memory=128, **more):
@@ -41,6 +70,21 @@ def fill(sim, node):
     """Let somebody else take all the memory of a node."""
     machine = sim.nodes.nodes[node].machine
     machine.busy = lambda: machine.size
+
+
+async def renewed(sim):
+    """Let nodes be asked again for a while; return those that are."""
+    before = len(sim.nodes.calls)
+    chore = asyncio.create_task(sim.engine.recent.renew())
+    for _ in range(2000):
+        await asyncio.sleep(0)
+    chore.cancel()
+    return {node for node, _ in sim.nodes.calls[before:]}
+
+
+def facts(node):
+    """Return the question that those who choose ask."""
+    return Ask(node, GetFacts(brief=True))
 
 
 async def test_only_who_is_chosen_or_was_changed_is_asked_again(sim):
@@ -75,60 +119,35 @@ async def test_no_refusal_rests_on_what_was_said_earlier(sim):
     assert node in ("node4", "node5")
 
 
-async def test_what_was_said_two_minutes_ago_is_asked_again(sim):
-    now = 1000.0
-    sim.clock = lambda: now
+async def test_what_was_said_two_minutes_ago_is_asked_again(sim, clock):
     await add(sim, "a")
-    now += 119
+    clock.now += 119
     assert len((await add(sim, "b"))[1]) < NODES
-    now += 2
+    clock.now += 2
     assert len((await add(sim, "c"))[1]) == NODES
 
 
-async def test_a_clock_that_is_put_back_makes_nothing_younger(sim):
-    now = 1000.0
-    sim.clock = lambda: now
+async def test_a_clock_that_is_put_back_makes_nothing_younger(sim, clock):
     await add(sim, "a")
-    now -= 500
+    clock.now -= 500
     assert len((await add(sim, "b"))[1]) == NODES
 
 
-async def test_nodes_are_asked_now_and_then_as_long_as_somebody_chooses(sim):
-    now = 1000.0
-    sim.clock = lambda: now
+async def test_nodes_are_asked_now_and_then_as_long_as_somebody_chooses(sim, clock):
     await add(sim, "a")
-    chore = asyncio.create_task(sim.engine.recent.renew())
-    before = len(sim.nodes.calls)
-    for _ in range(200):
-        await asyncio.sleep(0)
-    assert len(sim.nodes.calls) == before
-    now += 60
-    for _ in range(2000):
-        await asyncio.sleep(0)
-    assert {node for node, _ in sim.nodes.calls[before:]} == set(sim.nodes.nodes)
-    chore.cancel()
-    now += 100
+    assert await renewed(sim) == set()
+    clock.now += 60
+    assert await renewed(sim) == set(sim.nodes.nodes)
+    clock.now += 100
     assert len((await add(sim, "b"))[1]) < NODES
-    now += 3700
-    chore = asyncio.create_task(sim.engine.recent.renew())
-    before = len(sim.nodes.calls)
-    for _ in range(200):
-        await asyncio.sleep(0)
-    chore.cancel()
-    assert len(sim.nodes.calls) == before
+    clock.now += 3700
+    assert await renewed(sim) == set()
 
 
-async def test_what_nobody_chooses_by_is_not_asked_again(sim):
-    now = 1000.0
-    sim.clock = lambda: now
+async def test_what_nobody_chooses_by_is_not_asked_again(sim, clock):
     await sim.run("OP_CLUSTER_VERIFY")
-    before = len(sim.nodes.calls)
-    chore = asyncio.create_task(sim.engine.recent.renew())
-    now += 100
-    for _ in range(2000):
-        await asyncio.sleep(0)
-    chore.cancel()
-    assert len(sim.nodes.calls) == before
+    clock.now += 100
+    assert await renewed(sim) == set()
 
 
 async def test_a_node_that_fell_silent_since_is_not_chosen(sim):
@@ -142,54 +161,43 @@ async def test_a_node_that_fell_silent_since_is_not_chosen(sim):
     assert node == "node3"
 
 
-async def test_a_node_that_is_back_is_asked_at_once(sim):
+async def test_a_node_that_is_back_is_asked_at_once(sim, clock):
     """While it was marked offline, that it was not to be asked stood for its answer."""
-    now = 1000.0
-    sim.clock = lambda: now
     await add(sim, "a", pnode="node1")
     await add(sim, "b")
     await sim.run("OP_NODE_SET_PARAMS", node_name="node5", offline=True)
-    chore = asyncio.create_task(sim.engine.recent.renew())
-    now += 61
-    for _ in range(2000):
-        await asyncio.sleep(0)
-    chore.cancel()
+    clock.now += 61
+    assert "node1" in await renewed(sim)
     await sim.run("OP_NODE_SET_PARAMS", node_name="node5", offline=False)
     assert "node5" in (await add(sim, "c"))[1]
 
 
-async def test_an_answer_that_was_under_way_when_something_was_done_is_not_kept():
+async def kept_after(meanwhile, clock):
+    """Ask a node, let something happen before it answers; return what is kept."""
     go = asyncio.Event()
 
     async def ask(_questions):
         await go.wait()
-        return ["before"]
+        return ["late"]
 
-    recent = Recent(lambda: 1.0, asyncio.sleep, ask)
-    one = [Ask("node1", GetFacts(brief=True))]
-    asked = asyncio.create_task(recent.ask(one))
+    recent = Recent(clock, asyncio.sleep, ask)
+    asked = asyncio.create_task(recent.ask([facts("node1")]))
     await asyncio.sleep(0)
-    recent.changed("node1")
+    meanwhile(recent)
     go.set()
     await asked
-    assert recent.answers(one) == {}
+    return recent.answers([facts("node1")])
+
+
+async def test_an_answer_that_was_under_way_when_something_was_done_is_not_kept():
+    clock = Clock(1.0)
+    assert await kept_after(lambda _: None, clock) == {facts("node1"): "late"}
+    assert await kept_after(lambda recent: recent.changed("node1"), clock) == {}
 
 
 async def test_an_answer_that_comes_late_counts_from_when_it_was_asked_for():
-    now, go = 1000.0, asyncio.Event()
-
-    async def ask(questions):
-        await go.wait()
-        return ["late"] * len(questions)
-
-    recent = Recent(lambda: now, asyncio.sleep, ask)
-    one = [Ask("node1", GetFacts(brief=True))]
-    asked = asyncio.create_task(recent.ask(one))
-    await asyncio.sleep(0)
-    now += 121
-    go.set()
-    await asked
-    assert recent.answers(one) == {}
+    clock = Clock(1000.0)
+    assert await kept_after(lambda _: setattr(clock, "now", 1121.0), clock) == {}
 
 
 async def test_an_earlier_answer_does_not_replace_a_later_one():
@@ -203,8 +211,8 @@ async def test_an_earlier_answer_does_not_replace_a_later_one():
             return ["earlier"]
         return ["later"]
 
-    recent = Recent(lambda: 1.0, asyncio.sleep, ask)
-    one = [Ask("node1", GetFacts(brief=True))]
+    recent = Recent(Clock(1.0), asyncio.sleep, ask)
+    one = [facts("node1")]
     task = asyncio.create_task(recent.ask(one))
     await asyncio.sleep(0)
     await recent.ask(one)
@@ -214,23 +222,16 @@ async def test_an_earlier_answer_does_not_replace_a_later_one():
 
 
 async def test_few_are_asked_again_at_a_time_and_none_ten_minutes_later():
-    now, asked = 0.0, []
+    clock, asked = Clock(0.0), []
 
     async def ask(questions):
-        asked.append(now)
+        asked.append(clock.now)
         return [None] * len(questions)
 
-    async def sleep(seconds):
-        nonlocal now
-        now += seconds
-        if now > 1500:
-            raise TimeoutError
-
-    recent = Recent(lambda: now, sleep, ask)
+    recent = Recent(clock, clock.sleep, ask)
     for number in range(60):
-        await recent.ask([Ask(f"node{number}", GetFacts(brief=True))])
-    with pytest.raises(TimeoutError):
-        await recent.renew()
+        await recent.ask([facts(f"node{number}")])
+    await clock.renew(recent, until=1500)
     again = Counter(asked[60:])
     assert min(again) >= 60
     assert asked[119] <= 60 + 30
@@ -239,34 +240,25 @@ async def test_few_are_asked_again_at_a_time_and_none_ten_minutes_later():
 
 
 async def test_what_somebody_chose_by_is_asked_again_for_ten_minutes_more():
-    now, asked = 0.0, []
-    used, left = ([Ask(name, GetFacts(brief=True))] for name in ("node1", "node2"))
+    clock, last = Clock(0.0), {}
 
     async def ask(questions):
-        asked.append((questions[0].node, now))
+        last[questions[0].node] = clock.now
         return ["said"]
 
-    async def sleep(seconds):
-        nonlocal now
-        now += seconds
-        if now == 500:
-            assert recent.answers(used) == {used[0]: "said"}
-        if now > 1500:
-            raise TimeoutError
-
-    recent = Recent(lambda: now, sleep, ask)
-    for one in (used, left):
-        await recent.ask(one)
-    with pytest.raises(TimeoutError):
-        await recent.renew()
-    last = dict(asked)
-    assert last["node2"] < 600
-    assert 1000 < last["node1"] < 1100
+    recent = Recent(clock, clock.sleep, ask)
+    for node in ("used", "left"):
+        await recent.ask([facts(node)])
+    await clock.renew(recent, until=500)
+    assert recent.answers([facts("used")]) == {facts("used"): "said"}
+    await clock.renew(recent, until=1500)
+    assert last["left"] < 600
+    assert 1000 < last["used"] < 1110
 
 
 async def test_what_is_forgotten_while_nodes_are_asked_again_is_asked_no_more():
     """A setting of the cluster is changed in the middle of a round among many nodes."""
-    now, asked = 0.0, 0
+    clock, asked = Clock(0.0), 0
 
     async def ask(questions):
         nonlocal asked
@@ -275,17 +267,10 @@ async def test_what_is_forgotten_while_nodes_are_asked_again_is_asked_no_more():
             recent.forget()
         return [None] * len(questions)
 
-    async def sleep(seconds):
-        nonlocal now
-        now += seconds
-        if now > 200:
-            raise TimeoutError
-
-    recent = Recent(lambda: now, sleep, ask)
+    recent = Recent(clock, clock.sleep, ask)
     for number in range(300):
-        await recent.ask([Ask(f"node{number}", GetFacts(brief=True))])
-    with pytest.raises(TimeoutError):
-        await recent.renew()
+        await recent.ask([facts(f"node{number}")])
+    await clock.renew(recent, until=200)
     assert 300 < asked < 320
 
 
@@ -327,19 +312,12 @@ async def test_both_nodes_of_a_mirrored_disk_are_those_that_were_chosen(sim):
     assert all("instance/b" in one for one in held)
 
 
-async def test_storage_that_was_given_up_is_asked_for_no_more(sim):
+async def test_storage_that_was_given_up_is_asked_for_no_more(sim, clock):
     """To ask of a volume mounts it: who took it out of use does not find it again."""
-    now = 1000.0
-    sim.clock = lambda: now
     await add(sim, "a")
     await sim.run("OP_CLUSTER_SET_PARAMS", gluster_storage_dir="/mnt/other")
-    before = len(sim.nodes.calls)
-    chore = asyncio.create_task(sim.engine.recent.renew())
-    now += 100
-    for _ in range(2000):
-        await asyncio.sleep(0)
-    chore.cancel()
-    assert len(sim.nodes.calls) == before
+    clock.now += 100
+    assert await renewed(sim) == set()
     assert len((await add(sim, "b"))[1]) == NODES
 
 

@@ -78,10 +78,18 @@ class Replication:
         if any(one.refused for one in self._followers.values()):
             await self._judge()
 
-    async def begun(self) -> None:
-        """Wait, after :meth:`run` was begun, until each candidate was asked."""
+    async def begin(self) -> asyncio.Task[None]:
+        """Begin to :meth:`run`, and wait until each candidate was asked.
+
+        The task that is returned ends by a defect only. One that is there at once is
+        raised: no candidate was asked then.
+        """
+        life = asyncio.create_task(self.run())
         await asyncio.sleep(0)  # it appoints them in its first turn
         await self._first_words()
+        if life.done():
+            life.result()
+        return life
 
     async def _first_words(self) -> None:
         """Wait until each candidate was asked: one may have heard a later master.

@@ -193,22 +193,20 @@ async def _serve(
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     # Jobs go on at once, and none may if a candidate has heard a later master.
-    begun = [asyncio.create_task(copies.run())]
-    await copies.begun()
+    copying = await copies.begin()
     await engine.start(records)
     pauses.keep_short()
     sources = server.sources = Sources(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
-    begun += chores.begun(sources, standing.watch)
+    begun = chores.begun(sources, standing.watch)
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await _first(stopped, truth.lost, standing.over, nodes.broken)
-    if nodes.broken.is_set():
-        raise RuntimeError("nodes can be asked no more")  # the next master can
+    await _able(nodes, copying, stopped, truth.lost, standing.over)
     for one in begun:
         one.cancel()
     if not truth.lost.is_set():
         await engine.leave(_LEAVE)
+    copying.cancel()  # now that no job does anything more
     if truth.lost.is_set():
         _LOG.critical("the store is lost: ending, to start from what it holds")
         await asyncio.sleep(_LAST_WORDS)
@@ -243,11 +241,21 @@ def _sender(config: Config) -> Sender:
     return ourselves(node.name, node.primary_ip, cluster.cluster_name)
 
 
-async def _first(*events: asyncio.Event) -> None:
-    waits = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+async def _able(
+    nodes: NodesAside, copying: asyncio.Task[None], *ends: asyncio.Event
+) -> None:
+    """Wait for an end; raise the defect that leaves this master unable to go on.
+
+    What the next one can do: ask nodes, and have what it tells as done on candidates.
+    """
+    waits = [asyncio.create_task(event.wait()) for event in (nodes.broken, *ends)]
+    await asyncio.wait([copying, *waits], return_when=asyncio.FIRST_COMPLETED)
     for one in waits:
         one.cancel()
+    if nodes.broken.is_set():
+        raise RuntimeError("nodes can be asked no more")
+    if copying.done():
+        copying.result()
 
 
 # -- from outside ----------------------------------------------------------------------

@@ -7,6 +7,7 @@ from contextlib import suppress
 from moorage.api.query import Sources
 from moorage.errors import MoorageError
 from moorage.jobs import Job, Run
+from moorage.jobs.turns import together
 from moorage.model import Node
 from moorage.protocol import ForgetObjects, ListOldObjects, silent
 
@@ -16,23 +17,24 @@ async def tell_nodes(at: Sources) -> None:
 
     Only a master that is new may say so: late steps of its predecessors are fenced by
     their term, and need no epochs any more. A node that gives no answer keeps what it
-    has until the next time.
+    has until the next time, and holds up no other.
     """
+    await together(_tell(at, node) for node in at.truth.config.online())
+
+
+async def _tell(at: Sources, node: Node) -> None:
     term = at.truth.term
-    for node in at.truth.config.named(Node):
-        if node.offline:
-            continue
-        with suppress(MoorageError):
-            kept = await at.nodes.call(node, ListOldObjects(), term, silent)
-            if gone := _unknown(at, kept):
-                await at.nodes.call(node, ForgetObjects(objects=gone), term, silent)
+    with suppress(MoorageError):
+        kept = await at.nodes.call(node, ListOldObjects(), term, silent)
+        if gone := _unknown(at, kept):
+            await at.nodes.call(node, ForgetObjects(objects=gone), term, silent)
 
 
 def _unknown(at: Sources, uuids: Iterable[str]) -> tuple[str, ...]:
     """Return what is neither on record now, nor in the hands of a job."""
-    known = at.truth.config.objects
-    busy = set(under_way(at.engine.jobs.values()))
-    return tuple(one for one in uuids if not (one in known or one in busy))
+    gone = [one for one in uuids if one not in at.truth.config.objects]
+    busy = set(under_way(at.engine.jobs.values() if gone else ()))
+    return tuple(one for one in gone if one not in busy)
 
 
 def under_way(jobs: Iterable[Job]) -> Iterator[str]:

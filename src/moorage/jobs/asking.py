@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from moorage.errors import Failed, MoorageError, Unreachable, may_be_off
 from moorage.model import Change, Config, Node
-from moorage.protocol import Report, Verb
+from moorage.protocol import Report, Verb, patience
 from moorage.store import ConfigStore
 
 from .job import Job, Op
@@ -24,12 +25,9 @@ from .slots import Slots
 
 T = TypeVar("T")
 
-ATTEMPTS = 3
+ATTEMPTS = len(patience.ATTEMPT) + 1
 """How often an undo is tried before its disk is quarantined, and a tolerant task
 before its failure is a warning."""
-_ATTEMPTS_AWAY = 5
-"""The same, where the machine is there and its agent breaks off: with rests of 15 s
-between them, in which a busy machine starts it."""
 PAUSE = 1.0
 """Seconds before a node that gave no answer is asked again; grows to ten times this."""
 
@@ -132,25 +130,27 @@ class Asker:
         """Call a node a few times before its failure is taken for an answer.
 
         Some more often, unless something failed there before, if its agent is away and
-        its machine is not: it may be on its way back.
+        its machine is not: it may be on its way back. The job keeps its slot, for it
+        rests some seconds only: whoever got the slot could have it for hours, and the
+        job has its locks meanwhile.
         """
-        attempt = 1
-        while True:
+        for again in count():
             try:
                 return await self.call(job, op, node, call)
             except Failed as error:
                 lost = isinstance(error, Unreachable) and not op.failed_on(node)
-                silent = error.facts.get("silent")
-                most = _ATTEMPTS_AWAY if lost and not silent else ATTEMPTS
+                away = lost and not error.facts.get("silent")
+                rests = patience.BROKEN_OFF if away else patience.ATTEMPT
                 once = not call.repeatable and error.facts.get("sent") is not False
                 target = self._truth.config.node(node)
-                if attempt >= most or once or target.offline or given_up(job, op):
+                last = again >= len(rests)  # more, if it breaks off no longer
+                if last or once or target.offline or given_up(job, op):
                     raise
                 if lost:
                     self._queue.note(job, op, _waiting(target, error))
-            rest = partial(self._sleep, PAUSE * 2 ** (attempt - 1))
+            rest = partial(self._sleep, rests[again])
             await self._unless_given_up(job, op, node, rest)
-            attempt += 1
+        raise AssertionError  # the last attempt returned or raised
 
     async def insist(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node; wait while it gives no answer and nobody says it is off."""

@@ -18,6 +18,7 @@ from moorage.protocol import (
     Report,
     Verb,
     one_by_one,
+    patience,
     silent,
 )
 from moorage.protocol.line import GuestLine
@@ -35,9 +36,6 @@ R = TypeVar("R")
 
 CONNECT = 5.0
 """Seconds to get a connection."""
-_TRIES, _PATIENT = 3, 8
-"""How often a connection is tried, and how often for a step of a job where the machine
-is there and its agent is not: one that is upgraded is back in some seconds."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
 _FIRST_WORDS = 30.0
@@ -161,16 +159,16 @@ class HttpNodes:
         report: Report,
         way: Way,
     ) -> list[object]:
-        for attempt in count(1):
+        for again in count():
             try:
                 return await self.exchange.ask(node, calls, term, report, way)
             except Unreachable as error:
-                tries = min(_tries(call, error) for call in calls)
-                if error.facts.get("sent") or attempt >= tries:
+                rests = min((_rests(call, error) for call in calls), key=len)
+                if error.facts.get("sent") or again >= len(rests):
                     raise
-                text = f"{error.message}; trying again ({attempt} of {tries - 1})"
+                text = f"{error.message}; trying again ({again + 1} of {len(rests)})"
                 report(0, 0, "log", text)
-                await asyncio.sleep(min(0.3 * attempt, 1.0))
+                await asyncio.sleep(rests[again])
         raise AssertionError  # the last attempt returned or raised
 
     async def close(self) -> None:
@@ -225,13 +223,14 @@ class HttpNodes:
         return Way(self._authority.asking(), node.name, node.pins, clock)
 
 
-def _tries(call: Verb[object], error: Unreachable) -> int:
-    """Return how often a node is tried that failed in this way."""
+def _rests(call: Verb[object], error: Unreachable) -> Sequence[float]:
+    """Return the seconds before each new connection to a node that failed so."""
     if not call.insists:
-        return 1
+        return ()
     inner = inner_of(error.__cause__) if error.__cause__ else None
     absent = getattr(inner, "errno", None) == errno.ECONNREFUSED
-    return _PATIENT if absent and not call.reads else _TRIES
+    step = not call.reads
+    return patience.AGENT_AWAY if absent and step else patience.CONNECTION
 
 
 def _let_in_by(authority: Authority, node: Node) -> str:

@@ -8,7 +8,7 @@ Only what no query shows yet is counted here alone: the claims of jobs under way
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from moorage import htools
@@ -37,7 +37,7 @@ from moorage.storage.templates import template_named
 
 from . import kept_rows
 from .node_tasks import beparams
-from .reach import Facts, offered, providers, reach
+from .reach import Facts, Offered, offered, providers, reach
 from .storage.units import Named, has_room, is_provided, occupied, unit_of
 
 _NO_MEASURE = 2**40
@@ -77,7 +77,7 @@ def on_record(config: Config, instance: Instance) -> Newcomer:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """Which part of the cluster is read, and how.
 
@@ -97,6 +97,18 @@ class Reading:
     facts: Facts
     allowed: frozenset[str] | None = None
     any_size: bool = False
+
+    @cached_property
+    def offered(self) -> Offered:
+        """The units that each node has."""
+        return offered(self.nodes, self.facts)
+
+    @cached_property
+    def measured(self) -> frozenset[Named]:
+        """The units of providers whose room some node tells."""
+        units = {unit for said in self.facts.values() for unit in said.units}
+        tells = (unit for unit in units if unit.free is not None)
+        return frozenset(unit.name for unit in tells if is_provided(unit.name))
 
 
 def of_groups(config: Config, groups: Iterable[str]) -> tuple[Node, ...]:
@@ -125,7 +137,6 @@ def fleet(view: View, how: Reading) -> htools.Fleet:
 
 def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     """Return the row of an instance that is to be placed."""
-    measured = _measured(how.facts)
     return htools.InstanceRow(
         wanted.name,
         mem=wanted.memory,
@@ -135,10 +146,10 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
         tags=wanted.tags,
         spindle_use=wanted.spindle_use,
         disks=tuple(
-            _disk(occupied(name, size), unit, measured)
+            _disk(occupied(name, size), unit, how.measured)
             for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
-        reach=reach(offered(how.nodes, how.facts), providers(wanted.units)),
+        reach=reach(how.offered, providers(wanted.units)),
     )
 
 
@@ -202,11 +213,9 @@ class _Rows:
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
         self.cluster = config.cluster
         self._backend = {**DEFAULTS} | self.cluster.beparams.get("default", {})
-        self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
-        self._offered = offered(how.nodes, how.facts)
         pools = config.named(StoragePool)
-        context = (self.cluster, pools, how.nodes, self.measured, self._offered)
+        context = (self.cluster, pools, how.nodes, how.measured, how.offered)
         self._kept = kept_rows.of_reading(view.kept.setdefault("rows", []), context)
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
@@ -242,7 +251,7 @@ class _Rows:
 
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
         for unit in told.units:
-            if is_provided(unit.name) and unit.name not in self.measured:
+            if is_provided(unit.name) and unit.name not in self.how.measured:
                 continue  # told by `_reach`: the planner is faster with that
             shared = _is_shared(unit)
             taken = sum(
@@ -295,7 +304,7 @@ class _Rows:
             tags=one.tags,
             spindle_use=int(backend["spindle_use"]),
             disks=tuple(
-                _disk(occupied(disk.dev_type, disk.size), unit, self.measured)
+                _disk(occupied(disk.dev_type, disk.size), unit, self.how.measured)
                 for disk, unit in zip(disks, units, strict=True)
             ),
             reach=self._reach(units, home),
@@ -312,7 +321,7 @@ class _Rows:
         wanted = providers(units)
         known = self._kept.reached
         if wanted not in known:
-            known[wanted] = reach(self._offered, wanted)
+            known[wanted] = reach(self.how.offered, wanted)
         found = known[wanted]
         if found is None or home is None or home in found:
             return found
@@ -342,7 +351,7 @@ class _Rows:
                 spindle_use=claim.spindle_use,
                 reach=self._reach(claim.units),
                 disks=tuple(
-                    _disk(size, unit, self.measured) for unit, size in claim.rooms
+                    _disk(size, unit, self.how.measured) for unit, size in claim.rooms
                 ),
             )
 
@@ -359,14 +368,6 @@ def _memory(config: Config, instance: Instance) -> int:
 def _is_shared(unit: Unit) -> bool:
     """Whether its room is one for all nodes that have it."""
     return template_named(unit.template).capabilities.reach is Reach.GROUP
-
-
-def _measured(facts: Facts) -> frozenset[Named]:
-    """Return the units of providers whose room some node tells."""
-    units = {unit for said in facts.values() for unit in said.units}
-    return frozenset(
-        unit.name for unit in units if unit.free is not None and is_provided(unit.name)
-    )
 
 
 def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
