@@ -67,6 +67,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
                 "are: nothing can be adopted this way",
                 hint=f"gnt-disk add -t {wanted.template} --adopt VOLUME",
             )
+        disk_spec.units(config, wanted, group)  # without any there is no place
         held = disk_spec.parameters(config, wanted, group)
         return directories.place_with(config, wanted.template, held)
 
