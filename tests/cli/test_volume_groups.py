@@ -160,6 +160,23 @@ def test_a_cluster_without_one_says_the_same_everywhere(
     assert "nothing was changed" in screen.err
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gnt-disk adopt -t drbd -n node1 lv0",
+        f"gnt-instance add -t drbd -n node1:node2 {BARE} --disk 0:adopt=lv0 web1",
+        "gnt-disk add -t drbd -n node1:node2 --adopt lv0 data1",
+    ],
+)
+def test_no_command_for_a_volume_of_its_own_names_another_that_refuses(
+    types: Callable[..., str], line: str
+) -> None:
+    refused = types(line, status=1)
+    assert "nothing was changed" in refused
+    assert "hint: gnt-disk adopt -t plain" in refused
+    assert "gnt-disk convert -t drbd" in refused
+
+
 def test_the_second_node_needs_them_too(types: Callable[..., str], sim: Served) -> None:
     del sim.cluster.nodes.san.groups["node2 other"]
     line = "gnt-disk add -t drbd -n node1:node2 -s 64M -D metavg=other data1"

@@ -90,17 +90,28 @@ def _check_able(wanted: DiskSpec) -> None:
     """Raise `Refused` if the template can neither make nor adopt what is wanted."""
     can = wanted.kind.capabilities.can
     if wanted.adopt and Can.ADOPT not in can:
-        named = wanted.params.get("provider")
-        where = f"-t {wanted.template}" + (f" -p {named}" if named else "")
         raise NotSupported(
             f"a new disk of template '{wanted.template}' adopts no volume",
-            hint=f"gnt-disk adopt {where} {wanted.adopt} makes one to attach",
+            hint=how_to_adopt(wanted, wanted.adopt),
         )
     if not wanted.adopt and Can.CREATE not in can:
         raise BadInput(
             f"disk template '{wanted.template}' makes no volumes: it adopts devices",
             hint="add adopt=/dev/disk/…",
         )
+
+
+def how_to_adopt(wanted: DiskSpec, volume: str) -> str:
+    """Return the commands by which a volume becomes a disk of a template."""
+    template, named = wanted.template, wanted.params.get("provider")
+    can = wanted.kind.capabilities.can
+    if Can.ADOPT in can:
+        return f"gnt-disk add -t {template} --adopt {volume}"
+    if Can.LIST in can:
+        where = f"-t {template}" + (f" -p {named}" if named else "")
+        return f"gnt-disk adopt {where} {volume} makes one to attach"
+    made_of = wanted.kind.unit_template()
+    return f"gnt-disk adopt -t {made_of} {volume}; then: gnt-disk convert -t {template}"
 
 
 def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
