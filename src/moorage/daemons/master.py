@@ -66,7 +66,8 @@ def run(places: MasterPlaces) -> None:
     claim(places.root, KEPT)
     log_limit.write_log()
     log_limit.allow_descriptors()
-    with process.held(places.lock, f"a master serves {places.root} already"):
+    refusal = f"a master serves {places.root} already"
+    with process.held(places.lock, refusal, "moorage master stop"):
         try:
             asyncio.run(_run(places))
         except MoorageError:
