@@ -12,10 +12,11 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node import cgroup, enrolment, leader, server
 from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
 from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent

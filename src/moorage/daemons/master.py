@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from moorage import ops
+from moorage import durable, ops
 from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
@@ -19,7 +19,6 @@ from moorage.directories import SOCKET
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.model import Config
-from moorage.node import durable
 from moorage.node.aside import NodesAside
 from moorage.node.authority import Authority
 from moorage.node.copies import read_keys
