@@ -182,7 +182,7 @@ async def test_an_instance_with_plain_disks_moves(pairs: Desk) -> None:
 async def test_a_guest_that_cannot_move_runs_on(pairs: Desk) -> None:
     await pairs.types("gnt-instance grow-disk web3 0 700G")
     await pairs.types("gnt-instance startup web3")
-    new = "-t plain -s 600G -o none --no-install --no-nics --no-start"
+    new = "-t plain -s 600G --no-install --no-nics --no-start"
     await pairs.types(f"gnt-instance add {new} -n node4 full")
     said = await pairs.refused("gnt-instance move -f -n node4 web3")
     assert "node4" in said

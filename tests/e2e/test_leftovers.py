@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is left of a scratch cluster is found, whatever its directory is called."""
 
+import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from moorage.daemons import cleanup, devcluster, process
 from moorage.daemons.cleanup import _names
+from moorage.daemons.master import stop
 
+SCRIPT = str(Path(sys.executable).parent / "moorage")
+MODULE = ("-m", "moorage.cli.moorage")
 PIPE = {"stdin": subprocess.PIPE}
 
 
@@ -60,3 +67,105 @@ def test_a_guest_is_found_by_the_directory_that_it_works_in(tmp_path: Path) -> N
             assert one.pid not in cleanup.processes(tmp_path / "c", "/node2")
         finally:
             one.communicate()
+
+
+@contextmanager
+def begun(*argv: str, cwd: Path) -> Iterator[subprocess.Popen]:
+    """Start a program that waits; end it when the test is over."""
+    with subprocess.Popen(argv, cwd=cwd, stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout.readline() == b"up\n"
+            yield one
+        finally:
+            one.kill()
+
+
+@pytest.mark.parametrize(
+    ("argv", "below"),
+    [
+        ((sys.executable, *MODULE, "agent", "c/node1"), "."),
+        ((sys.executable, "-u", "-I", SCRIPT, "agent", "./node1/"), "c"),
+        ((SCRIPT, "agent", "../../c/node1"), "c/node1"),
+        ((SCRIPT, "agent", "link/node1"), "."),
+    ],
+)
+def test_an_agent_that_was_told_a_relative_directory_is_ended(
+    tmp_path: Path, argv: tuple[str, ...], below: str
+) -> None:
+    root = tmp_path / "c"
+    (tmp_path / "link").symlink_to(root)
+    scratch = devcluster.up(root, nodes=1, hypervisor="sim")
+    places = scratch.node("node1")
+    try:
+        process.end(process.running(places.pid, "agent") or 0)
+        with subprocess.Popen(argv, cwd=tmp_path / below) as again:
+            try:
+                assert process.wait_until(places.serving.exists, 60)
+                assert list(cleanup.processes(root, "/node1")) == [again.pid]
+                assert again.pid not in cleanup.processes(root, "/node2")
+                assert again.pid not in cleanup.processes(tmp_path / "other")
+            finally:
+                devcluster.down(root)
+                ended = process.wait_until(lambda: again.poll() is not None, 10)
+                again.kill()
+        assert ended
+    finally:
+        if root.exists():
+            devcluster.down(root)
+
+
+def test_a_master_that_was_told_a_relative_directory_is_ended(tmp_path: Path) -> None:
+    root = tmp_path / "c"
+    scratch = devcluster.up(root, nodes=1, hypervisor="sim")
+    try:
+        stop(scratch.master)
+        words = ("master", "start", "--dir", "master")
+        environ = os.environ | {"MOORAGE_SOCKET": str(root / "master" / "luxi.sock")}
+        subprocess.run((SCRIPT, *words), cwd=root, env=environ, check=True)
+        pids = [
+            process.holder(lock)
+            for lock in (scratch.master.supervisor, scratch.master.lock)
+        ]
+        assert all(pids)
+        assert not set(pids) & set(cleanup.processes(root, "/node1"))
+    finally:
+        devcluster.down(root)
+    assert not any(map(process.alive, pids))
+
+
+def test_a_second_agent_of_a_node_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "c"
+    devcluster.up(root, nodes=1, hypervisor="sim")
+    try:
+        argv = (SCRIPT, "agent", "node1")
+        again = subprocess.run(argv, cwd=root, capture_output=True, check=False)
+        assert again.returncode == 1
+        assert f"an agent serves {root}/node1 already".encode() in again.stderr
+        assert len(list(cleanup.processes(root, "/node1"))) == 1
+    finally:
+        devcluster.down(root)
+
+
+IDLE = "import time; print('up', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent", "node1"),
+        ("moorage", "agent", "node1"),
+        ("moorage.cli.moorage", "agent", "node1"),
+        ("-m", "moorage.cli.moorage", "agent", "node1"),
+    ],
+)
+@pytest.mark.parametrize("script", [False, True])
+def test_a_program_that_stands_in_the_directory_is_left_alone(
+    tmp_path: Path, words: tuple[str, ...], script: bool
+) -> None:
+    """It may be anybody's, whatever it is told: only our own program is an agent."""
+    root = tmp_path / "c"
+    (root / "node1").mkdir(parents=True)
+    (tmp_path / "idle.py").write_text(IDLE)
+    how = (str(tmp_path / "idle.py"),) if script else ("-c", IDLE)
+    with begun(sys.executable, *how, *words, cwd=root) as one:
+        assert one.pid not in cleanup.processes(root)

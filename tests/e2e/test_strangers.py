@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from moorage import durable
 from moorage.daemons import agent, process
 from moorage.daemons.paths import NodePlaces
 from moorage.model import Node
 from moorage.model.token import from_text
-from moorage.node import durable, enrolment, tls
+from moorage.node import enrolment, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.protocol import GetFacts

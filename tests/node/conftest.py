@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from moorage import durable
 from moorage.model import Node
-from moorage.node import durable, server, tls
+from moorage.node import server, tls
 from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.doorkeeper import Limits

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from moorage.node import doorkeeper, durable, server, tls
+from moorage import durable
+from moorage.node import doorkeeper, server, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.daemons.agent import Settings, read_settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
 from moorage.model import Disk, Held
-from moorage.node import durable, enrolment, tls
+from moorage.node import enrolment, tls
 from moorage.node.attachments import Attachments
 from moorage.node.authority import Authority
 from moorage.node.creations import Creations

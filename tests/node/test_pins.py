@@ -13,8 +13,9 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.errors import BadInput, Failed, Unreachable, WrongState, may_be_off
-from moorage.node import durable, key_issuing, server, tls
+from moorage.node import key_issuing, server, tls
 from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes

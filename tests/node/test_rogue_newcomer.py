@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from moorage import durable
 from moorage.errors import MoorageError
 from moorage.model.token import Token
-from moorage.node import durable, enrolment, tls
+from moorage.node import enrolment, tls
 from moorage.node.authority import Authority
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"

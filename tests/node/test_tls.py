@@ -10,8 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from moorage import durable
 from moorage.errors import Unreachable
-from moorage.node import durable, tls
+from moorage.node import tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.protocol import GetFacts

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from moorage import durable
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
 from moorage.model import Change, Node, successor
-from moorage.node import durable, key_issuing, tls
+from moorage.node import key_issuing, tls
 from moorage.node.authority import Authority
 from moorage.protocol import Call, GetFacts, Report
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster

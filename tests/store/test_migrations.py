@@ -2,6 +2,7 @@
 """A store of an earlier Moorage goes on with this one; a copy of it is kept."""
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -112,3 +113,21 @@ async def test_back_with_the_kept_copy(former: Path) -> None:
     truth, _ = await ConfigStore.open(SqliteStore(former))
     assert truth.config.instance("web1")
     await truth.close()
+
+
+async def test_the_copy_has_its_name_before_the_store_is_changed(
+    former: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut leaves a former store, or its copy: a rename alone may be lost."""
+    seen = []
+
+    def synced(handle: int) -> None:
+        if Path(f"/proc/self/fd/{handle}").readlink() == former.parent:
+            with closing(sqlite3.connect(former)) as database:
+                ((number,),) = database.execute("PRAGMA user_version")
+            seen.append((kept(former, 1).exists(), number))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    truth, _ = await ConfigStore.open(SqliteStore(former))
+    await truth.close()
+    assert seen == [(True, 1)]

@@ -12,10 +12,11 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node import cgroup, enrolment, leader, server
 from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
 from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
@@ -34,7 +35,7 @@ from moorage.node.wiring import SCRIPTS as WIRING
 from moorage.node.wiring import Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit, node_socket, own_address, systemd
+from . import log_limit, node_socket, own_address, process, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
@@ -126,15 +127,18 @@ def run(directory: Path) -> None:
     NotFound
         If there is no such directory.
     WrongState
-        If others could write to it.
+        If others could write to it, or another agent runs there.
     Failed
         If its settings or keys cannot be read.
     """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
     claim(directory, "the node's keys and records")
-    log_limit.write_log()
-    asyncio.run(_run(NodePlaces(directory)))
+    # What the agent starts is told paths that hold wherever it stands.
+    places = NodePlaces(directory.absolute())
+    with process.held(places.lock, f"an agent serves {places.root} already"):
+        log_limit.write_log()
+        asyncio.run(_run(places))
 
 
 async def _run(places: NodePlaces) -> None:

@@ -20,10 +20,10 @@ from typing import IO
 
 from msgspec import DecodeError, Struct, json
 
-from moorage import __version__
+from moorage import __version__, durable
 from moorage.errors import BadInput, Exists, Failed, WrongState
 from moorage.model import Config, Node
-from moorage.node import durable, enrolment
+from moorage.node import enrolment
 from moorage.node.authority import Authority
 from moorage.node.copies import read_keys
 from moorage.protocol import GetStanding

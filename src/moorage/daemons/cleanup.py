@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import process
+from .paths import MasterPlaces, NodePlaces
 
 _GUEST = "qemu-system-"
 _PROGRAMS = (_GUEST, "qemu-storage-daemon", "python")
@@ -17,7 +18,25 @@ _PROGRAMS = (_GUEST, "qemu-storage-daemon", "python")
 
 
 def processes(root: Path, below: str = "") -> Iterator[int]:
-    """Yield the processes of a cluster, or of one of its nodes."""
+    """Yield the processes of a cluster, or of one of its nodes.
+
+    Master and agents hold lock files: the kernel says who they are, whatever they were
+    told. The others are known by the paths in their command lines.
+    """
+    yield from dict.fromkeys((*_holders(root, below), *_told(root, below)))
+
+
+def _holders(root: Path, below: str) -> Iterator[int]:
+    """Yield the processes that hold the lock files of a cluster's daemons."""
+    for lock in _locks(root, below):
+        with contextlib.suppress(OSError):  # another user's
+            pid = process.holder(lock)
+            if pid:
+                yield pid
+
+
+def _told(root: Path, below: str) -> Iterator[int]:
+    """Yield the processes that were told of a path in a cluster's directory."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():
             continue
@@ -29,6 +48,16 @@ def processes(root: Path, below: str = "") -> Iterator[int]:
             ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
             if ours and process.alive(int(entry.name)):
                 yield int(entry.name)
+
+
+def _locks(root: Path, below: str) -> Iterator[Path]:
+    """Yield the lock files of a cluster's daemons, or of one of its nodes."""
+    if below:
+        yield NodePlaces(root / below.lstrip("/")).lock
+        return
+    master = MasterPlaces(root / "master")
+    yield from (master.supervisor, master.lock)
+    yield from (NodePlaces(one).lock for one in root.glob("*/"))
 
 
 def _names(argv: str, root: str, below: str) -> bool:

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
+from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.model.misfit import misfit
-from moorage.node import durable
 
 from . import agent, bootstrap, cleanup, master, process
 from .examples import share

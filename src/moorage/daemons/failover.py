@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from moorage import durable
 from moorage.errors import Failed, MoorageError, NotFound, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.job import decode as decode_job
 from moorage.model import Change, Config, Node, successor
 from moorage.model.commits import Head
-from moorage.node import durable, enrolment, leader
+from moorage.node import enrolment, leader
 from moorage.node.authority import Authority
 from moorage.node.copies import read_keys
 from moorage.node.state_copy import StateCopy

@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from moorage import ops
+from moorage import durable, ops
 from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
@@ -19,7 +19,6 @@ from moorage.directories import SOCKET
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.model import Config
-from moorage.node import durable
 from moorage.node.aside import NodesAside
 from moorage.node.authority import Authority
 from moorage.node.copies import read_keys
@@ -66,7 +65,8 @@ def run(places: MasterPlaces) -> None:
     claim(places.root, KEPT)
     log_limit.write_log()
     log_limit.allow_descriptors()
-    with process.held(places.lock, f"a master serves {places.root} already"):
+    refusal = f"a master serves {places.root} already"
+    with process.held(places.lock, refusal, "moorage master stop"):
         try:
             asyncio.run(_run(places))
         except MoorageError:

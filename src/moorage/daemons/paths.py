@@ -89,6 +89,8 @@ class NodePlaces:
     """Pid of the agent, once it serves its cluster."""
     run = _Below("run")
     """What the agent must find again after it was killed."""
+    lock = _Below("agent.lock")
+    """Held by the agent that runs."""
     pid = _Below("agent.pid")
     """Process id of the running agent."""
     log = _Below("agent.log")

@@ -31,20 +31,20 @@ def command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def held(path: Path, refusal: str) -> Iterator[None]:
+def held(path: Path, refusal: str, hint: str = "") -> Iterator[None]:
     """Hold a lock file; the lock falls with the process, however that ends.
 
     Raises
     ------
     WrongState
-        If another process holds it: `refusal`.
+        If another process holds it: `refusal`, and what helps.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise WrongState(refusal, hint="moorage master stop") from None
+        raise WrongState(refusal, hint=hint) from None
     try:
         yield
     finally:

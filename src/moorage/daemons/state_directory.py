@@ -10,8 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from moorage import durable
 from moorage.errors import Failed, WrongState
-from moorage.node import durable
 from moorage.node.trust import distrust
 
 P = ParamSpec("P")

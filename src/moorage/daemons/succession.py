@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from moorage import durable
 from moorage.errors import WrongState
 from moorage.jobs import Nodes
 from moorage.model import Config
 from moorage.model.commits import Head
-from moorage.node import durable
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store.records import at_once, head_of, put_head
 

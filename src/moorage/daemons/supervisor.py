@@ -32,7 +32,8 @@ def run(places: MasterPlaces) -> int:
         If another supervisor does so already.
     """
     argv = process.command("master", "run", "--dir", str(places.root))
-    with process.held(places.supervisor, f"the master in {places.root} is supervised"):
+    refusal = f"the master in {places.root} is supervised"
+    with process.held(places.supervisor, refusal, "moorage master stop"):
         return asyncio.run(_supervised(argv))
 
 

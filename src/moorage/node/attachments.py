@@ -12,10 +12,9 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.model import Disk, Held
 from moorage.storage import Where
-
-from . import durable
 
 _LOG = logging.getLogger(__name__)
 

@@ -15,9 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from moorage import durable
 from moorage.errors import Failed
 
-from . import durable, tls
+from . import tls
 from .tls import FROM_BACKUP, Certificate, Key
 
 DUE = 120 * 86400.0

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from moorage import durable
 from moorage.errors import BadInput, Failed
 
-from . import durable
 from .state_copy import StateCopy
 
 T = TypeVar("T")

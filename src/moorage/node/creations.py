@@ -17,9 +17,8 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.model import Disk
-
-from . import durable
 
 BEGUN, MADE, DENIED, REMOVING = "begun", "made", "denied", "removing"
 """What came of it: nobody knows yet; the volume; the storage said no; it is to go."""

@@ -11,9 +11,8 @@ exports, one of the same name may be another node's.
 import secrets
 from pathlib import Path
 
+from moorage import durable
 from moorage.model.export import check_name
-
-from . import durable
 
 _BYTES = 16
 """Of a mark: nobody else's is the same."""

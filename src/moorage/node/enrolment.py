@@ -19,11 +19,12 @@ import aiohttp
 from aiohttp import web
 from msgspec import DecodeError, Struct, json
 
+from moorage import durable
 from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.addresses import place
 from moorage.model.token import Token, to_text
 
-from . import durable, tls
+from . import tls
 from .authority import Authority
 from .doorkeeper import Limits
 from .pins import Way

@@ -19,10 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from moorage import durable
 from moorage.errors import Failed
 from moorage.storage.uri import protocol_node
 
-from . import durable
 from .commands import PATH, tail_of
 from .scripts import Note, Scripts
 

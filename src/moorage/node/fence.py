@@ -10,10 +10,9 @@ late by more than the life of an agent.
 from collections.abc import Collection
 from pathlib import Path
 
+from moorage import durable
 from moorage.errors import Failed, Stale
 from moorage.model import Disk
-
-from . import durable
 
 _DISK = "disk-"
 _SURE = "no other master of the cluster is left"

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from moorage import durable
 from moorage.errors import BadInput
 
-from . import durable, tls
+from . import tls
 
 _FILES = ("node.pem", "node.key", "next.key", "ca.pem", "name")
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
 
+from moorage import durable
 from moorage.protocol.sender import Sender
-
-from . import durable
 
 _FILE = "leader.json"
 

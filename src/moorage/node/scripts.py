@@ -21,7 +21,8 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
 
-from . import durable
+from moorage import durable
+
 from .cgroup import Cgroup
 from .proc import START, after_name, living
 from .turns import CURRENT, Step, Work

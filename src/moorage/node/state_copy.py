@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from moorage import durable
 from moorage.errors import Failed, WrongState
 from moorage.model.commits import Head, Logged, Write
 from moorage.store import checksums
@@ -24,8 +25,6 @@ from moorage.store.records import (
     records_of,
     write,
 )
-
-from . import durable
 
 _NAME = "state.sqlite"
 

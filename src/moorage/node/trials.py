@@ -9,9 +9,8 @@ from pathlib import Path
 
 from msgspec import DecodeError, json
 
+from moorage import durable
 from moorage.model import Disk
-
-from . import durable
 
 
 class Trials:

@@ -10,7 +10,7 @@ from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 
-from . import exclusive_storage, identity, pairs, placement, pools
+from . import disk_spec, exclusive_storage, identity, pairs, placement, pools
 from .disk_access import check_provider, online, providers
 from .disk_names import check_unknown, check_unused
 from .disk_spec import DiskSpec, bear, device
@@ -33,10 +33,9 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
     if not wanted.adopt:
         facts = kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
-    if wanted.name:
-        check_unused(view.config, wanted.name)
-        if kind.capabilities.provider:
-            check_unknown(view.config, wanted.name)
+    _check_name(view.config, wanted)
+    for one in map(view.config.node, pair.nodes) if pair else [node]:
+        check_groups(view, wanted, one)
     if pair is None and pairs.is_mirrored(wanted.template):
         return
     disk = bear(view, wanted, node, pair=pair)
@@ -46,9 +45,22 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
         _check_adopted(view, wanted, disk, node)
-    else:
-        keepers = map(view.config.node, pair.nodes) if pair else [node]
-        placement.check_groups(view, disk, keepers)
+
+
+def _check_name(config: Config, wanted: DiskSpec) -> None:
+    """Raise `Refused` if the name that the disk is to have is another one's."""
+    if wanted.name:
+        check_unused(config, wanted.name)
+        if wanted.kind.capabilities.provider:
+            check_unknown(config, wanted.name)
+
+
+def check_groups(view: View, wanted: DiskSpec, node: Node) -> None:
+    """Raise `Refused` unless a node has the volume groups of a disk that is made."""
+    if wanted.kind.capabilities.facts.node_disk and not wanted.adopt:
+        group = view.config.group(node.group)
+        for unit in disk_spec.units(view.config, wanted, group):
+            placement.check_there(view, node, unit)
 
 
 def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
@@ -78,11 +90,9 @@ def _check_able(wanted: DiskSpec) -> None:
     """Raise `Refused` if the template can neither make nor adopt what is wanted."""
     can = wanted.kind.capabilities.can
     if wanted.adopt and Can.ADOPT not in can:
-        named = wanted.params.get("provider")
-        where = f"-t {wanted.template}" + (f" -p {named}" if named else "")
         raise NotSupported(
             f"a new disk of template '{wanted.template}' adopts no volume",
-            hint=f"gnt-disk adopt {where} {wanted.adopt} makes one to attach",
+            hint=how_to_adopt(wanted, wanted.adopt),
         )
     if not wanted.adopt and Can.CREATE not in can:
         raise BadInput(
@@ -91,13 +101,34 @@ def _check_able(wanted: DiskSpec) -> None:
         )
 
 
+def how_to_adopt(wanted: DiskSpec, volume: str) -> str:
+    """Return the commands by which a volume becomes a disk of a template."""
+    template, named = wanted.template, wanted.params.get("provider")
+    can = wanted.kind.capabilities.can
+    if Can.ADOPT in can:
+        return f"gnt-disk add -t {template} --adopt {volume}"
+    if Can.LIST in can:
+        where = f"-t {template}" + (f" -p {named}" if named else "")
+        return f"gnt-disk adopt {where} {volume} makes one to attach"
+    made_of = wanted.kind.unit_template()
+    return f"gnt-disk adopt -t {made_of} {volume}; then: gnt-disk convert -t {template}"
+
+
 def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
-    """Whether a node answered, and has the provider that a new disk needs."""
+    """Whether a node has what a new disk needs: its provider, its volume groups."""
     if not wanted.kind.capabilities.provider:
-        return True
+        return _has_groups(view, wanted, node)
     known = usable(view.told(providers_on(node.uuid)) or [])
     found = known.get(str(wanted.params.get("provider")))
     return found is not None and found.valid
+
+
+def _has_groups(view: View, wanted: DiskSpec, node: Node) -> bool:
+    try:
+        check_groups(view, wanted, node)
+    except MoorageError:
+        return False
+    return True
 
 
 def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:

@@ -313,6 +313,17 @@ def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
     return unit_named(config, wanted.template, given, wanted.pool)
 
 
+def units(config: Config, wanted: DiskSpec, group: NodeGroup) -> list[Named]:
+    """Return all storage units that a new disk in a group needs on each of its nodes.
+
+    Raise `BadInput` if there must be one, and nobody names it.
+    """
+    kind = wanted.kind
+    given = kind.parameters(parameters(config, wanted, group))
+    keys = kind.unit_keys(settings(config.cluster, wanted.template), given)
+    return [(kind.unit_template(), key) for key in keys]
+
+
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
     """Return what names an adopted device; a volume has its name, and nothing else."""
     if not wanted.adopt or Can.CREATE in wanted.kind.capabilities.can:

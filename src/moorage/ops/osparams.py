@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.errors import BadInput, NotFound, WrongState
+from moorage.errors import BadInput, MoorageError, NotFound, WrongState
 from moorage.jobs import Run, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.protocol import InstallSystem, RenameSystem, VerifySystem
@@ -66,6 +66,15 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
                 hint="" if parameter in own else drop,
                 parameter=parameter,
             )
+
+
+def missing(view: View, node: Node, os: str, own: Parameters) -> str:
+    """Return why a node that was asked can run no script of an OS; empty if it can."""
+    try:
+        check(view, node, os, own)
+    except MoorageError as error:
+        return error.message
+    return ""
 
 
 def check_offered(config: Config, os: str) -> None:

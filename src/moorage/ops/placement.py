@@ -17,12 +17,13 @@ from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
 from moorage.jobs import Ask, Question, View
-from moorage.model import Claim, Config, Disk, Instance, Node, NodeFacts, NodeGroup
+from moorage.model import Claim, Config, Instance, Node, NodeFacts, NodeGroup
 from moorage.protocol import GetFacts
 from moorage.storage.templates import template_named
 
 from . import fleet
 from .fleet import Newcomer, Reading
+from .node_tasks import settings
 from .reach import Facts
 from .storage.directories import places, places_by_group
 from .storage.units import Named
@@ -258,7 +259,7 @@ def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
     for name, size in claim.rooms:
         asked[name] += size
     for name, total in asked.items():
-        _check_there(view, node, name)
+        check_there(view, node, name)
         unit = units.get(name)
         if unit is not None and unit.free is not None and total > unit.free:
             raise NoCapacity(
@@ -269,22 +270,25 @@ def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
             )
 
 
-def check_groups(view: View, disk: Disk, nodes: Iterable[Node]) -> None:
-    """Raise `WrongState` if a node lacks a volume group that a new disk is to be in."""
-    template = template_named(disk.dev_type).unit_template()
-    for node in nodes:
-        for volume in disk.volumes:
-            _check_there(view, node, (template, str(volume[0])))
+def check_there(view: View, node: Node, unit: Named) -> None:
+    """Raise `Refused` if a node that tells all its volume groups lacks one.
 
-
-def _check_there(view: View, node: Node, unit: Named) -> None:
-    """Raise `WrongState` if a node that tells all its volume groups lacks one."""
+    Raises
+    ------
+    WrongState
+        If the node lacks it.
+    BadInput
+        If nodes are not asked for volume groups: the cluster has none.
+    """
     template, group = unit
     told = room(view).get(node.uuid)
-    kind = template_named(template).capabilities.facts.unit
-    if told is None or kind != _VOLUME_GROUP:
+    kind = template_named(template)
+    if told is None or kind.capabilities.facts.unit != _VOLUME_GROUP:
         return
     if group not in {one.key for one in told.units if one.template == template}:
+        where = places(view.config, view.config.group(node.group))
+        if template not in {one.template for one in where}:
+            kind.unit_keys(settings(view.config.cluster, template), {})
         raise WrongState(
             f"node {node.name} has no volume group {group}",
             hint=f"on {node.name}: vgcreate {group} /dev/…",

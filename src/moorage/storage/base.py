@@ -135,6 +135,17 @@ class Template(ABC):
         return str(logical_id[-1] if logical_id else params.get("adopt") or "")
 
     @classmethod
+    def unit_keys(cls, settings: Settings, params: Params) -> tuple[str, ...]:
+        """Return the keys of all units that a new disk needs, on each of its nodes.
+
+        Raises
+        ------
+        BadInput
+            If nobody names one that there must be.
+        """
+        return (cls.unit_key(settings, params),)
+
+    @classmethod
     def at_rest(cls, disk: Disk) -> "Where | None":
         """Return where the data is before it is attached; None if attach tells."""
         del disk

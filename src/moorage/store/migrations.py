@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import json
 
+from moorage import durable
 from moorage.model.commits import Head, Key, Write
 
 from . import checksums
@@ -118,10 +119,11 @@ def kept(path: Path, number: int) -> Path:
 
 
 def _keep(database: sqlite3.Connection, target: Path) -> None:
-    """Copy a store as it is, to a file of its owner's alone."""
+    """Copy a store as it is, to a file of its owner's alone; it is on the disk then."""
     draft = target.with_name(f"{target.name}.draft")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)
     with closing(sqlite3.connect(draft)) as other:
         database.backup(other)
-    draft.replace(target)
+    draft.replace(target)  # SQLite has put its data on the disk
+    durable.sync(target.parent)

@@ -52,10 +52,27 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
         What lies on the node where the instance is made.
     rate
         MiB a second at most; 0 for as fast as it goes.
+    os_named
+        Whether the request names the OS; else it is that of the export.
     """
 
     export: Export
     rate: int = 0
+    os_named: bool = False
+
+    def needs_os(self) -> bool:
+        """Whether its node must have its OS: one that was named, or imports dumps.
+
+        What can be brought back without it is brought back.
+        """
+        return bool(self.os_type) and (self.os_named or self.installs())
+
+    def os_missing(self, view: View) -> str:
+        """Return why its node runs no script of its OS; empty if it does."""
+        if not self.os_type:
+            return ""
+        node, own = self.node(view), self._os_parameters
+        return osparams.missing(view, node, self.os_type, own)
 
     def _second_node(self) -> str:
         """Return a hint: the first node is the export's, whoever names none."""
@@ -218,7 +235,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             "osparams": told.osparams | self.osparams,
             "tags": self.tags or told.tags,
         }
-        return Restored(**asked | merged, export=export, rate=self.rate)
+        named = bool(self.os_type)
+        return Restored(**asked | merged, export=export, rate=self.rate, os_named=named)
 
     def _disks(self, export: Export) -> list[dict[str, Any]]:
         if len(self.disks) > len(export.dumps):
@@ -263,6 +281,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         """Tell what is not as it was exported."""
         whole = self.whole(view)
         yield from whole.warnings(view)
+        missing = whole.os_missing(view)
+        if missing:
+            yield f"the instance keeps the OS of its export, but {missing}"
         if not all(dump.sha256 for dump in whole.export.dumps):
             yield (
                 f"export {whole.export.name} has no checksums: nobody can tell whether "

@@ -134,6 +134,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         try:
             room = disk_spec.rooms(view, [self.wish(view)], node)
             placement.check_rooms(view, "a disk", room)
+            disk_checks.check_groups(view, self.wish(view), node)
         except MoorageError:
             return False
         return True

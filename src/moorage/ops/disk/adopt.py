@@ -10,7 +10,7 @@ from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
-from moorage.ops import disk_spec, node_tasks, pools
+from moorage.ops import disk_checks, disk_spec, node_tasks, pools
 from moorage.ops.disk_access import check_within, only_group, some_online
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.identity import ADOPTION
@@ -65,8 +65,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             raise WrongState(
                 f"disk template '{wanted.template}' does not tell which volumes there "
                 "are: nothing can be adopted this way",
-                hint=f"gnt-disk add -t {wanted.template} --adopt VOLUME",
+                hint=disk_checks.how_to_adopt(wanted, "VOLUME"),
             )
+        disk_spec.units(config, wanted, group)  # without any there is no place
         held = disk_spec.parameters(config, wanted, group)
         return directories.place_with(config, wanted.template, held)
 

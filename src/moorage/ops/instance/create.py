@@ -48,7 +48,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             for wanted in self.wishes(view):
                 yield from disk_spec.ask(view.config, wanted, view.config.group(uuid))
         yield from placement.ask_room(view.config, hosts)
-        for node in hosts if self.installs() else ():
+        for node in hosts if self.needs_os() else ():
             yield node_tasks.oses_on(node.uuid)
 
     def check(self, view: View) -> None:
@@ -165,7 +165,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         config, node = view.config, self.node(view)
         disks = self.born(view)
         instance = self.instance_on(view, node.uuid, disks)
-        if self.installs():
+        if self.needs_os():
             yield osparams.verify(view, self.with_secrets(instance), node)
         for disk in disks:
             yield from node_tasks.verify(config, disk, node)

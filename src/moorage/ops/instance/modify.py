@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
-from moorage.jobs.unread import Moot
+from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
 from moorage.ops import (
     conversion,
@@ -63,7 +63,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
     ] = False
     force: Annotated[bool, Moot("only people are asked")] = False
     force_variant: Annotated[
-        bool, Moot("the OS that an instance is said to have is not looked up")
+        bool, Unsupported("an OS has the variants that its list names")
     ] = False
     ignore_ipolicy: bool = False
 
@@ -157,8 +157,14 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         yield from self.card_claims(view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Name the hypervisor parameters that will have no effect."""
+        """Name the parameters that will have no effect, and what nobody looked at."""
         yield from hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+        home = view.config.home(self.instance(view))
+        if self.os_name and home.offline:
+            yield (
+                f"node {home.name} is marked offline: nobody looked whether it has OS "
+                f"'{self.os_name}'"
+            )
         yield from self.conversion_warnings(view)
 
     def _with_os(self, view: View) -> Instance:

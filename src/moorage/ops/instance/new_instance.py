@@ -278,7 +278,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
         links.check(view, node, self.cards(view))
-        if self.installs():
+        if self.needs_os():
             osparams.check(view, node, str(self.os_type), self._os_parameters)
 
     def _check_policy(self, view: View, node: Node) -> None:
@@ -299,6 +299,13 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)
+
+    def needs_os(self) -> bool:
+        """Whether its nodes must have its OS: who names one means one that is there.
+
+        So it is where nothing is installed, too: the name is kept for later.
+        """
+        return bool(self.os_type)
 
     def installs(self) -> bool:
         """Whether the OS's scripts write to the disks."""

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from msgspec.structs import force_setattr
 
-from moorage.errors import MoorageError
 from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import successor
@@ -63,11 +62,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         node = view.config.home(instance)
         own = osparams.of_instance(instance)
-        try:
-            osparams.check(view, node, instance.os, own)
-        except MoorageError as error:
-            return error.message
-        return ""
+        return osparams.missing(view, node, instance.os, own)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say that the system on the disks is not told."""

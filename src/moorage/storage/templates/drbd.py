@@ -99,6 +99,12 @@ class Drbd(Template):
         del logical_id
         return Plain.unit_key(settings, params)
 
+    @classmethod
+    def unit_keys(cls, settings: Settings, params: Params) -> tuple[str, ...]:
+        """Return the volume groups of the data and of the metadata."""
+        (data,) = Plain.unit_keys(settings, params)
+        return tuple(dict.fromkeys((data, str(params.get("metavg") or data))))
+
     def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volumes of this node's copy, and its metadata.
 

@@ -48,12 +48,7 @@ class Plain(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(volume group, volume)``; an adopted volume keeps its name."""
-        group = cls._group_of(born.settings, born.params)
-        if not group:
-            raise BadInput(
-                "no volume group is configured for disk template 'plain'",
-                hint="gnt-cluster modify --vg-name=NAME, or with the disk: vg=NAME",
-            )
+        (group,) = cls.unit_keys(born.settings, born.params)
         adopted = born.params.get("adopt")
         if adopted:
             return (group, cls.adoptable(adopted))
@@ -81,6 +76,17 @@ class Plain(Template):
     def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume group."""
         return str(logical_id[0]) if logical_id else cls._group_of(settings, params)
+
+    @classmethod
+    def unit_keys(cls, settings: Settings, params: Params) -> tuple[str, ...]:
+        """Return the volume group; raise `BadInput` if nobody names one."""
+        group = cls._group_of(settings, params)
+        if not group:
+            raise BadInput(
+                "no volume group is configured in this cluster",
+                hint="gnt-cluster modify --vg-name=NAME",
+            )
+        return (group,)
 
     @staticmethod
     def _group_of(settings: Settings, params: Params) -> str:
