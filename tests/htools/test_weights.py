@@ -140,3 +140,11 @@ def test_the_kernel_counts_refusals_by_every_word():
     numbers = {f"NO_{fail.name}": number for number, fail in enumerate(Fail, 1)}
     known = {name: at for name, at in vars(columns).items() if name.startswith("NO_")}
     assert known == numbers
+
+
+def test_two_metrics_of_the_same_are_not_taken_for_one(monkeypatch):
+    """The kernel has one place for each: in silence, the first would not count."""
+    twin = replace(MORE["spread"], name="twin")
+    monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, MORE["spread"], twin))
+    with pytest.raises(ValueError, match="metrics primaries_cv and twin are one"):
+        _plan(_view(0, "drbd"), Searcher().best_step)

@@ -68,12 +68,18 @@ def arrays(rows: Rows, *, exclusive: bool, units: int) -> Arrays:
 
 
 def _shares(*, exclusive: bool) -> dict[Share, Kinds]:
-    """Return what metrics are made of; the reserve is the first."""
+    """Return what metrics are made of; the reserve is the first.
+
+    Raise `ValueError` if two are the same spread, or sum, of the same: one would count.
+    """
     found: dict[Share, Kinds] = {metrics.RESERVE: {}}
     for at, metric in enumerate(metrics.METRICS):
         share = (exclusive and metric.exclusive) or metric.share
         if share is not None:
-            found.setdefault(share, {})[metric.kind] = at
+            known = found.setdefault(share, {}).setdefault(metric.kind, at)
+            if known != at:
+                twin = metrics.METRICS[known].name
+                raise ValueError(f"the metrics {twin} and {metric.name} are one")
     return found
 
 
