@@ -16,7 +16,8 @@ kept = [Kept() for _ in range(1000)]
 early = Round()
 pauses.keep_short()
 print(gc.get_freeze_count() > 1000, any(isinstance(o, Kept) for o in gc.get_objects()))
-print(gc.get_threshold()[0] >= 2000, gc.get_threshold()[2] >= 1000)
+young, middle, old = gc.get_threshold()
+print(young * middle <= 10_000, young * middle * old >= 10**8)
 print(sys.getswitchinterval() <= 0.001)
 
 gc.disable()  # only a sweep may find what comes now
@@ -34,7 +35,7 @@ def test_what_was_there_is_not_searched_and_what_came_later_is_swept() -> None:
     seen = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert seen.stdout.splitlines() == [
         "True False",  # the start's objects are out of the collector's sight
-        "True True",
+        "True True",  # few at a time, and all that is old by a sweep alone
         "True",
         "[False, False]",
         "[False, True]",  # of the start: never; of later: by a sweep
