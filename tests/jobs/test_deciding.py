@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from moorage.api.luxi_methods import ArchiveJob
+from moorage.api.query import Sources
 from moorage.errors import CommandFailed
+from moorage.jobs.turns import let_go
 from moorage.ops.cluster.verify_disks import ClusterVerifyDisks
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
@@ -231,4 +234,34 @@ async def test_what_many_nodes_said_is_looked_at_apart(
     assert told["silent"] == {}
     assert looks == (["check", "result", "jobs"] if apart else [])
     assert answers == ([{}] if apart else [answers[0]])
+    await sim.stop()
+
+
+async def test_a_job_that_is_put_away_at_its_end_does_not_come_back(tmp_path):
+    """It has succeeded for all to see, and what nodes said is being freed."""
+    sim, over, go = SimCluster(tmp_path), asyncio.Event(), asyncio.Event()
+
+    async def aside(look):
+        if getattr(look, "func", None) is let_go:
+            over.set()
+            await go.wait()
+        return look()
+
+    async def some_turns():
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+    sim.aside = aside
+    await sim.make(ClusterBuilder(2))
+    number = await sim.engine.submit([{"OP_ID": "OP_CLUSTER_VERIFY"}])
+    await over.wait()
+    assert sim.engine.job(number).finished
+    at = Sources(sim.truth, sim.nodes, sim.engine)
+    answer = asyncio.create_task(ArchiveJob(number).answer(at))
+    await some_turns()
+    go.set()
+    assert await answer
+    await some_turns()
+    assert sim.engine.jobs == {}
+    assert await sim.store.read("job", "") == {}
     await sim.stop()

@@ -184,7 +184,9 @@ class ArchiveJob(Method, frozen=True):
     job: int
 
     async def answer(self, at: Sources) -> bool:
-        """Archive."""
+        """Archive, once the end of the job is stored: else it would come back."""
+        if at.engine.job(self.job).finished:
+            await at.engine.finished(self.job)
         return await at.engine.queue.archive(self.job)
 
 

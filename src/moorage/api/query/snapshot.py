@@ -47,7 +47,7 @@ class Snapshot:
     exports: Mapping[str, list[Export] | MoorageError] = field(default_factory=dict)
 
     def let_go(self) -> None:
-        """Forget what nodes said, bit by bit: the rows are told, and all wait else."""
+        """Forget what nodes said, bit by bit, once the rows are made."""
         let_go(self.facts)
         for name in ("guests", "holders", "secondaries"):
             let_go(vars(self).get(name, {}))
