@@ -20,8 +20,14 @@ SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
+ROOMS ?= 200
 STEPS ?= 100000
 KILLS ?= 1000
+CUTS ?= 30
+# What all runs of chaos and power-cuts add to.
+ACCOUNT ?= $(BUILD)/chaos-account
+# More options of tests/chaos/run.py: CHAOS="--go-on --without 'planned failover'"
+CHAOS ?=
 # Which changes to try: a pattern of modules and functions; and by which tests, if not by
 # those of the module's floor.
 MUTANTS ?= moorage.jobs.locks.*
@@ -35,7 +41,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: power-cuts chaos-account fast-tests crashes fuzz rooms stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -66,6 +72,12 @@ fast-tests: $(INSTALLED)
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
+
+crashes: $(INSTALLED) ## The master dies at all pairs of points of every request (an hour); ONE_IN=1
+	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow tests/e2e/test_crash.py
+
+rooms: $(INSTALLED) ## Ask random clusters for room through every door: SEED=1 ROOMS=200
+	MOORAGE_SEED=$(SEED) MOORAGE_CLUSTERS=$(ROOMS) $(BIN)/pytest tests/e2e/test_all_kinds_of_room.py
 
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
@@ -154,8 +166,15 @@ parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; S
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \
 	  --keep $(BUILD)/parity $(if $(PROGRAMS),--programs $(PROGRAMS))
 
-chaos: $(INSTALLED) ## Break a cluster of processes under load for long; SEED=1 KILLS=1000
-	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --clients 12 --keep
+chaos: $(INSTALLED) $(if $(REAL),guest) ## Break clusters of processes under load for long; SEED=1 KILLS=1000 REAL=1 (real guests) ACCOUNT=DIR
+	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --account $(ACCOUNT) \
+	  $(if $(REAL),--guest $(GUEST) --clients 4 --each 60,--clients 12) --keep $(CHAOS)
+
+power-cuts: $(INSTALLED) guest ## Cut the power of an emulated node, and look at its disk; SEED=1 CUTS=30
+	$(BIN)/python tests/chaos/power_cuts.py --seed $(SEED) --cuts $(CUTS) --account $(ACCOUNT) --keep
+
+chaos-account: $(INSTALLED) ## Print the sum over all runs of chaos and power-cuts; ACCOUNT=DIR
+	@$(BIN)/python tests/chaos/ledger.py $(ACCOUNT)
 
 MUTATION := $(BUILD)/mutation
 mutants: $(INSTALLED) $(MUTATION)/.installed ## Change the code a little, see if tests notice: MUTANTS='moorage.jobs.*' TESTS=tests/jobs

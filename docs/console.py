@@ -35,11 +35,14 @@ _VARIES = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "TIME"),
     (re.compile(r"\b\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\b"), "TIME"),
     (re.compile(r"\b127(\.\d+){3}\b"), "ADDRESS"),
-    (re.compile(r"\b\d+\.\d+( seconds|[MGT]\b)"), "AMOUNT"),
+    (re.compile(r"\b\d+\.\d+ seconds"), "SPAN"),
     (re.compile(r"\bprocess \d+|\b\d+ ms\b"), "NUMBER"),
+    # The master has jobs of its own, when it finds something to do.
+    (re.compile(r"((?<=gnt-job info )|\bjob )\d+|^ *\d+(?= success | error )"), "JOB"),
+    # Of a node whose power is cut, a line to it breaks, or it takes no new one.
+    (re.compile(r"\d+ commits? \(Connection (refused|reset by peer)\)"), "COMMITS"),
     (re.compile(r"\bMOORAGE_TICKET=\S+"), "TICKET"),
     (re.compile(re.escape(str(ROOT))), "CHECKOUT"),
-    (re.compile(r"no answer \(.*\)(?=[,:])"), "no answer (REASON)"),
     (re.compile(r"[ \t]+"), " "),
 )
 

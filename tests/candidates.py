@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from moorage.copies import CommitLog, LoggedEngine, Pace, Replication
+from moorage.daemons import failover
 from moorage.daemons.leadership import Standing
+from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.jobs import Nodes
 from moorage.model import Change, successor
 from moorage.model.commits import Head, Key
@@ -59,8 +61,16 @@ class Town:
                 await asyncio.sleep(0.005)
 
     async def whole(self, *names: str) -> None:
-        """Wait until the copies on some nodes are whole."""
-        await self.until(lambda: all(self.state(n) == "current" for n in names))
+        """Wait until the copies on some nodes are whole, and nothing is on its way."""
+
+        def whole() -> bool:
+            told = {one.node: one for one in self.copies.status()}
+            found = [told.get(self.truth.config.node(name).uuid) for name in names]
+            return all(
+                one and (one.state, one.commits) == ("current", 0) for one in found
+            )
+
+        await self.until(whole)
 
     async def stop(self) -> None:
         """End the master, with nothing under way on the nodes afterwards."""
@@ -108,3 +118,24 @@ async def led(
     truth.settled = copies.settled
     life = asyncio.create_task(copies.run())
     return Town(directory, nodes, store, log, truth, standing, copies, life, keys)
+
+
+async def follow(town: Town, name: str, way: Any = None, **how: bool) -> Any:
+    """Let a candidate take over; return what it says, with what it said before."""
+    root = town.directory / "homes" / name
+    (root / "keys").mkdir(parents=True, exist_ok=True)
+    (root / "keys" / "node.pem").touch()
+    (root / "keys" / "name").write_text(name)
+    if not (root / "run").exists():
+        (root / "run").symlink_to(town.directory / name)
+    said: list[str] = []
+    told = await failover.promote(
+        way or town.nodes,
+        NodePlaces(root),
+        MasterPlaces(town.directory / f"master-{name}"),
+        voting=how.get("voting", True),
+        lossy=how.get("lossy", False),
+        patience=0.2,
+        agreed=said.extend,
+    )
+    return [*said, *told]

@@ -70,6 +70,10 @@ class TemplateFacts:
         Whether its instances have disks at all.
     unit
         The type of its storage units; empty if it has none.
+    volume
+        The template of its volumes, whose units have the room; empty for itself.
+    metadata
+        What each copy takes of its unit besides the data, MiB.
     pooled
         Whether a disk may be in any unit of that type: it says itself in which.
     node_disk
@@ -92,6 +96,8 @@ class TemplateFacts:
     spellings: tuple[str, ...] = ()
     has_disks: bool = True
     unit: str = ""
+    volume: str = ""
+    metadata: int = 0
     pooled: bool = False
     node_disk: bool = False
     spindles: bool = False
@@ -129,6 +135,8 @@ ACCESS = Parameter(
 VG = Parameter(
     "vg", str, "The volume group; the cluster's if it names none.", fixed=True
 )
+METADATA = 128
+"""What DRBD keeps beside each copy, MiB."""
 
 _TABLE = (
     TemplateFacts(
@@ -182,6 +190,8 @@ _TABLE = (
         rank=8,
         spellings=("drbd8",),
         unit="drbd8",
+        volume="plain",
+        metadata=METADATA,
         node_disk=True,
         settings=("volume_group_name",),
         parameters=(
@@ -250,6 +260,25 @@ _TABLE = (
 FACTS: dict[str, TemplateFacts] = {one.name: one for one in _TABLE}
 """Every template by its name, in Ganeti's order."""
 
+IN_UNITS: dict[str, TemplateFacts] = {one.unit: one for one in _TABLE if one.unit}
+"""The template whose disks are in a type of storage units, by that type."""
+
+
+def sharing(kind: str) -> tuple[str, ...]:
+    """Return the types of units that have one room with a type's, itself first.
+
+    A volume group is a unit for plain volumes and one for mirrored ones.
+
+    >>> sharing("drbd8"), sharing("ext")
+    (('drbd8', 'lvm-vg'), ('ext',))
+    """
+    facts = IN_UNITS.get(kind)
+    if facts is None:
+        return (kind,)
+    base = facts.volume or facts.name
+    found = (one.unit for one in IN_UNITS.values() if base in (one.name, one.volume))
+    return (kind, *(one for one in found if one != kind))
+
 
 def driven() -> list[str]:
     """Return the templates that this version drives, best first."""
@@ -266,6 +295,8 @@ def standing_for(names: Iterable[str]) -> str:
     found = [FACTS[name] for name in names]
     ranked = [FACTS[name] for name in driven()]
     if not found or not all(one.movable for one in found):
+        # What a node's own volumes are asked for is asked for the others' sake, too.
+        ranked.sort(key=lambda one: not (one in found and one.spindles))
         return next(one.name for one in ranked if one.mirror is Mirror.NONE)
     internal = [one.name for one in found if one.mirror is Mirror.INTERNAL]
     return internal[0] if internal else next(one.name for one in ranked if one.pooled)

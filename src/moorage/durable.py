@@ -20,11 +20,15 @@ def write(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}")
     draft.unlink(missing_ok=True)  # one that a crash left may be anybody's to read
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)  # of a full disk, say
+        raise
     sync(path.parent)
 
 

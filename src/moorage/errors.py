@@ -164,12 +164,22 @@ class Unreachable(Failed):
     code = "unreachable"
 
 
+def answered_unfit(error: MoorageError) -> bool:
+    """Say whether a node is there, and answers as no agent does."""
+    return isinstance(error, Unreachable) and bool(error.facts.get("unfit"))
+
+
 def may_be_off(error: MoorageError) -> bool:
     """Whether what came instead of a node's answer may mean that it has no power.
 
     An error that the node sent itself does not, whatever it says.
     """
     return isinstance(error, Unreachable) and error.facts.get("silent") is not False
+
+
+def cause_of(error: MoorageError) -> str:
+    """Return why a node gave no proper answer, for a sentence that names the node."""
+    return str(error.facts.get("cause", error.message))
 
 
 def _tree(trunk: type[MoorageError]) -> Mapping[str, type[MoorageError]]:

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, floor
 from typing import NewType
 
 from moorage.errors import BadInput
@@ -55,6 +55,12 @@ def parse_size(text: str) -> Mib:
     >>> parse_size("1G"), parse_size("1001"), parse_size("1.5g")
     (1024, 1004, 1536)
     """
+    mib = ceil(_mib(text))
+    return Mib(-(-mib // _STEP) * _STEP)
+
+
+def _mib(text: str) -> float:
+    """Return the MiB that a person typed; raise `BadInput` for anything else."""
     found = _SIZE.fullmatch(text.strip())
     unit = found[2].lower().removesuffix("b").removesuffix("i") if found else "?"
     if not found or unit not in _FACTORS:
@@ -64,8 +70,24 @@ def parse_size(text: str) -> Mib:
     size = float(found[1]) * _FACTORS[unit]
     if size > LARGEST:
         raise BadInput(f"{text[:40]} is more than 16 EiB: no size of a disk or guest")
-    mib = ceil(size)
-    return Mib(-(-mib // _STEP) * _STEP)
+    return size
+
+
+def parse_rate(text: str) -> Mib:
+    """Return how many MiB a second a person allows: whole ones, and no more.
+
+    Raises
+    ------
+    BadInput
+        If the text is not a size, or less than the 1 MiB that programs can be told.
+
+    >>> parse_rate("3M"), parse_rate("2.5M")
+    (3, 2)
+    """
+    rate = floor(_mib(text))
+    if rate < 1:
+        raise BadInput(f"'{text[:40]}' a second is less than 1M, the least there is")
+    return Mib(rate)
 
 
 def format_size(mib: float, unit: str = "h") -> str:

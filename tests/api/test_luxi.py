@@ -179,6 +179,17 @@ def test_no_master_is_one_sentence_with_a_command(path: str) -> None:
     assert isinstance(found.value, Refused)
 
 
+def test_no_master_on_a_full_disk_is_told_as_that(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(path).with_name("state.sqlite").touch()
+    monkeypatch.delenv("MOORAGE_DIR", raising=False)
+    monkeypatch.setattr(luxi, "_LITTLE", 1 << 70)
+    with pytest.raises(luxi.NoMaster, match=r"file system of .* is full") as found:
+        luxi.LuxiClient(path).call("QueryClusterInfo")
+    assert found.value.hint.startswith(f"make room in {Path(path).parent}")
+
+
 def test_where_a_cluster_is_its_master_is_to_be_started(path: str) -> None:
     Path(path).with_name("state.sqlite").touch()
     with pytest.raises(luxi.NoMaster) as found:

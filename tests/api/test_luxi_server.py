@@ -2,7 +2,9 @@
 """The master's side of LUXI, over a real socket, with the client that commands use."""
 
 import asyncio
+import contextlib
 import json
+import os
 import socket
 import stat
 from collections.abc import AsyncIterator
@@ -16,6 +18,7 @@ from moorage.api.luxi_messages import END, VERSION
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import BadInput, Failed, NotFound, WrongState
+from moorage.node.lines import StreamLine
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -241,6 +244,10 @@ async def test_only_the_owner_may_use_the_socket(side):
         (b'{"method": "QueryTags", "args": [], "version": 2}', "LUXI 2"),
         (b"[" * 50_000, "nested too deep"),
         (b"\xff\xfe", "not JSON"),
+        (b'{"method": "ArchiveJob", "args": ["\\ud800"]}', "is no text"),
+        (b'{"method": "\\udfff", "args": []}', "is no text"),
+        (b'{"method": "Query", "args": [{"\\ud800": 1}]}', "is no text"),
+        (b'{"method": "ArchiveJob", "args": ["\xed\xa0\x80"]}', "not JSON"),
     ],
 )
 async def test_malformed_frames_get_one_clear_error_each(side, frame, words):
@@ -332,3 +339,90 @@ async def test_defects_of_ours_are_told_in_a_sentence(side, caplog):
         await side.call("QueryJobs", None, ["id", "status"])
     del side.sim.engine.jobs[1]
     assert "broke" in caplog.text
+
+
+# -- many at once ------------------------------------------------------------------
+
+
+def memory() -> int:
+    """Return the MiB of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) // 256
+
+
+async def test_all_requests_together_have_an_end(side, tmp_path):
+    """Long requests of many give way, and who asks for little is served meanwhile."""
+    server = LuxiServer(side.sources, tmp_path / "small", longest=8 << 20, most=8 << 20)
+    await server.start()
+    begun, links = memory(), []
+    for _ in range(30):
+        link = await asyncio.open_unix_connection(str(server.path))
+        links.append(link)
+        link[1].write(b"x" * (6 << 20))
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await asyncio.wait_for(link[1].drain(), 1)
+    assert memory() - begun < 60
+    with LuxiClient(str(server.path)) as client:
+        assert await asyncio.to_thread(client.call, "QueryTags", "instance", "web1")
+    told = json.loads((await links[0][0].readuntil(END))[:-1])
+    assert "send it again, or in parts" in f"{told['result']}"
+    for _, writer in links:
+        writer.close()
+    await asyncio.gather(*(w.wait_closed() for _, w in links), return_exceptions=True)
+    await server.stop()
+
+
+async def test_who_sends_too_much_is_told_so_by_the_command(side, tmp_path):
+    server = LuxiServer(side.sources, tmp_path / "small", longest=8 << 20, most=1 << 20)
+    await server.start()
+    with LuxiClient(str(server.path)) as client:
+        much = [{"OP_ID": "x" * (4 << 20)}]
+        with pytest.raises(WrongState, match="together, more than it takes at a time"):
+            await asyncio.to_thread(client.call, "SubmitJob", much)
+    with LuxiClient(str(server.path)) as client:
+        assert await asyncio.to_thread(client.call, "QueryTags", "instance", "web1")
+    await server.stop()
+
+
+async def test_the_log_says_who_was_at_a_guest(side, caplog):
+    caplog.set_level("INFO")
+    near, far = socket.socketpair()
+
+    async def lines(*_):
+        return await StreamLine.over(near)
+
+    await side.sim.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    sim = side.sim
+    side.server.sources = Sources(sim.truth, sim.nodes, sim.engine, lines=lines)
+    with LuxiClient(str(side.path)) as client, far:
+        _, link, _ = await asyncio.to_thread(client.line, "web1")
+        link.close()
+        await asyncio.to_thread(far.recv, 1)
+    me = f"uid {os.getuid()}, pid {os.getpid()}"
+    assert [one.getMessage() for one in caplog.records if hasattr(one, "always")] == [
+        f"the console of web1 on node1 is opened by {me}",
+        f"the console of web1 on node1 is closed after 0 s: it was opened by {me}",
+    ]
+
+
+async def test_requests_that_wait_for_an_answer_count_with_the_others(side, tmp_path):
+    """Their clients wait for a job that goes on for long, and each sent much."""
+    side.sim.nodes.hold = asyncio.Event()
+    job = await side.call("SubmitJob", [ATTACH])
+    server = LuxiServer(side.sources, tmp_path / "w", longest=1 << 20, most=3 << 20)
+    await server.start()
+    wait = {"method": "WaitForJobChange", "args": [job, ["status"], ["waiting"]]}
+    request = json.dumps(wait | {"more": "x" * 1_000_000}).encode() + END
+    links = []
+    try:
+        for _ in range(5):
+            links.append(await asyncio.open_unix_connection(str(tmp_path / "w")))
+            links[-1][1].write(request)
+            await asyncio.sleep(0.05)
+        async with asyncio.timeout(5):
+            refused = await links[-1][0].readuntil(END)
+        assert b"more than it takes at a time" in refused
+    finally:
+        side.sim.nodes.hold.set()
+        for _, writer in links:
+            writer.close()
+        await server.stop()

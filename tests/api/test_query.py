@@ -202,6 +202,25 @@ async def test_a_node_that_hangs_does_not_hang_the_query(sim):
     sim.nodes.hold.set()
 
 
+async def test_a_node_that_hangs_is_left_alone_for_a_minute(sim, caplog):
+    """Else each list would wait for it, and it could hang for as long as it likes."""
+    now, hold = [1000.0], asyncio.Event()
+    sim.nodes.hold = hold
+    from_it = dataclasses.replace(sources(sim, 0.01), clock=lambda: now[0])
+    fields = ["name", "mfree"]
+    await query("node", fields, None, from_it)
+    before = len(asked(sim))
+    assert "lists do without a node for 60 s: node node1 said" in caplog.text
+    hold.set()
+    sim.nodes.hold = None
+    for later, again in ((59.0, 0), (2.0, before), (1.0, before)):
+        now[0] += later
+        answer = await query("node", fields, None, from_it)
+        assert (answer["data"][0][1] == (2, None)) is not bool(again)
+        assert len(asked(sim)) == before + again
+        before += again
+
+
 async def planned(sim: SimCluster) -> Fleet:
     """Return the fleet that the planner reads from the master's answers."""
     names = {"nodes": "node", "groups": "group", "instances": "instance"}
@@ -217,7 +236,8 @@ async def planned(sim: SimCluster) -> Fleet:
 @pytest.mark.requirement("S4-02", "S4-05")
 async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
     units = {unit.name: unit for unit in (await planned(sim)).nodes[0].units}
-    measured = {*directories(sim.truth.config.cluster).items(), ("plain", GROUP)}
+    measured = {*directories(sim.truth.config.cluster).items()}
+    measured |= {("lvm-vg", GROUP), ("drbd8", GROUP)}
     provided = {("ext", name) for name in ("plainsan", "san", "usersan")}
     assert set(units) == measured | provided
     assert all(units[name].free == 1024 * 1024 for name in measured)

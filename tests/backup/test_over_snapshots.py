@@ -114,6 +114,8 @@ async def test_a_guest_is_down_only_while_snapshots_are_taken(
     await cluster.run("OP_BACKUP_EXPORT", instance_name="web1")
     down = [name for name, runs in seen if not runs]
     assert all("snapshot" in name or "web1" in name for name in down)
+    taken = [runs for name, runs in seen if name.startswith("during take snapshot")]
+    assert taken == [False, False]
     assert not any("dump disk" in name for name in down)
 
 

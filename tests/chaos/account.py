@@ -53,9 +53,15 @@ def _let_go(yard: Yard) -> None:
             yard.command(*line.split())
 
 
-def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[str]:
-    """Return every fault that shows in quiet, in sentences."""
-    faults = list(settled(yard))
+Fault = tuple[str, str]
+"""A word for its kind, and the sentence."""
+
+
+def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[Fault]:
+    """Return every fault that shows in quiet."""
+    faults = [("stuck", one) for one in settled(yard)]
+    if not yard.answers():
+        return [*faults, ("no master", "no master answers in quiet")]
     _let_go(yard)
     disks = yard.rows(
         "disk", "uuid", "name", "volume", "size", "instance", "epoch", "quarantine"
@@ -63,13 +69,37 @@ def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[str]:
     instances = yard.rows(
         "instance", "uuid", "name", "pnode", "admin_state", "disk.uuids", "disks_active"
     )
-    faults += _volumes(yard, disks)
-    faults += _places(yard, disks, instances)
-    faults += _guests(yard, instances)
-    faults += _owned(disks, instances, clients)
-    faults += _jobs(yard, account)
-    faults += _verified(yard)
-    return faults
+    kept = {name for one in clients if one.keeper for name in one.keeper.ours}
+    plain = [one for one in disks if not _is_kept(one["name"], kept)]
+    looks = {
+        "volumes": _volumes(yard, plain),
+        "places": _places(yard, disks, plain, instances),
+        "guests": _guests(yard, instances),
+        "lost": _owned(disks, instances, clients),
+        "told otherwise": _jobs(yard, account),
+        "quarantine": _quarantines(disks, clients),
+        "data": _kept(yard, disks, clients),
+        "verify": _verified(yard, disks),
+    }
+    return faults + [(kind, one) for kind, found in looks.items() for one in found]
+
+
+def _is_kept(name: str, kept: set[str]) -> bool:
+    return name in kept or name.partition("x")[0] in kept
+
+
+def acknowledged(yard: Yard, account: Account) -> Iterator[Fault]:
+    """Yield what somebody was told, and a master that took over does not know."""
+    with account.lock:
+        accepted, told = set(account.accepted), list(account.told)
+    stored = yard.stored_jobs()
+    for job in sorted(accepted - stored.keys()):
+        yield "lost", f"job {job} was accepted, and the next master has none such"
+    for one in told:
+        job = stored.get(one.job)
+        if job is not None and (now := _status(job)) != one.status:
+            named = f"job {one.job} ({one.op_id})"
+            yield "lost", f"{named} was told as {one.status}; the next master: {now}"
 
 
 def quarantined(yard: Yard) -> list[str]:
@@ -107,7 +137,7 @@ class Watch(threading.Thread):
             # A guest may move between two looks at nodes: what is seen twice is so.
             if self._yard.truth.watched and two_writers(self._yard.truth.guests()):
                 for fault in two_writers(self._yard.truth.guests()[::-1]):
-                    self._account.fault(f"two writers: {fault}")
+                    self._account.fault("two writers", fault)
             self._fences_hold()
             self.looks += 1
             time.sleep(0.05)
@@ -117,11 +147,34 @@ class Watch(threading.Thread):
         for name, number in seen.items():
             if number < self._fences.get(name, 0):
                 text = f"fence {name} fell from {self._fences[name]} to {number}"
-                self._account.fault(text)
+                self._account.fault("fence", text)
         self._fences |= seen
 
 
 # -- one look each ---------------------------------------------------------------------
+
+
+def _quarantines(
+    disks: list[dict[str, Any]], clients: Sequence[Client]
+) -> Iterator[str]:
+    """Nothing is in quarantine of which every request so far was done."""
+    owns = {name: own for one in clients for name, own in one.disks.items()}
+    doubtful = {name for one in clients for name in one.doubtful}
+    for disk in disks:
+        own = owns.get(disk["name"])
+        if disk["quarantine"] and own and own.sound and disk["name"] not in doubtful:
+            yield f"quarantine without reason: {disk['name']}: {disk['quarantine']}"
+
+
+def _kept(
+    yard: Yard, disks: list[dict[str, Any]], clients: Sequence[Client]
+) -> Iterator[str]:
+    """Somebody's data is as it was written."""
+    names = {one["name"]: bool(one["quarantine"]) for one in disks}
+    there = yard.truth.kept.digests() if yard.truth.kept else {}
+    for client in clients:
+        if client.keeper:
+            yield from client.keeper.look(names, there)
 
 
 def _volumes(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:
@@ -138,7 +191,10 @@ def _volumes(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _places(
-    yard: Yard, disks: list[dict[str, Any]], instances: list[dict[str, Any]]
+    yard: Yard,
+    every: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    instances: list[dict[str, Any]],
 ) -> Iterator[str]:
     """Nodes and storage hold exactly what the record says, at the record's epoch."""
     homes = {one["name"]: one for one in instances}
@@ -148,8 +204,8 @@ def _places(
         if home and home["disks_active"] and not disk["quarantine"]:
             wanted[home["pnode"], disk["uuid"]] = disk["epoch"]
             volumes[home["pnode"], disk["volume"]] = disk["epoch"]
-    doubtful = {disk["uuid"] for disk in disks if disk["quarantine"]}
-    doubtful |= {disk["volume"] for disk in disks if disk["quarantine"]}
+    doubtful = {disk["uuid"] for disk in every if disk["quarantine"]}
+    doubtful |= {disk["volume"] for disk in every if disk["quarantine"]}
     for what, seen, due in (
         ("agent", yard.held(), wanted),
         ("storage", yard.truth.attached(), volumes),
@@ -224,9 +280,10 @@ def _status(job: dict[str, Any]) -> str:
     return next((one for one in ends if one in states), str(states[-1]))
 
 
-def _verified(yard: Yard) -> Iterator[str]:
+def _verified(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:
+    suspects = {f"disk {one['name']}" for one in disks if one["quarantine"]}
     for one in _errors(yard):
-        if "quarantine" not in str(one):
+        if "quarantine" not in str(one) and one["object"] not in suspects:
             yield f"verify: {one}"
 
 

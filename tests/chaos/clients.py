@@ -5,30 +5,42 @@ Each client owns an instance and some disks that nobody else touches: for these 
 what must be there. Now and then it also grabs at what all of them share.
 """
 
-import random
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
+from kept import Keeper
+from ledger import Ledger
 from yard import FINISHED, Yard
 
-from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.errors import MoorageError, Unreachable
+from moorage.api.luxi import NOCHANGE, LuxiClient, NoMaster
+from moorage.errors import Failed, MoorageError, Refused
 
 MOST = 4
 """Disks that a client has at a time."""
-PATIENCE = 240.0
-"""Seconds after which a job that does not end is a fault."""
+
+
+PROVES = {"OP_DISK_ATTACH", "OP_DISK_GROW", "OP_DISK_SNAPSHOT", "OP_INSTANCE_STARTUP"}
+"""What is not done with a disk in quarantine."""
 
 
 @dataclass
 class Own:
-    """What a client was told about a disk of its own; size in MiB."""
+    """What a client was told about a disk of its own; size in MiB.
+
+    Attributes
+    ----------
+    sound
+        Whether no request about it failed since one that quarantine forbids.
+    """
 
     size: int
     attached: bool = False
+    sound: bool = True
 
 
 @dataclass
@@ -46,22 +58,37 @@ class Account:
 
     Attributes
     ----------
+    accepted
+        Every job that somebody was told a number of.
     told
         Every end of a job that somebody was told.
     faults
-        What must never happen, in sentences.
+        What must never happen, in sentences, with a word for its kind.
     """
 
+    ledger: Ledger
+    accepted: set[int] = field(default_factory=set)
     told: list[Told] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     operations: int = 0
     refused: int = 0
     lost: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def fault(self, text: str) -> None:
+    def fault(self, kind: str, text: str) -> None:
         with self.lock:
-            self.faults.append(text)
+            self.faults.append((kind, text))
+        self.ledger.note("violation", kind=kind, text=text)
+
+    def end(self, told: Told) -> None:
+        with self.lock:
+            self.told.append(told)
+        facts = {"job": told.job, "status": told.status, "op": told.op_id}
+        self.ledger.note("told", **facts)
+
+    def acknowledged(self) -> int:
+        """Return how many jobs somebody was told were done."""
+        return sum(told.status == "success" for told in self.told)
 
 
 class Doubt(Exception):
@@ -75,7 +102,11 @@ class Client(threading.Thread):
     ----------
     working
         While it is set, requests are made.
+    patience
+        Seconds after which a job that does not end is a fault.
     """
+
+    patience = 240.0
 
     def __init__(
         self, yard: Yard, number: int, seed: int, account: Account, shared: list[str]
@@ -91,11 +122,13 @@ class Client(threading.Thread):
         self.over = False
         self._yard = yard
         self._number = number
-        self._dice = random.Random(f"{seed}/{number}")  # noqa: S311
+        self._dice = Random(f"{seed}/{number}")  # noqa: S311
         self._account = account
         self._shared = shared
         self._names = 0
         self._luxi: LuxiClient | None = None
+        there = yard.truth.kept
+        self.keeper = Keeper(self, self._dice, there, self.instance) if there else None
 
     # -- life ---------------------------------------------------------------------
 
@@ -120,17 +153,24 @@ class Client(threading.Thread):
                 while self.working.is_set():
                     self._step()
             except Exception as error:  # noqa: BLE001
-                self._account.fault(f"{self.name}: {type(error).__name__}: {error}")
+                told = f"{self.name}: {type(error).__name__}: {error}"
+                self._account.fault("driver", told)
                 self.working.clear()
             self.idle.set()
 
     def _step(self) -> None:
         with self._account.lock:
             self._account.operations += 1
+        self._dice.choice(self._choices())()
+
+    def _choices(self) -> list[Callable[[], None]]:
+        """Return what may be done, each as often as is likely."""
         choices = [self._add, self._attach, self._detach, self._grow, self._rename]
         choices += [self._snapshot, self._remove, self._power, self._move, self._modify]
         choices += [self._share, self._attach, self._detach, self._activate]
-        self._dice.choice(choices)()
+        if self.keeper:
+            choices += [self.keeper.step] * 4
+        return choices
 
     # -- requests about what is its own ---------------------------------------------
 
@@ -233,41 +273,61 @@ class Client(threading.Thread):
 
         What nobody can tell is left out of the account.
         """
-        try:
-            status, _ = self._do(op_id, **fields)
-        except Doubt:
+        status = self.ask(op_id, **fields)
+        if status in ("doubt", "stuck", "lost"):
             self.doubtful.add(about)
-            return False
+        touched = [self.disks.get(about)] if about in self.disks else self._attached()
+        for own in touched:
+            if own and status not in ("refused", "success"):
+                own.sound = False
+            elif own and status == "success" and op_id in PROVES:
+                own.sound = True
         return status == "success"
+
+    def _attached(self) -> list[Own | None]:
+        return [own for own in self.disks.values() if own.attached]
+
+    def ask(self, op_id: str, **fields: Any) -> str:
+        """Return how a job ended; ``doubt`` where nobody can tell."""
+        try:
+            return self._do(op_id, **fields)[0]
+        except Doubt:
+            return "doubt"
 
     def _do(self, op_id: str, **fields: Any) -> tuple[str, str]:
         """Submit a job and wait for its end; return its status, and why."""
         try:
             job = self._connected().submit_job([{"OP_ID": op_id, **fields}])
-        except Unreachable as error:  # the connection broke in the middle
+        except Failed as error:  # the connection broke in the middle, or the store
+            self._account.ledger.note("doubt", op=op_id, why=error.message)
             self._luxi = None
             self._await_master()
             with self._account.lock:
                 self._account.lost += 1
             raise Doubt(op_id) from error
-        except MoorageError:
+        except Refused as error:
+            if isinstance(error, NoMaster):
+                self._luxi = None
+                self._await_master()
             time.sleep(0.02)
             with self._account.lock:
                 self._account.refused += 1
+            self._account.ledger.note("refused", op=op_id, why=error.message)
             return "refused", ""
+        self._account.accepted.add(job)
         status, why = self._end(job, op_id)
-        with self._account.lock:
-            self._account.told.append(Told(job, status, op_id))
+        if status in FINISHED:
+            self._account.end(Told(job, status, op_id))
         if "internal error" in why:
-            self._account.fault(f"job {job} ({op_id}): {why}")
+            self._account.fault("defect", f"job {job} ({op_id}): {why}")
         return status, why
 
     def _end(self, job: int, op_id: str) -> tuple[str, str]:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         seen: list[Any] = [None]
         while seen[0] not in FINISHED:
             if time.monotonic() > deadline:
-                self._account.fault(f"job {job} ({op_id}) stays {seen[0]}")
+                self._account.fault("stuck", f"job {job} ({op_id}) stays {seen[0]}")
                 return "stuck", ""
             try:
                 fields = ("status", "opresult")
@@ -278,7 +338,8 @@ class Client(threading.Thread):
                 self._await_master()
                 continue
             if change is None:
-                self._account.fault(f"job {job} ({op_id}) was accepted, and is lost")
+                told = f"job {job} ({op_id}) was accepted, and is lost"
+                self._account.fault("lost", told)
                 return "lost", ""
             if change != NOCHANGE:
                 seen = change[0]
@@ -291,7 +352,7 @@ class Client(threading.Thread):
 
     def _await_master(self) -> None:
         """Wait until a master answers."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             try:
                 self._connected().query("node", ["name"])
@@ -300,4 +361,4 @@ class Client(threading.Thread):
                 time.sleep(0.1)
             else:
                 return
-        self._account.fault("no master answers")
+        self._account.fault("no master", "no master answers")

@@ -1,124 +1,137 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ruff: noqa: T201 - a program that prints
-"""Break a cluster of real processes under load, and compare it with the truth.
+"""Break clusters of real processes under load, and compare them with the truth.
 
 python tests/chaos/run.py --seed 1 --kills 1000
 
-Clients make random requests while masters and agents are killed, stopped, and kept from
-writing. Now and then everybody rests, and the whole cluster is compared with what is on
-its storage and with what was acknowledged. The exit status is 1 if anything is wrong.
+Clients make random requests while masters and agents are killed, stopped and kept from
+writing, while other nodes take the lead, and file systems are full. Now and then
+everybody rests, and the whole cluster is compared with what is on its storage and with
+what was acknowledged. What was found is added to the files of ``--account``. The exit
+status is 1 if anything is wrong.
 """
 
 import argparse
-import random
+import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
-from account import Watch, check, quarantined
+import rooms
+from account import Fault, Watch, check, quarantined
 from clients import Account, Client
-from proxy import CUT, LATE, PASS, REFUSE
+from events import Chaos
+from ledger import USUAL, Ledger
 from yard import Yard
 
-EVENTS = {
-    "master killed": 8,
-    "agent killed": 8,
-    "both killed": 2,
-    "agent stopped": 1,
-    "master's disk full": 1,
-    "replies cut": 2,
-    "requests late": 2,
-    "connections refused": 1,
-}
-"""What happens, and how often in proportion."""
-
-WIRE = {"replies cut": CUT, "requests late": LATE, "connections refused": REFUSE}
+MENDED = ("failover", "defect")
+"""Kinds of faults after which a cluster is as good as before."""
 
 
-class Chaos:
-    """Decides from a seed what breaks when."""
+class Round:
+    """One cluster, from its first request until it is broken for good, or long enough.
 
-    def __init__(self, yard: Yard, seed: int) -> None:
-        self.counts: Counter[str] = Counter()
-        self._yard = yard
-        self._dice = random.Random(f"{seed}/chaos")  # noqa: S311
+    Attributes
+    ----------
+    faults
+        What must never happen, and did.
+    """
 
-    def kills(self) -> int:
-        """Return how many masters and how many agents have died, the fewer of both."""
-        both = self.counts["both killed"]
-        masters = self.counts["master killed"] + both
-        return min(masters, self.counts["agent killed"] + both)
+    def __init__(self, args: argparse.Namespace, number: int, ledger: Ledger) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="chaos-"))
+        self.faults: list[Fault] = []
+        self.checks = 0
+        seed = f"{args.seed}/{number}" if number else f"{args.seed}"
+        guest = str(Path(args.guest).absolute()) if args.guest else ""
+        self.yard = Yard(self.root, nodes=args.nodes, slow=args.slow, guest=guest)
+        self.account = Account(ledger)
+        self.chaos = Chaos(self.yard, self.account, seed, args.without, args.only)
+        self._args = args
+        self._pauses = Random(f"{seed}/pauses")  # noqa: S311
+        self._shared = [f"shared{one}" for one in range(3)]
+        self._clients = [
+            Client(self.yard, n, seed, self.account, self._shared)
+            for n in range(args.clients)
+        ]
+        self._watch = Watch(self.yard, self.account)
 
-    def happen(self) -> None:
-        """Let one thing break, and mend it after a moment."""
-        (what,) = self._dice.choices(list(EVENTS), list(EVENTS.values()))
-        node = self._dice.choice(self._yard.scratch.names)
-        self.counts[what] += 1
-        if what == "agent stopped":
-            pid = self._yard.agent_pid(node)
-            with self._yard.stopped([pid] if pid else []):
-                time.sleep(self._dice.choice((0.3, 1.0, 3.0, 18.0)))
-            return
-        if what == "master's disk full":
-            with self._yard.full_disk(self._yard.master_pids()):
-                time.sleep(self._dice.uniform(0.05, 1.5))
-            self._yard.start_master()
-            return
-        if what in WIRE:
-            proxy = self._yard.proxies.by_node[node]
-            proxy.mode = WIRE[what]
-            time.sleep(self._dice.uniform(0.1, 1.0))
-            proxy.mode = PASS
-            return
-        if what != "master killed":
-            self._yard.kill_agent(node)
-        if what != "agent killed":
-            self._yard.kill_master(whole=self._dice.random() < 0.5)
-        time.sleep(self._dice.choice((0.0, 0.0, 0.05, 0.5)))
-        if what != "agent killed":
-            self._yard.start_master()
-        self._yard.start_agent(node)
+    def run(self, kills: int) -> None:
+        """Break the cluster until so many processes have died, or it is broken."""
+        _make(self.yard, self._shared)
+        for client in self._clients:
+            if "reused data" in self._args.without:
+                client.keeper = None
+            client.prepare()
+            client.start()
+        self._watch.start()
+        while self.chaos.kills.total() < kills and not self.broken:
+            self._burst()
+        self._watch.over = True
+        for client in self._clients:
+            client.over = True
+            client.join(10)
+
+    @property
+    def broken(self) -> bool:
+        """Whether more of this cluster would tell nothing."""
+        return any(kind not in MENDED for kind, _ in self.faults)
+
+    def _burst(self) -> None:
+        _work(self._clients, at_work=True)
+        for _ in range(self._args.burst):
+            time.sleep(self._pauses.uniform(0.02, self._args.pause))
+            self.chaos.happen()
+            if any(kind not in MENDED for kind, _ in self.account.faults):
+                break
+        _work(self._clients, at_work=False)
+        found = check(self.yard, self._clients, self.account)
+        for kind, text in found:
+            self.account.fault(kind, text)
+        self.faults = list(self.account.faults)
+        self.checks += 1
+        print(
+            f"check {self.checks}: {self.account.operations} operations, "
+            f"{self.account.lost} in doubt, {dict(self.chaos.counts)}, "
+            f"{self._watch.looks} looks, {len(self.faults)} faults",
+            flush=True,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return what was done and told."""
+        return {
+            "acknowledged": self.account.acknowledged(),
+            "operations": self.account.operations,
+            "doubted": self.account.lost,
+            "refused": self.account.refused,
+            "checks": self.checks,
+        }
+
+    def close(self, keep: Path | None) -> None:
+        """End the cluster; keep its files where they may tell why it broke."""
+        self._watch.over = True
+        if keep:
+            self.yard.end()
+            shutil.copytree(self.root, keep, symlinks=True, ignore=_no_sockets)
+            print(f"left in {keep}")
+        self.yard.close()
+        self.root.rmdir()
 
 
-def run(yard: Yard, args: argparse.Namespace) -> tuple[list[str], Account, Chaos]:
-    """Break the cluster until enough has died; return what is wrong."""
-    account, chaos = Account(), Chaos(yard, args.seed)
-    shared = _shared(yard, 3)
-    clients = [Client(yard, n, args.seed, account, shared) for n in range(args.clients)]
-    for client in clients:
-        client.prepare()
-        client.start()
-    watch = Watch(yard, account)
-    watch.start()
-    dice = random.Random(f"{args.seed}/pauses")  # noqa: S311
-    faults: list[str] = []
-    checks = 0
-    while chaos.kills() < args.kills and not faults:
-        _work(clients, at_work=True)
-        for _ in range(args.burst):
-            time.sleep(dice.uniform(0.02, args.pause))
-            chaos.happen()
-        _work(clients, at_work=False)
-        faults = [*account.faults, *check(yard, clients, account)]
-        checks += 1
-        _told(chaos, account, checks, faults, watch)
-    watch.over = True
-    for client in clients:
-        client.over = True
-        client.join(10)
-    return faults, account, chaos
+def _no_sockets(directory: str, names: list[str]) -> list[str]:
+    return [one for one in names if (Path(directory) / one).is_socket()]
 
 
-def _shared(yard: Yard, number: int) -> list[str]:
-    names = [f"shared{one}" for one in range(number)]
+def _make(yard: Yard, names: Sequence[str]) -> None:
+    """Make the disks that all clients grab at."""
     for name in names:
         words = ("-t", "ext", "-p", yard.truth.provider, "-s", "8M", name)
         done = yard.command("gnt-disk", "add", *words)
         assert done.returncode == 0, done.stderr
-    return names
 
 
 def _work(clients: Sequence[Client], *, at_work: bool) -> None:
@@ -132,46 +145,96 @@ def _work(clients: Sequence[Client], *, at_work: bool) -> None:
             client.idle.wait(300)
 
 
-def _told(
-    chaos: Chaos, account: Account, checks: int, faults: list[str], watch: Watch
-) -> None:
-    print(
-        f"check {checks}: {account.operations} operations, {account.lost} in doubt, "
-        f"{dict(chaos.counts)}, {watch.looks} looks, {len(faults)} faults",
-        flush=True,
-    )
+class Sums:
+    """What all rounds of a run came to."""
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.failovers: Counter[str] = Counter()
+        self.outages: list[float] = []
+        self.faults: list[dict[str, object]] = []
+
+    def add(self, one: Round) -> None:
+        """Add a round."""
+        before = self.kills.total()
+        self.events += one.chaos.counts
+        self.kills += one.chaos.kills
+        self.counts.update(one.counts())
+        self.failovers += one.chaos.failovers.counts
+        self.outages += one.chaos.failovers.outages
+        for line in quarantined(one.yard) if one.yard.answers() else ():
+            print(f"quarantined: {line}")
+        for kind, text in one.faults:
+            print(f"{kind}: {text}")
+            died = before + one.chaos.kills.total()
+            self.faults.append({"kind": kind, "text": text, "kills": died})
+
+    def told(self) -> dict[str, object]:
+        """Return the numbers of the run's line."""
+        return {
+            "kills": dict(self.kills),
+            "failovers": dict(self.failovers),
+            "outages": self.outages,
+            **self.counts,
+        }
 
 
-def main() -> int:
-    """Run the program; return its exit status."""
+def rounds(args: argparse.Namespace, ledger: Ledger, sums: Sums) -> None:
+    """Break clusters until enough has died, or one is broken and that is enough."""
+    number = 0
+    while sums.kills.total() < args.kills and (args.go_on or not sums.faults):
+        one = Round(args, number, ledger)
+        broke = True
+        try:
+            one.run(min(args.kills - sums.kills.total(), args.each))
+            broke = one.broken
+        finally:
+            one.faults = list(one.account.faults)
+            sums.add(one)
+            keep = args.account / "broken" / f"{ledger.name}-{number}"
+            one.close(keep if broke and args.keep else None)
+        number += 1
+
+
+def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=20, help="of each kind")
+    parser.add_argument("--kills", type=int, default=40, help="masters and agents")
+    parser.add_argument("--each", type=int, default=150, help="kills of a cluster")
     parser.add_argument("--pause", type=float, default=0.6, help="at most, in s")
     parser.add_argument("--burst", type=int, default=6, help="events between checks")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--slow", type=int, default=60, help="a script's pause, ms")
     parser.add_argument("--guest", default="", help="directory of the tiny guest")
-    parser.add_argument("--keep", action="store_true", help="leave it when it broke")
-    args = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="chaos-"))
-    yard = Yard(root, nodes=args.nodes, slow=args.slow, guest=args.guest)
-    faults: list[str] = ["it broke"]
+    parser.add_argument("--keep", action="store_true", help="keep files that broke")
+    parser.add_argument("--go-on", action="store_true", help="also after a fault")
+    parser.add_argument("--without", nargs="*", default=(), help="events, reused data")
+    parser.add_argument("--only", nargs="*", default=(), help="no other events")
+    parser.add_argument("--account", type=Path, default=USUAL, help="what is added to")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the program; return its exit status."""
+    args = _parsed()
+    rooms.enter()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    ledger = Ledger(args.account, "real" if args.guest else "chaos", args.seed)
+    sums = Sums()
     try:
-        faults, account, chaos = run(yard, args)
-        for line in quarantined(yard):
-            print(f"quarantined: {line}")
-        ended = Counter(told.status for told in account.told)
-        print(f"seed {args.seed}: jobs {dict(ended)}, events {dict(chaos.counts)}")
-        print("\n".join(faults) or "no fault")
+        rounds(args, ledger, sums)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        sums.faults.append({"kind": "driver", "text": text, "kills": 0})
+        raise
     finally:
-        if faults and args.keep:
-            print(f"left in {root}")
-        else:
-            yard.close()
-            root.rmdir()
-    return 1 if faults else 0
+        line = ledger.close(sums.events, sums.told(), sums.faults)
+        print(f"seed {args.seed}: {line}")
+    print("no fault" if not sums.faults else f"{len(sums.faults)} faults")
+    return 1 if sums.faults else 0
 
 
 if __name__ == "__main__":

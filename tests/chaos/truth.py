@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kept import PROVIDER as KEPT
+from kept import Volumes
+
 from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
 
-PROVIDER = Path(__file__).parent / "provider"
+HERE = Path(__file__).parent
 MIB = 1024 * 1024
 
 
@@ -52,9 +55,12 @@ class Files:
         for name in ("volumes", "attached"):
             (self._root / name).mkdir(parents=True)
         self.scripts = scratch.path / "extstorage" / self.provider
-        shutil.copytree(PROVIDER, self.scripts)
+        self.kept = Volumes(self._root / "kept")
         settings = f"TRUTH='{self._root}'\nSLOW={slow}\n"
-        (self.scripts / "settings.sh").write_text(settings)
+        for source, name in (("provider", self.provider), ("kept", KEPT)):
+            scripts = self.scripts.with_name(name)
+            shutil.copytree(HERE / source, scripts)
+            (scripts / "settings.sh").write_text(settings)
 
     def volumes(self) -> dict[str, int]:
         """Return the size in MiB of every volume."""
@@ -90,6 +96,7 @@ class Qemu:
     """The truth with real guests."""
 
     provider = "qsd"
+    kept = None
     watched = False
     """Guests are asked in quiet alone: a monitor has room for one."""
 

@@ -14,14 +14,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import rooms
 from msgspec.structs import replace
 from proxy import Proxies
 from truth import Files, Qemu
 
 from moorage.api.luxi import LuxiClient
-from moorage.daemons import bootstrap, process
+from moorage.daemons import bootstrap, cleanup, process
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
+from moorage.daemons.paths import MasterPlaces
+from moorage.errors import MoorageError
 from moorage.model.token import from_text, to_text
 
 INSIDE = 1812
@@ -43,6 +46,8 @@ class Yard:
     ----------
     truth
         What is really there.
+    leader
+        The node whose master leads, or is to.
     """
 
     def __init__(self, root: Path, *, nodes: int, slow: int, guest: str = "") -> None:
@@ -53,15 +58,23 @@ class Yard:
             guest=guest,
             bare=True,
         )
+        self.leader = self.scratch.names[0]
         os.environ.update(self.scratch.environment())
+        try:
+            self._begin()
+        except BaseException:
+            self.end()
+            raise
+        self.truth: Files | Qemu = (
+            Qemu(self.scratch) if guest else Files(self.scratch, slow)
+        )
+
+    def _begin(self) -> None:
+        """Put proxies before the agents, and make the cluster of them."""
         addresses = {name: self.scratch.address(name) for name in self.scratch.names}
         self._behind_proxies()
         self.proxies = Proxies(addresses, scratches.PORT, INSIDE)
         self._found()
-        self.truth: Files | Qemu = (
-            Qemu(self.scratch) if guest else Files(self.scratch, slow)
-        )
-        self._environ = {**os.environ, **self.scratch.environment()}
 
     def _behind_proxies(self) -> None:
         """Let the agents listen at another port than the one that they are known by."""
@@ -70,6 +83,9 @@ class Yard:
             process.end(int(places.pid.read_text()))
             settings = json.loads(places.settings.read_text())
             places.settings.write_text(json.dumps(settings | {"port": INSIDE}))
+            if rooms.there():
+                for path in (places.run, places.run / "state", self.places(name).root):
+                    rooms.mount(path)
             scratches.start_agent(self.scratch, name)
 
     def _found(self) -> None:
@@ -97,13 +113,38 @@ class Yard:
 
     def close(self) -> None:
         """End everything."""
+        self.end()
         self.proxies.close()
+        rooms.unmount(self.scratch.path)
         scratches.down(self.scratch.path)
+
+    def end(self) -> None:
+        """End all processes; the files stay."""
+        while left := list(cleanup.processes(self.scratch.path)):
+            for pid in left:
+                process.end(pid, patience=2.0)
 
     # -- asking the cluster -------------------------------------------------------
 
-    def luxi(self, timeout: float = 60.0) -> LuxiClient:
-        return LuxiClient(str(self.scratch.master.root / "luxi.sock"), timeout)
+    def places(self, node: str) -> MasterPlaces:
+        """Return the directory of the master of a node, while it has one."""
+        if node == self.scratch.names[0]:
+            return self.scratch.master
+        return MasterPlaces(self.scratch.path / f"master-{node}")
+
+    def luxi(self, timeout: float = 60.0, node: str = "") -> LuxiClient:
+        """Return a connection to the master, or to what is left of one on a node."""
+        root = self.places(node or self.leader).root
+        return LuxiClient(str(root / "luxi.sock"), timeout)
+
+    def answers(self) -> bool:
+        """Whether a master answers."""
+        try:
+            with self.luxi(2.0) as luxi:
+                luxi.query("node", ["name"])
+        except (MoorageError, OSError):
+            return False
+        return True
 
     def rows(self, what: str, *fields: str) -> list[dict[str, Any]]:
         """Return what the cluster says of all its objects of a kind."""
@@ -113,11 +154,18 @@ class Yard:
             dict(zip(fields, (value for _, value in row), strict=True)) for row in rows
         ]
 
-    def command(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run a program of the product."""
+    def command(self, *argv: str, on: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a program of the product on a node; on the master's, unless told."""
+        node = on or self.leader
+        root = self.places(node).root
+        told = {
+            "MOORAGE_DIR": str(root),
+            "MOORAGE_SOCKET": str(root / "luxi.sock"),
+            "MOORAGE_NODE_DIR": str(self.scratch.node(node).root),
+        }
         return subprocess.run(
             [str(Path(sys.executable).parent / argv[0]), *argv[1:]],
-            env=self._environ,
+            env={**os.environ, **self.scratch.environment(), **told},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -127,23 +175,28 @@ class Yard:
 
     # -- breaking it --------------------------------------------------------------
 
-    def master_pids(self) -> list[int]:
+    def master_pids(self, node: str = "") -> list[int]:
         """Return the processes of the master, a supervisor's included."""
-        return list(_processes("master", str(self.scratch.master.root)))
+        root = self.places(node or self.leader).root
+        return list(_processes("master", str(root)))
 
     def agent_pid(self, node: str) -> int | None:
-        return next(_processes("agent", str(self.scratch.node(node).root)), None)
+        return process.holder(self.scratch.node(node).lock)
 
     def kill_master(self, *, whole: bool) -> None:
         """Kill the master, with or without the supervisor that starts it again."""
         pids = sorted(self.master_pids())
-        for pid in pids if whole else pids[-1:]:
-            _kill(pid)
+        _kill(*(pids if whole else pids[-1:]))
 
     def kill_agent(self, node: str) -> None:
         pid = self.agent_pid(node)
         if pid:
             _kill(pid)
+
+    def lose(self, node: str) -> None:
+        """Kill master and agent of a node at one moment."""
+        agent = self.agent_pid(node)
+        _kill(*self.master_pids(node), *([agent] if agent else []))
 
     def start_master(self) -> None:
         """Start it; a master that is there already is left alone."""
@@ -171,20 +224,23 @@ class Yard:
                     os.kill(pid, signal.SIGCONT)
 
     @contextmanager
-    def full_disk(self, pids: list[int]) -> Iterator[None]:
-        """Let no write of some processes reach a file, as on a full file system."""
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                resource.prlimit(
-                    pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)
-                )
+    def full_disk(self) -> Iterator[None]:
+        """Let no write of the master reach a file, as on a full file system."""
+        self._limit_files(0)
         try:
             yield
         finally:
-            free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-            for pid in pids:
+            self._limit_files(resource.RLIM_INFINITY)
+
+    def _limit_files(self, most: int) -> None:
+        """Limit the files of all of the master; who was begun since has it, too."""
+        limited: set[int] = set()
+        while left := set(self.master_pids()) - limited:
+            for pid in left:
                 with suppress(ProcessLookupError):
-                    resource.prlimit(pid, resource.RLIMIT_FSIZE, free)
+                    both = (most, resource.RLIM_INFINITY)
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, both)
+            limited |= left
 
     # -- looking from outside -----------------------------------------------------
 
@@ -209,7 +265,7 @@ class Yard:
 
     def stored_jobs(self) -> dict[int, dict[str, Any]]:
         """Return the jobs as the SQLite file has them, without asking the master."""
-        where = f"file:{self.scratch.master.store}?mode=ro"
+        where = f"file:{self.places(self.leader).store}?mode=ro"
         base = sqlite3.connect(where, uri=True, timeout=10)
         try:
             (sound,) = base.execute("PRAGMA integrity_check").fetchone()
@@ -241,7 +297,8 @@ def _processes(word: str, directory: str) -> Iterator[int]:
             yield pid
 
 
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    assert process.wait_until(lambda: not process.alive(pid), 10)
+def _kill(*pids: int) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert process.wait_until(lambda: not any(map(process.alive, pids)), 10)

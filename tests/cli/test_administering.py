@@ -271,9 +271,26 @@ def test_verify_leaves_out_the_loss_of_nodes(at: Harbour) -> None:
     at.types("gnt-instance startup web2")
     at.types("gnt-instance startup web1")
     codes = [x.split(":")[1] for x in at.any("gnt-cluster verify --error-codes")]
-    assert "ENODEN1" in codes
+    assert "ENODESHAREDN1" in codes
+    assert "ENODEN1" not in codes
+    at.types("gnt-cluster verify -I ENODESHAREDN1")
     line = "gnt-cluster verify --error-codes --no-nplus1-mem"
-    assert "ENODEN1" not in [x.split(":")[1] for x in at.any(line)]
+    assert "ENODESHAREDN1" not in [x.split(":")[1] for x in at.any(line)]
+
+
+@pytest.mark.requirement("S2-06")
+def test_verify_fails_without_memory_for_a_failover_of_mirrored_ones(
+    at: Harbour,
+) -> None:
+    """As in Ganeti: an error, and an exit status, that can be made a warning."""
+    for name in ("m1", "m2", "m3"):
+        line = f"gnt-instance add -t drbd --disk 0:size=1G -n node2:node3 {name}"
+        at.types(f"{line} -B memory=24000 --no-start --ignore-capacity --no-install")
+    told = at.refuses_out("gnt-cluster verify --error-codes")
+    assert "ERROR:ENODEN1:node:node3:not enough memory to accommodate" in told
+    assert "should node node2 fail (72000 MiB needed" in told
+    at.types("gnt-cluster verify -I ENODEN1")
+    at.types("gnt-cluster verify --no-nplus1-mem")
 
 
 def test_disks_that_a_node_lost_are_attached_again(at: Harbour) -> None:

@@ -112,6 +112,23 @@ def test_an_instance_goes_and_its_disks_stay(types: Types) -> None:
     assert shown == "data1 detached -\n"
 
 
+@pytest.mark.requirement("S0-59")
+def test_three_disks_of_several_providers_as_typed(types: Types) -> None:
+    """The whole row: the example of the design, and what `info` says of each."""
+    disks = [
+        f"--disk {slot}:size=64M,provider={provider}"
+        for slot, provider in enumerate(("san", "plainsan", "san"))
+    ]
+    plain = "-n node1 --no-install --no-nics"
+    types(f"gnt-instance add -t ext {plain} {' '.join(disks)} w")
+    (told,) = yaml.safe_load(types("gnt-instance info w"))
+    ids = [one["logical_id"] for one in told["Disks"]]
+    assert [provider for provider, _ in ids] == ["san", "plainsan", "san"]
+    kinds = [name.partition(".")[2] for _, name in ids]
+    assert kinds == ["ext.disk0", "ext.disk1", "ext.disk2"]
+    assert len({name for _, name in ids}) == 3
+
+
 @pytest.mark.requirement("S3-03", "S3-38", "S0-59")
 def test_disks_of_several_templates_in_one_instance(types: Types) -> None:
     """The whole row: some made with their instance, one added, one attached."""
@@ -134,6 +151,39 @@ def test_disks_of_several_templates_in_one_instance(types: Types) -> None:
     types("gnt-instance modify --disk add:size=64M,dev_type=ext,provider=san web1")
     types("gnt-instance remove -f mixed1")
     assert types("gnt-disk list --no-headers -o name a", status=1)
+
+
+@pytest.mark.requirement("S0-59")
+def test_three_disks_of_three_providers_as_they_are_typed(types: Types) -> None:
+    types(
+        "gnt-instance add -n node1 -t ext --no-install --no-nics "
+        "--disk 0:size=1G,provider=san,tier=ssd --disk 1:size=2G,provider=plainsan "
+        "--disk 2:size=3G,provider=usersan,access=userspace three"
+    )
+    (told,) = yaml.safe_load(types("gnt-instance info three"))
+    ids = [one["logical_id"] for one in told["Disks"]]
+    assert [provider for provider, _ in ids] == ["san", "plainsan", "usersan"]
+    for number, (_, volume) in enumerate(ids):
+        uuid, end = volume.split(".", 1)
+        assert (bool(uuid), end) == (True, f"ext.disk{number}")
+
+
+@pytest.mark.requirement("S3-52")
+def test_a_detached_disk_is_removed_where_its_group_is(typed) -> None:
+    """The provider of no other group's nodes is asked, though these come first."""
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    builder.disk("old", group="far", last_node=None)
+    with served(builder) as sim:
+        cluster = sim.cluster
+        cluster.nodes.san.volumes["vol-old"] = {"size": 1, "provider": "san"}
+        assert typed("gnt-disk remove -f old", **sim.environ).status == 0
+        ran = {
+            name
+            for name, node in cluster.nodes.nodes.items()
+            if any(one.argv[0].endswith("/remove") for one in node.machine.ran)
+        }
+        assert ran == {"far1"}
+        assert "vol-old" not in cluster.nodes.san.volumes
 
 
 # -- gnt-storage reconcile -------------------------------------------------------------
@@ -204,6 +254,7 @@ def test_programs_get_all_of_it(types: Types, drifted: str) -> None:
         "missing",
         "plan",
         "storages",
+        "unasked",
         "volumes",
     ]
     assert {one["state"] for one in found["volumes"]} == {"forgotten", "referenced"}

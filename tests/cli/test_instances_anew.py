@@ -191,8 +191,27 @@ async def test_a_guest_that_cannot_move_runs_on(pairs: Desk) -> None:
     assert (await pairs.types(shown)).split() == ["running", "plain", "node2"]
 
 
+async def test_an_instance_with_files_moves(pairs: Desk) -> None:
+    await pairs.types("gnt-instance add -t file -s 64M -n node1 --no-install web9")
+    (uuid,) = pairs.cluster.config.instance("web9").disks
+    await pairs.types("gnt-instance move -f -n node4 web9")
+    new = pairs.cluster.config.disk(uuid)
+    assert (new.dev_type, new.nodes) == ("file", ("node4",))
+    shown = "gnt-instance list --no-headers -o status,disk_template,pnode web9"
+    assert (await pairs.types(shown)).split() == ["running", "file", "node4"]
+    await pairs.types("gnt-instance add -t plain -s 600G -n node1 --no-install p1")
+    before = pairs.cluster.config.instance("web9")
+    await pairs.types("gnt-instance grow-disk web9 0 700G")
+    said = await pairs.refused("gnt-instance move -f -n node1 web9")
+    assert "node1 has no room" in said
+    assert pairs.cluster.config.instance("web9").primary_node == before.primary_node
+
+
 async def test_what_cannot_move_says_what_can(at: Desk) -> None:
     await at.types("gnt-instance add -t file -s 64M -n node1 --no-start web9")
+    await at.types(
+        "gnt-cluster modify --enabled-disk-templates=ext,file,plain,sharedfile"
+    )
     said = await at.refused("gnt-instance move -f -n node2 web9")
     assert "cannot get a second copy on another node" in said
     assert "is on node node1 already" in await at.refused(
@@ -310,6 +329,26 @@ async def test_lists_keep_the_order_of_their_operands(at: Desk) -> None:
     assert [line.split()[0] for line in out.splitlines()] == ["node3", "node1"]
     out = await at.types("gnt-disk list --no-headers -o name spare 'root*'")
     assert out.split() == ["spare", "root1", "root3"]
+
+
+async def test_a_cpu_mask_fits_instance_and_node(at: Desk) -> None:
+    """As in Ganeti; the nodes of the harbour have eight processors."""
+    for line, words in (
+        ("gnt-instance modify -H cpu_mask=a-b web1", "'a-b' is not all, or numbers"),
+        ("gnt-instance modify -H cpu_mask=999 web1", "node node1 has 0 to 7"),
+        ("gnt-instance modify -H cpu_mask=0:1 web1", "for 2 virtual processors"),
+        (
+            "gnt-instance add -t diskless -n node2 -H kvm:cpu_mask=8 web9",
+            "cpu_mask '8' names processor 8, and node node2 has 0 to 7",
+        ),
+        ("gnt-cluster modify -H kvm:cpu_mask=3-1", "'3-1' runs backwards"),
+        ("gnt-os modify -H kvm:cpu_mask=x tiny", "cpu_mask 'x' is not all"),
+        ("gnt-instance startup -H cpu_mask=x web3", "cpu_mask 'x' is not all"),
+    ):
+        assert words in await at.refused(line), line
+    await at.types(r"gnt-instance modify -H 'cpu_mask=0-2\,5:all' -B vcpus=2 web1")
+    said = await at.refused("gnt-instance modify -B vcpus=3 web1")
+    assert "-B vcpus=2, or -H cpu_mask=all" in said
 
 
 # -- OS definitions --------------------------------------------------------------------

@@ -3,7 +3,11 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,9 +16,15 @@ import pytest
 from desk import Desk, desk, desk_at
 from moorage.cli.watcher import jobs
 from moorage.cli.watcher.rules import MOST_TRIES, Guest, Memory, Tries, plan
+from moorage.daemons import systemd
+from moorage.daemons.paths import MasterPlaces
+from moorage.daemons.watched import last_look
+from moorage.directories import MASTER_DIR
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour, pier
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -216,3 +226,93 @@ def test_a_disk_that_another_node_has_keeps_its_guest_down() -> None:
     assert found.starts == ()
     assert "node3 has a disk of it attached" in found.warnings[0]
     assert plan([one._replace(holders=("node2",))], {}, Memory(), 0.0).starts
+
+
+async def test_verify_says_when_the_watcher_does_not_look(at: Desk) -> None:
+    """Where none is expected, nobody is blamed; a paused one is told as paused."""
+    cluster = at.cluster
+    assert "watcher" not in await at.types("gnt-cluster verify")
+    cluster.nodes.watched = cluster.clock() - 900.0
+    assert "watcher" not in await at.types("gnt-cluster verify")
+    cluster.nodes.watched -= 300.0
+    screen = await at.screen("gnt-cluster verify --error-codes")
+    assert screen.status == 1
+    assert (
+        "  - ERROR:ECLUSTERWATCHER:cluster::the watcher has not looked for 20 minutes: "
+        "what ends is not started again\n"
+    ) in screen.out
+    ignored = await at.types("gnt-cluster verify -I ECLUSTERWATCHER")
+    assert "WARNING: cluster: the watcher has not looked for 20 minutes" in ignored
+    await at.types("gnt-cluster watcher pause 1h")
+    cluster.clock = time.time  # a pause is told by the world's clock
+    told = await at.types("gnt-cluster verify")
+    assert "NOTICE: cluster: the watcher is paused until 2" in told
+    assert "hint: gnt-cluster watcher continue" in told
+    assert "not looked" not in told
+
+
+async def test_each_look_leaves_its_mark(at: Desk) -> None:
+    """One that is paused, too; one that only says what it would do leaves none."""
+    file = at.directory / "watcher.json"
+    begun = time.time() - 10.0
+    assert last_look(file, begun) == begun  # the master began to lead then
+    await at.types("moorage watcher --dry-run")
+    assert last_look(file, begun) == begun
+    for line in ("moorage watcher", "moorage watcher"):
+        await at.types(line)
+        assert last_look(file, begun) > begun
+        os.utime(file, (0, 0))
+        await at.types("gnt-cluster watcher pause 1h")
+
+
+def test_a_watcher_is_expected_where_its_timer_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, packaged = tmp_path / "etc", tmp_path / "lib"
+    monkeypatch.setattr(systemd, "_RUNS", tmp_path)
+    places, timer = MasterPlaces(Path(MASTER_DIR)), "moorage-watcher.timer"
+    for one in (own, packaged):
+        one.mkdir()
+
+    def expected(at: MasterPlaces = places) -> bool:
+        return systemd.has_watcher(at, (own, packaged))
+
+    assert not expected()
+    (packaged / timer).touch()
+    assert expected()
+    assert not expected(MasterPlaces(tmp_path))  # a scratch cluster has none
+    (own / timer).symlink_to("/dev/null")  # systemctl mask
+    assert not expected()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+async def test_typed_by_root_it_leaves_the_timers_user_what_is_its_own(
+    at: Desk,
+) -> None:
+    """That user writes there every five minutes; what root left before gives way."""
+    for one in (at.directory, Path(at.environ["MOORAGE_SOCKET"])):
+        os.chown(one, NOBODY, NOBODY)
+    for name in ("watcher.json", "watcher.lock"):
+        (at.directory / name).write_text("{}")
+        (at.directory / name).chmod(0o600)
+    for user in (NOBODY, 0, NOBODY):
+        kill(at, "node1", "web1")
+        typed = await asyncio.to_thread(process_of, at, user)
+        assert typed.returncode == 0, typed.stderr
+        assert runs(at, "node1", "web1")
+    whose = {one.name: one.stat().st_uid for one in at.directory.glob("*watcher*")}
+    assert whose == {"watcher.json": NOBODY, "watcher.lock": NOBODY}
+
+
+def process_of(at: Desk, user: int) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "moorage.cli.moorage", "watcher"]
+    return subprocess.run(
+        argv,
+        env=os.environ | at.environ,
+        user=user,
+        group=user,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=False,
+    )

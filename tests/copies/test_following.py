@@ -54,7 +54,7 @@ async def test_a_dead_candidate_is_behind_and_catches_up(town: Town) -> None:
     async with asyncio.timeout(0.3):  # nobody waits for it any more
         await town.commit(2)
     (told,) = [one for one in town.copies.status() if one.state == "behind"]
-    assert told.commits == 2
+    assert told.commits == 3  # that it is behind is one, too
     assert "does not answer" in told.why
     town.nodes.nodes["node3"].boot()
     await town.whole("node3")

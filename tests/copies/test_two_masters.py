@@ -13,6 +13,7 @@ from candidates import Town, led
 from moorage.daemons import failover, succession, voting
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
+from moorage.model import Config, apply
 from moorage.model.commits import Head
 from moorage.protocol import Pause, Standing, silent
 from moorage.protocol.sender import ourselves
@@ -229,3 +230,15 @@ async def test_a_master_that_lost_a_race_is_refused_and_waits_for_nobody(
     assert await pair.new.log.read("ledger", "") == {}  # what was behind is not there
     pair.old_way.away = set()
     assert not await pair.order(pair.old, "node3")
+
+
+def test_a_promise_to_a_failover_that_broke_makes_nobody_a_former_master() -> None:
+    """A second try on its own node met it starting; the one before it was over."""
+    builder = ClusterBuilder(3)
+    config = apply(Config(), builder.change())  # the master is on node1
+    former = Standing(term=405, led=206, leader="node2")
+    votes = voting.Votes(said={"node1": former, "node2": former, "node3": former})
+    assert succession.followed(votes, config, 306) is None
+    later = Standing(term=405, led=405, leader="node2")
+    votes = voting.Votes(said={"node1": former, "node2": later, "node3": later})
+    assert succession.followed(votes, config, 306) == "node2"

@@ -118,6 +118,19 @@ x
             ["id " + "f" * 8 + "-1111-4111-8111-" + "f" * 12],
             True,
         ),
+        (
+            ["node3 gives no answer (Connection refused): it stays offline"],
+            ["node3 gives no answer (node node3 (127.0.0.3:1811)): it stays offline"],
+            False,
+        ),
+        (["web1 1.0G"], ["web1 9.0G"], False),
+        (["(job 5 DISK_ADD(d1))"], ["(job 7 DISK_ADD(d1))"], True),
+        (["it lacks 1 commit (gone)"], ["it lacks 2 commits (gone)"], False),
+        (
+            ["it lacks 1 commit (Connection refused)"],
+            ["it lacks 2 commits (Connection reset by peer)"],
+            True,
+        ),
     ],
 )
 def test_what_a_page_may_leave_open(shown, printed, true):

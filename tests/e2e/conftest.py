@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 from msgspec import json
@@ -36,9 +37,14 @@ from moorage.testing.state_snapshot import Picture, epochs, picture
 
 
 @pytest.fixture
-def scratch_of(tmp_path: Path) -> Iterator[Callable[[str], Scratch]]:
-    """Return what makes a scratch cluster with some options; it ends with the test."""
-    at, programs = tmp_path / "c", Path(sys.executable).parent
+def scratch_of() -> Iterator[Callable[[str], Scratch]]:
+    """Return what makes a scratch cluster with some options; it ends with the test.
+
+    Its path is short, whoever runs the tests: providers make Unix sockets beneath it,
+    whose paths hold 107 bytes.
+    """
+    home, programs = Path(mkdtemp(prefix="mrg-")), Path(sys.executable).parent
+    at = home / "c"
     hands = Typist({"PATH": f"{programs}:{os.environ['PATH']}"}, io.StringIO())
 
     def made(options: str) -> Scratch:
@@ -50,6 +56,7 @@ def scratch_of(tmp_path: Path) -> Iterator[Callable[[str], Scratch]]:
     finally:
         if at.exists():
             devcluster.down(at)
+        rmtree(home)
 
 
 @dataclass(frozen=True)

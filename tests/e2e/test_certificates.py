@@ -242,8 +242,8 @@ def test_who_let_a_node_in_is_said_on_both_sides(tmp_path: Path) -> None:
             if "let in as node2" in line
         ]
         assert len(word) == 64
-        assert f"the authority whose certificate has the SHA-256 {word}" in said
-        assert word in hands.look("gnt-cluster info")
+        assert f"the master whose certificate has the SHA-256 {word}" in said
+        assert word in hands.type("gnt-cluster info")
     finally:
         if at.exists():
             devcluster.down(at)

@@ -39,11 +39,14 @@ async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = await SimCluster.start(tmp_path)
-    call, told, over = cluster.nodes.call, list[str](), asyncio.Event()
+    call, told = cluster.nodes.call, list[str]()
+    over, every = asyncio.Event(), asyncio.Event()
     tries: list[None] = []
 
     async def listening(node: Any, verb: Any, *more: Any) -> Any:
         told.extend([node.name] if isinstance(verb, ListOldObjects) else [])
+        if len({*told}) == len(cluster.config.online()):
+            every.set()
         return await call(node, verb, *more)
 
     async def broken(*_: Any) -> None:
@@ -57,9 +60,9 @@ async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
     monkeypatch.setattr(chores.kept_up, "__defaults__", (0.0,))
     at = Sources(cluster.truth, cluster.nodes, cluster.engine)
     begun = chores.begun(at)
-    async with asyncio.timeout(10):
-        await begun[0]
+    async with asyncio.timeout(60):
         await over.wait()
+        await every.wait()
     for one in begun:
         one.cancel()
     assert sorted(told) == sorted({*told})

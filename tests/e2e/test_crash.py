@@ -2,9 +2,14 @@
 """The master dies at every point of every request: before or after, never between.
 
 What the nodes do goes on when it dies, and a new master takes over the same store.
+
+Second deaths are as many as the square of the points: one in some is tried, another one
+each time. MOORAGE_SEED says which, MOORAGE_ONE_IN one in how many (``make crashes``).
 """
 
 import asyncio
+import os
+import time
 from itertools import count
 from typing import Any
 
@@ -14,12 +19,15 @@ from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.deaths import Death, different_points
 from moorage.testing.scenarios import Scenario
 
+SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
+ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 6)
 
-def one_in(sample: int) -> pytest.MarkDecorator:
-    """Try one case in so many by default, and all of them among the slow tests."""
+
+def one_in(sample: int, slow: int = 1) -> pytest.MarkDecorator:
+    """Try one case in so many by default, and more of them among the slow tests."""
     some = pytest.param(sample, id="some", marks=pytest.mark.sample)
-    everything = pytest.param(1, id="all", marks=pytest.mark.slow)
-    return pytest.mark.parametrize("step", [some, everything])
+    more = pytest.param(slow, id="more", marks=pytest.mark.slow)
+    return pytest.mark.parametrize("step", [some, more])
 
 
 async def test_a_crash_wherever_it_leaves_something_else(
@@ -43,7 +51,7 @@ async def test_a_crash_wherever_it_leaves_something_else(
         await port.checked(cluster, job, told)
 
 
-@one_in(47)
+@one_in(47, ONE_IN)
 async def test_a_second_crash_while_the_first_is_mended(
     port: Any, scenario: Scenario, step: int
 ) -> None:
@@ -52,7 +60,7 @@ async def test_a_second_crash_while_the_first_is_mended(
         cluster = await _died(port, scenario, first)
         mending = different_points(cluster)
         await port.checked(cluster, await port.taken_over(cluster), told)
-        for second in list(mending.values())[first % step :: step]:
+        for second in list(mending.values())[(first + SEED) % step :: step]:
             cluster = await _died(port, scenario, first)
             cluster.crash_at = second
             with pytest.raises(Crash):

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,13 +36,28 @@ def types(town: Scratch, line: str, status: int = 0) -> str:
     return done.stdout
 
 
+def not_set_up(town: Scratch, name: str) -> None:
+    """They are in the path of each node: where nobody set them up, that is no news."""
+    file = town.path / "extstorage" / name / "etc" / "settings.sh"
+    text = file.read_text()
+    file.write_text(
+        re.sub("^IMAGE_DIR=.*", "IMAGE_DIR=/nowhere", text, flags=re.MULTILINE)
+    )
+    rows = types(town, "gnt-node list-storage --no-headers -o type,name,free")
+    assert f"ext {name} -" in " ".join(rows.split())
+    assert "capacity" not in town.node("node1").log.read_text()
+    file.write_text(text)
+
+
 def test_the_examples_list_their_volumes_and_tell_their_room(
-    town: Scratch, tmp_path: Path
+    town: Scratch,
 ) -> None:
     for name in ("loop", "qsd"):
-        images = tmp_path / name
+        not_set_up(town, name)
+        images, run = (town.path / "shared" / f"{one}-{name}" for one in ("i", "r"))
         images.mkdir()
-        where = f"dir={images},run={tmp_path}/run"
+        run.mkdir()
+        where = f"dir={images},run={run}"
         types(town, f"gnt-storage pool add -p {name} -D {where} -g default {name}")
         for disk in ("kept", "gone"):
             types(town, f"gnt-disk add --pool {name} -s 8M {disk}-{name}")

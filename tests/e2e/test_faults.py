@@ -20,6 +20,8 @@ each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
 )
 HALF = "what was half made"
+GROWS = ("OP_DISK_GROW", "OP_INSTANCE_GROW_DISK")
+"""What they enlarged stays so: no volume shrinks, and the job says what corrects it."""
 FORMER = "_replaced"
 """In the log of a job whose storage said no: nothing was removed unseen."""
 PATIENCE = 400
@@ -86,7 +88,7 @@ async def _failing_everywhere(port: Any, scenario: Scenario, *, again: bool) -> 
 async def _excused(port: Any, cluster: SimCluster, job: Job, told: Any) -> None:
     """Fail unless it is as before or as after, or what is not so is seen and told."""
     seen = await picture(cluster)
-    grown = told.scenario.op_id == "OP_DISK_GROW" and job.status == "error"
+    grown = told.scenario.op_id in GROWS and job.status == "error"
     half = any(HALF in line for line in _lines(job))
     if not (seen.quarantined - told.after.quarantined or grown or half):
         await port.checked(cluster, job, told)

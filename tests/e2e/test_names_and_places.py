@@ -121,6 +121,12 @@ def test_a_console_goes_through_the_agent_and_makes_no_job(harbour: Any) -> None
         told, line, came = luxi.line("web2.example.org", "vnc", "ticket")
         with line:
             assert b"vnc: " in said_by(line, came, b"vnc: ")
+            me = f"uid {os.getuid()}, pid {os.getpid()}"
+            screen = "the screen of web2.example.org"
+            at_master = f"{screen} on node2.example.com is opened by {me}"
+            assert at_master in harbour.scratch.master.log.read_text()
+            at_node = f"{screen} is opened by {me}, at the master on node1.example.com"
+            assert at_node in harbour.scratch.node("node2").log.read_text()
         with pytest.raises(MoorageError, match="instance 'nope' is not known"):
             luxi.line("nope")
     assert len(harbour.ask("gnt-job list")) == jobs
@@ -164,6 +170,9 @@ def test_a_node_reaches_its_own_guests_without_the_master(harbour: Any) -> None:
         assert told["node"] == "node2.example.com"
         with line:
             said_by(line, came, b"web2.example.org serial: ")
+    by = f"is opened by uid {os.getuid()}, pid {os.getpid()}\n"
+    told = f"the console of web2.example.org on node2.example.com {by}"
+    assert told in harbour.scratch.node("node2").log.read_text()
 
 
 def away(harbour: Any, **more: str) -> dict[str, str]:

@@ -58,9 +58,12 @@ SLIPS = [
     ("--token garbled demo", "that is no token of a node"),
     ("--node-name node9 demo", "with its token only"),
     ("--node-name no/de --token {token} demo", "'no/de' is not a node name"),
-    ("--enabled-disk-templates=floppy demo", "no disk template is called 'floppy'"),
+    ("--enabled-disk-templates=floppy demo", "there is no disk template 'floppy'"),
+    ("--enabled-disk-templates= demo", "at least one disk template must be enabled"),
+    ("--enabled-hypervisors= demo", "at least one hypervisor must be enabled"),
     ("--enabled-hypervisors=xen demo", "there is no hypervisor 'xen'"),
     ("-D floppy:a=b demo", "no disk template is called 'floppy'"),
+    ("-H kvm:cpu_mask=a-b demo", "cpu_mask 'a-b' is not all, or numbers"),
     ("-B memory=much demo", "'much' is not a size"),
     ("-B wheels=4 demo", "there is no back-end parameter 'wheels'"),
     ("-m zz demo", "a MAC prefix is three bytes as aa:00:00, not 'zz'"),
@@ -86,7 +89,13 @@ def test_a_slip_leaves_nothing_behind(bare: Scratch, hands: Typist) -> None:
     assert not bare.master.root.exists()
     assert devcluster.token(bare, "node1") == token  # and the node still waits
     assert "no master listens" in refused(hands, "gnt-cluster info")
-    hands.type("gnt-cluster init demo")
+    line = "--enabled-disk-templates=sharedfile,diskless -H kvm:-acpi,kernel_args=ro"
+    hands.type(f"gnt-cluster init {line} demo")
+    told = hands.ask("gnt-cluster info")
+    assert told["enabled_disk_templates"] == ["sharedfile", "diskless"]
+    assert told["hvparams"] == {"kvm": {"kernel_args": "ro"}}
+    hands.type("gnt-instance add -t diskless --no-nics --no-install web1")
+    assert "ERROR" not in hands.type("gnt-cluster verify")
 
 
 @pytest.mark.requirement("S0-18")
@@ -155,7 +164,7 @@ def test_a_token_lets_one_node_in_once(bare: Scratch, hands: Typist) -> None:
     assert b"node.enrol".hex() in written
     assert second.encode().hex() not in written
     stored.close()
-    assert "let in as node2 by the authority" in bare.node("node2").log.read_text()
+    assert "let in as node2 by the master" in bare.node("node2").log.read_text()
     said = refused(hands, f"gnt-node add --token {second} node3")
     assert "does not open its door" in said
     assert len(hands.ask("gnt-node list -o name")) == 2

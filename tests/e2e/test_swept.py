@@ -33,9 +33,9 @@ ONE_COMMIT = {"OP_CLUSTER_REPAIR_DISK_SIZES", "OP_GROUP_RENAME"}
 name that its group had before, would be differences to every other request."""
 ONE_CALL = {
     *("OP_NODE_POWERCYCLE", "OP_OOB_COMMAND", "OP_REPAIR_NODE_STORAGE"),
-    "OP_RESTRICTED_COMMAND",
+    *("OP_NODE_SHUTDOWN_ORPHAN", "OP_RESTRICTED_COMMAND"),
 }
-"""A program of the node's is all that they run; nothing is recorded before it."""
+"""One order to a node, at most to be given again; nothing is recorded before it."""
 
 
 def every(kind: type[Operation]) -> Iterator[type[Operation]]:

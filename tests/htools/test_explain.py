@@ -23,6 +23,7 @@ from moorage.htools.placement.requests import (
     answer,
 )
 from moorage.htools.policy import DEFAULT
+from moorage.htools.survival.n1 import unlosable
 
 UNCHECKED = Asking(capacity=False)
 LVM = ("lvm-vg", "xenvg")
@@ -180,7 +181,26 @@ def test_a_place_that_survival_refuses_names_whom_it_strands(
 
 
 @pytest.mark.requirement("S2-04")
-def test_a_cluster_that_cannot_lose_a_node_now_says_so(make, some_node, some_inst):
+def test_what_cannot_be_lost_already_stops_nobody(make, some_node, some_inst, unit):
+    """An offline node with second copies is the state after every node's death."""
+    units = (unit("drbd8", "xenvg", 90000), unit("sharedfile", "/s", 90000))
+    mirrored = some_inst("m", 1, 4000, secondary=0, template="drbd")
+    nodes = [some_node(f"n{at}", offline=at == 0, units=units) for at in range(4)]
+    state = load(make(nodes, [mirrored])).state
+    assert unlosable(state) == [1]
+    found = place(state, Allocate(some_inst("new", -1, 500), 1))
+    assert found.best is not None
+    # What can be lost must stay so: n3 takes 5000 MiB of n2's, and not 3000 besides.
+    full = [mirrored, some_inst("a", 2, 5000), some_inst("b", 1, 2500)]
+    state = load(make(nodes, full)).state
+    assert 2 not in unlosable(state)
+    found = place(state, Allocate(some_inst("new", -1, 3500), 1))
+    assert [one.facts["losing"] for one in found.reasons if "losing" in one.facts]
+
+
+@pytest.mark.requirement("S2-04")
+def test_where_no_units_are_told_it_stops_everybody(make, some_node, some_inst):
+    """As Ganeti's planner has it of Ganeti's masters; which node it is, is told."""
     nodes = [some_node("n0"), some_node("n1", offline=True)]
     state = load(make(nodes, [some_inst("a", 0, 4000)])).state
     found = place(state, Allocate(some_inst("new", -1, 500), 1))

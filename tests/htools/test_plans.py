@@ -367,7 +367,7 @@ def _with_units(fleet, seed):
 
     def units():
         room = draw.choice((4096, 16384, 65536))
-        names = (("drbd8", "xenvg"), ("lvm-vg", "xenvg"))
+        names = (("drbd8", "xenvg"), ("lvm-vg", "other"))
         return tuple(Unit(name, room, room + 65536) for name in names)
 
     return fleet.replaced(

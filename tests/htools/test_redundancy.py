@@ -224,7 +224,6 @@ def test_shared_storage_is_no_part_of_the_older_check(make, some_node, some_inst
 def test_mirrored_instances_without_room_to_fail_over_fail_the_older_check(
     make, some_node, some_inst
 ):
-    """The part that a live cluster cannot show: no template here mirrors by itself."""
     nodes = [some_node("n0"), some_node("n1")]
     insts = [
         some_inst("a", 0, 6000, template="drbd", secondary=1),

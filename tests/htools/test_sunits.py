@@ -145,6 +145,66 @@ def test_hail_takes_a_message_of_the_design(asked, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["success"]
 
 
+@pytest.fixture
+def placed(asked, tmp_path, capsys):
+    """Return what asks hail for a place on nodes with some units."""
+
+    def ask(template, nodes, disk, *units):
+        message = asked()
+        listed = [{"sunit": name, "free": free, "total": 4096} for name, free in units]
+        for node in message["nodes"].values():
+            node["storage"] = listed
+        message["request"] |= {"disk_template": template, "required_nodes": nodes}
+        message["request"]["disks"] = [disk]
+        message["nodegroups"]["u"]["ipolicy"]["disk-templates"] = [template]
+        path = tmp_path / "message"
+        path.write_text(json.dumps(message))
+        assert hail.main([str(path)]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+@pytest.mark.requirement("S4-01", "S4-05")
+def test_a_request_that_names_no_unit_gets_the_first_of_its_type(placed):
+    """Ganeti's masters name none; nodes list two of a type as the design does."""
+    first, second = ["file", "/first"], ["file", "/second"]
+    disk = {"size": 1000}
+    assert placed("file", 1, disk, (first, 1000), (second, 10))["success"]
+    told = placed("file", 1, disk, (first, 10), (second, 1000))
+    assert "FailDisk: 2" in told["info"]
+    named = disk | {"sunit": second}
+    assert placed("file", 1, named, (first, 10), (second, 1000))["success"]
+
+
+@pytest.mark.requirement("S4-06", "S4-09")
+@pytest.mark.parametrize(("size", "fits"), [(1872, True), (1873, False)])
+def test_a_mirrored_disk_takes_its_metadata_besides(placed, size, fits):
+    """As in the cluster itself: 128 MiB of a unit with 2000."""
+    told = placed("drbd", 2, {"size": size}, (["drbd8", "xenvg"], 2000))
+    assert told["success"] is fits, told
+
+
+@pytest.mark.requirement("S3-28", "S4-07")
+def test_hbal_names_the_mirrored_disks_beside_others(tmp_path, capsys):
+    """What it prints is taken by the master, who refuses to guess which are meant."""
+    line = "{}|16384|0|{}|100000|90000|8|N|u|4||N|0|0|1.0|{},4000,drbd8,xenvg;9,9,ext,s"
+    nodes = [line.format(f"n{at}", 16384 - 4000 * (at < 2), 2000) for at in range(4)]
+    inst = "i{}|1000|628|1|running|Y|n0|n1|drbd||1|-|N|{}"
+    mixed, alone = "1,-,ext,s;500,-,drbd8,xenvg", "500,-,drbd8,xenvg"
+    people = [inst.format(at, mixed if at % 2 else alone) for at in range(4)]
+    path = tmp_path / "c.data"
+    rows = "\n".join((*nodes, "", *people, "", ""))
+    path.write_text(f"g|u|preferred|\n\n{rows}\n")
+    assert hbal.main(["-t", str(path), "-C"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = [one for one in lines if "replace-disks" in one]
+    assert said
+    for one in said:
+        assert ("--disks=1 " in one) == one.endswith(("i1", "i3")), one
+    assert any("--disks" in one for one in said)
+
+
 # -- pools, and room that nobody knows -------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from moorage.htools.formats import iallocator, text
 from moorage.htools.metrics import measure, spread
 from moorage.htools.placement.allocate import targets
 from moorage.htools.placement.space import Filling, Size, fill, model
+from moorage.htools.units import Units
 
 LVM = ("lvm-vg", "xenvg")
 
@@ -150,6 +151,39 @@ def test_the_metric_is_the_mean_over_units_of_those_who_have_them(
     state = load(make(nodes, [])).state
     assert spread([0.0, 1.0]) == 0.5
     assert measure(state.nodes)[1] == pytest.approx((0.5 + sqrt(0.01)) / 2)
+
+
+@pytest.mark.requirement("S4-10", "S4-14")
+def test_units_of_unknown_room_are_no_part_of_the_metric(make, some_node, unit):
+    """However many providers are installed, the spread of the rest weighs the same."""
+    unknown = tuple(unit("ext", name, None, None) for name in "abc")
+    nodes = [
+        some_node("n0", units=(unit(*LVM, 20, 100), *unknown)),
+        some_node("n1", units=(*unknown, unit(*LVM, 100, 100))),
+    ]
+    state = load(make(nodes, [])).state
+    assert measure(state.nodes)[1] == pytest.approx(0.4)
+    only = [some_node(f"n{at}", units=unknown) for at in range(2)]
+    assert measure(load(make(only, [])).state.nodes)[1] == 0.0
+
+
+@pytest.mark.requirement("S4-06")
+def test_a_volume_group_is_two_units_with_one_room(make, some_node, some_inst, unit):
+    """What a mirrored disk and its metadata take, a plain one cannot have."""
+    node = some_node("n0", units=(unit(*LVM, 3000), unit("drbd8", "xenvg", 3000)))
+    held = Units.of(node.units)
+    wants = ((("drbd8", "xenvg"), 1000), (LVM, 500), (("drbd8", "other"), 9))
+    assert held.taken(wants).free == (1500, 1500)
+    assert held.taken(wants).released(wants).free == (3000, 3000)
+    state = load(make([node, some_node("n1", units=node.units)], [])).state
+
+    def fits(*disks):
+        row = some_inst("new", -1, template="plain", disks=disks)
+        return place(state, Allocate(row, 1), Asking(capacity=False)).best is not None
+
+    plain, mirrored = Disk(1436, unit=LVM), Disk(1436, unit=("drbd8", "xenvg"))
+    assert fits(plain, mirrored)  # and 128 MiB of metadata
+    assert not fits(Disk(1437, unit=LVM), mirrored)
 
 
 @pytest.mark.requirement("S4-13")

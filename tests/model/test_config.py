@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The snapshot: how objects are found, and what config.data looks like."""
+"""The snapshot: how objects are found."""
 
-import json
 import random
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from layout import config_data
 from moorage.errors import Ambiguous, NotFound
 from moorage.model import Change, Config, Disk, Node, apply, load, successor
+from moorage.model.change import encode
 from moorage.testing.cluster import ClusterBuilder
 from moorage.units import Mib
-
-pytestmark = pytest.mark.requirement("S3-06")
 
 
 def built(builder: ClusterBuilder) -> Config:
@@ -35,27 +31,8 @@ def config() -> Config:
     )
 
 
-@pytest.mark.requirement("S3-06", "S3-08", "S3-09", "S3-10")
-def test_config_data_has_disks_at_the_top(config: Config) -> None:
-    """Part of the rows: the layout itself, which no command writes to a file."""
-    data = json.loads(json.dumps(config_data(config)))
-    assert set(data["disks"]) == {"a", "b", "c", "free"}
-    assert data["instances"]["web"]["disks"] == ["b", "a"]
-    assert "disk_template" not in data["instances"]["web"]
-    assert not any("instance" in disk or "owner" in disk for disk in _all(data))
-    assert data["disks"]["b"]["iv_name"] == "disk/0"
-    assert "iv_name" not in data["disks"]["free"]
-    assert (data["version"], data["serial_no"]) == (3_010_000, 7)
-
-
-def _all(data: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(data["disks"].values())
-
-
-@pytest.mark.requirement("S3-07")
 def test_a_disk_has_a_serial_number_and_times(config: Config) -> None:
-    """Part of the row: the layout. That they move is shown by the commands."""
-    disk = config_data(config)["disks"]["free"]
+    disk = encode(config.disk("free"))
     assert {"serial_no", "ctime", "mtime"} <= disk.keys()
 
 

@@ -72,6 +72,11 @@ def test_other_hypervisors_take_anything():
         ({"kvm_flag": "perhaps"}, "is none of disabled, enabled"),
         ({"reboot_behavior": "explode"}, "is none of exit, reboot"),
         ({"serial_speed": 300}, "is none of"),
+        ({"cpu_mask": "a-b"}, "cpu_mask 'a-b' is not all, or numbers"),
+        ({"cpu_mask": "0:3-1"}, "'3-1' runs backwards"),
+        ({"cpu_mask": "1-2-3"}, "'1-2-3' is neither"),
+        ({"cpu_mask": "0:"}, "'' is neither"),
+        ({"cpu_mask": "9" * 5000}, "is neither"),
     ],
 )
 def test_what_somebody_would_rely_on_in_vain_is_refused(
@@ -88,14 +93,15 @@ def test_each_parameter_without_effect_is_refused_or_warned_of(name: str) -> Non
     for value in ("", None, *one.plain, *map(str.upper, one.plain)):
         check("kvm", {name: value})
         assert list(warnings("kvm", {name: value})) == []
-    asked = {name: "something"}
+    word = {"cpu_mask": "0-2,5:all:1"}.get(name, "something")
+    asked = {name: word}
     if one.refused:
-        with pytest.raises(BadInput, match=f"{name}=something cannot be honoured"):
+        with pytest.raises(BadInput, match=f"{name}={word} cannot be honoured"):
             check("kvm", asked)
     else:
         check("kvm", asked)
         (told,) = warnings("kvm", asked)
-        assert told.startswith(f"hypervisor parameter {name}=something has no effect: ")
+        assert told.startswith(f"hypervisor parameter {name}={word} has no effect: ")
 
 
 @pytest.mark.parametrize(

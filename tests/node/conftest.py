@@ -88,7 +88,7 @@ def lodge(authority: Authority, keys: Path, name: str) -> None:
     signed = authority.sign_node(tls.self_signed(key, name), name)
     durable.write(keys / "node.key", tls.key_pem(key))
     durable.write(keys / "node.pem", tls.pem(signed))
-    durable.write(keys / "ca.pem", tls.pem(authority.certificate))
+    durable.write(keys / "ca.pem", tls.pem(authority.own))
 
 
 @pytest.fixture

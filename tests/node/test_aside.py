@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from moorage.errors import BadInput, Stale, Unreachable, WrongState
+from moorage.errors import BadInput, Stale, Unreachable
 from moorage.model import Disk
+from moorage.node import tls
 from moorage.node.aside import NodesAside
 from moorage.protocol import CreateDisk, GetFacts, ListGuests, silent
 from moorage.protocol.line import GuestLine
@@ -108,7 +109,7 @@ async def test_a_line_is_carried_by_the_loop_that_asked(
 async def test_certificates_are_renewed_by_one_thread_alone(
     served: Any, nodes: NodesAside
 ) -> None:
-    clock, threads = served.authority.clock, set()
+    threads, ends = set(), tls.ends(served.authority.own)
     give = served.authority.renew_master
 
     def renew() -> None:
@@ -116,8 +117,8 @@ async def test_certificates_are_renewed_by_one_thread_alone(
         give()
 
     served.authority.renew_master = renew
-    served.authority.clock = lambda: clock() + 250 * 86400
-    with pytest.raises(WrongState, match="does not run"):
+    served.authority.clock = lambda: ends - 86400  # years after the node's own is over
+    with pytest.raises(Unreachable, match="it expired on"):
         await nodes.line(served.node, GuestLine(uuid="web1", name="web1"), 1)
     assert threads == {"nodes"}
 

@@ -18,6 +18,7 @@ from moorage.node.local_host import LocalMachine
 from moorage.node.providers import Providers
 from moorage.protocol import (
     ClearProvider,
+    DigestProvider,
     TryProvider,
     Verb,
     silent,
@@ -40,6 +41,8 @@ class Fault(NamedTuple):
     check: str
     old: str
     new: str
+    start: float = 0
+    """Seconds that its interpreter takes to start."""
 
 
 FAULTS = [
@@ -57,7 +60,8 @@ class Pair:
             (self.shared / name).mkdir(parents=True)
         self.place = top / "ext" / "shelf"
         self.place.mkdir(parents=True)
-        images = Images("node", top / "none")
+        (top / "list").write_text(f"{self.shared}\n")
+        images = Images("node", top / "list")
         self.agents = {}
         for name in ("node1", "node2"):
             providers = Providers([top / "ext"])
@@ -70,6 +74,7 @@ class Pair:
             path.write_text(script)
             path.chmod(0o755)
         (self.place / "parameters.list").write_text("dir  where volumes are\n")
+        (self.place / "places.list").write_text("dir\n")
 
     async def ask(self, node: str, call: Verb[Any]) -> Any:
         verb, args = to_wire(call)
@@ -128,7 +133,34 @@ async def test_a_good_provider_passes(pair: Pair, check: Check) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 async def test_a_fault_is_found_by_its_check(pair: Pair, fault: Fault) -> None:
     assert fault.old in GOOD
-    pair.install(GOOD.replace(fault.old, fault.new))
+    script = GOOD.replace(fault.old, fault.new)
+    if fault.start:
+        script = script.replace("set -eu\n", f"set -eu\nsleep {fault.start}\n")
+    pair.install(script)
     verdict, why = await pair.tried(named(fault.check))
     assert verdict == "fails", why
     assert why
+
+
+async def test_a_provider_of_ganetis_time_breaks_nothing_that_it_never_promised(
+    pair: Pair,
+) -> None:
+    """Its ``verify`` is ``exit 0``, and a path is a path."""
+    script = GOOD.replace("! strange >&2; exit", "exit 0")
+    pair.install(script.replace(' && [ ! -L "$image" ]', ""))
+    (pair.place / "places.list").unlink()
+    verdict, why = await pair.tried(named("verify-refuses"))
+    assert (verdict, why[:24]) == ("not applicable", "it takes every parameter")
+    verdict, why = await pair.tried(named("link"))
+    assert (verdict, why[:14]) == ("not applicable", "it is followed")
+    assert list(pair.left()) == []
+
+
+async def test_history_is_no_file_of_the_provider(pair: Pair) -> None:
+    pair.install(GOOD)
+    for name in (".git/objects/ab", ".hidden"):
+        (pair.place / name).parent.mkdir(parents=True, exist_ok=True)
+        (pair.place / name).write_text("x")
+    told = await pair.ask("node1", DigestProvider(provider="shelf"))
+    assert ".hidden" in told["files"]
+    assert not [name for name in told["files"] if ".git" in name]

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from moorage.errors import CommandFailed
 from moorage.model import Disk, Provider
 from moorage.node.commands import drive, run
-from moorage.storage import Command, Output, Site, template_named
+from moorage.storage import Command, Output, Progress, Site, template_named
 from moorage.units import Mib
 
 
@@ -55,6 +56,19 @@ async def test_a_status_that_is_asked_for_is_no_failure(go) -> None:
     assert await go(sh("echo no; exit 3", check=False)) == Output("no\n", 3)
 
 
+async def test_a_secret_is_in_no_error(go) -> None:
+    """A job keeps what an error says, and shows it to whoever asks."""
+    word = "ab" * 20
+    for command in (
+        Command(("sh", "-c", 'echo "$0"; exit 3', f"--shared-secret={word}")),
+        Command(("no-such-program", f"--shared-secret={word}")),
+    ):
+        with pytest.raises(CommandFailed) as caught:
+            await go(replace(command, secrets=(word,)))
+        assert word not in f"{caught.value.to_json()}"
+        assert "--shared-secret=hidden" in caught.value.facts["argv"]
+
+
 @pytest.mark.requirement("S0-50", "S0-52")
 async def test_a_failure_shows_the_last_lines(go) -> None:
     told = await failure(
@@ -66,6 +80,15 @@ async def test_a_failure_shows_the_last_lines(go) -> None:
         "last lines of output:"
     )
     assert lines == [str(number) for number in range(11, 31)]
+
+
+async def test_how_far_a_program_was_is_no_reason(go) -> None:
+    """QEMU's programs write percentages over each other, and then say what is wrong."""
+    said = r"printf '    (0.00/100%%)\r    (3.12/100%%)\r'; echo no room >&2; exit 1"
+    told = await failure(go(sh(said, progress=Progress("copied", 8, "MiB"))))
+    assert told.split("\n")[1:] == ["no room"]
+    apart = sh("echo 12%; exit 1", progress=Progress("made", variable="VOL_PROGRESS"))
+    assert "12%" in await failure(go(apart))
 
 
 async def test_stderr_is_no_answer_but_is_shown(go) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import CommandFailed, Failed, Stale, WrongState
+from moorage.errors import CommandFailed, Exists, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
@@ -251,18 +251,15 @@ FILE = Disk(
 
 @pytest.mark.parametrize("size", [0, 1, 2])
 async def test_a_file_that_was_there_before_stays(node: Node, size: int) -> None:
-    """Whether the create takes it for its own, extends it, or refuses it."""
+    """It is neither taken for its own nor extended, whatever its size."""
     path = node.top / "files/web/v"
     disk = replace(FILE, logical_id=("loop", str(path)))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * (size << 20))
-    if size == 2:
-        with pytest.raises(Failed, match="it is not overwritten"):
-            await node.do("create", disk)
-    else:
+    with pytest.raises(Exists, match="it is not overwritten"):
         await node.do("create", disk)
     await node.do("unmake", disk)
-    assert path.exists()
+    assert path.read_bytes() == b"x" * (size << 20)
 
 
 async def test_a_file_that_was_begun_goes(node: Node) -> None:

@@ -88,7 +88,7 @@ async def test_a_node_is_let_in_once(door: Door, authority: Authority) -> None:
     assert (door.keys / "name").read_text() == "node7"
     assert not door.shown.exists()
     assert {path.name for path in door.keys.iterdir()} == {
-        *("ca.pem", "name", "node.key", "node.pem")
+        *("ca.pem", "issued", "name", "node.key", "node.pem")
     }
     with pytest.raises(Unreachable) as caught:
         await enrolment.let_in(authority, token, "node8")
@@ -114,7 +114,7 @@ async def test_another_cluster_may_not_use_it_after_that(
     (refused,) = (one for one in ended if one is not None)
     assert isinstance(refused, Failed)
     winner = (authority, other_authority)[ended.index(None)]
-    assert (door.keys / "ca.pem").read_bytes() == tls.pem(winner.certificate)
+    assert (door.keys / "ca.pem").read_bytes() == tls.pem(winner.own)
 
 
 async def test_a_wrong_secret_opens_nothing(door: Door, authority: Authority) -> None:

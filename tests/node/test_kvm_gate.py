@@ -3,9 +3,10 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 import pytest_asyncio
@@ -98,7 +99,7 @@ def test_the_first_free_port_is_taken() -> None:
     with closing(listen(socket.AF_INET, HERE, range(1))) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(Failed, match="no port is free"):
-            listen(socket.AF_INET, HERE, range(port, port + 1))
+            listen(socket.AF_INET, HERE, range(port, port + 1), last=range(0))
 
 
 @pytest.mark.parametrize(
@@ -131,3 +132,30 @@ async def test_a_gate_outlives_a_lack_of_descriptors(
         await come(gate, key)
     await asyncio.wait_for(qemu.taken.wait(), 60)
     lacking[0].close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the ports behind are root's")
+def test_a_user_who_holds_all_ports_holds_nobody_up() -> None:
+    """Anybody on a machine may listen at a port from 1024 on, and stay there."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(3)]
+        first = _in_a_row(held)
+        found = listen(socket.AF_INET, HERE, range(first, first + len(held)))
+        stack.enter_context(found)
+        assert found.getsockname()[1] in gates.LAST
+
+
+def _in_a_row(sockets: list[socket.socket]) -> int:
+    """Listen at ports in a row, and return the first."""
+    for first in range(20000, 30000, len(sockets)):
+        with suppress(OSError):
+            for port, one in enumerate(sockets, first):
+                one.bind((HERE, port))
+                one.listen()
+            return first
+    raise AssertionError
+
+
+def test_the_last_ports_are_roots() -> None:
+    """As the kernel has it, unless somebody told it otherwise."""
+    assert gates.LAST[-1] < 1024

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A guest whose migration failed runs again, whatever QEMU says of it meanwhile."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -45,3 +47,28 @@ async def test_a_guest_that_stood_still_for_it_goes_on(
 ) -> None:
     await migration.run_again(cast("Monitor", qemu))
     assert qemu.asked == asked
+
+
+async def test_a_guest_that_is_still_arriving_is_waited_for() -> None:
+    """On a busy machine the destination reads on when the source has done: told to
+    run too early, the guest stood still for good."""
+    qemu = Arriving("inmigrate", "inmigrate", "paused")
+
+    @asynccontextmanager
+    async def talk() -> AsyncIterator[Monitor]:
+        yield cast("Monitor", qemu)
+
+    await migration.go_on(talk)
+    assert qemu.asked == ["cont"]
+
+
+class Arriving(Qemu):
+    """One that a guest comes to: the migration is under way until it is there."""
+
+    def __init__(self, *statuses: str) -> None:
+        super().__init__("active", *statuses)
+
+    async def read(self, kind: type[Any], command: str) -> Any:
+        if self._statuses[0] == "paused":
+            self._migration = "completed"
+        return await super().read(kind, command)

@@ -4,14 +4,17 @@
 import asyncio
 import contextlib
 import ssl
+from contextlib import AsyncExitStack
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from msgspec import json
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, Stale, Unreachable, WrongState
-from moorage.node import answers, lines
+from moorage.node import answers, lines, tls
 from moorage.node.client import HttpNodes
 from moorage.protocol import GetFacts
 from moorage.protocol.line import GuestLine
@@ -48,6 +51,26 @@ async def test_bytes_go_both_ways_and_whole(served: Any, nodes: HttpNodes) -> No
     await line.close()
 
 
+async def test_the_node_says_who_was_at_a_guest(
+    served: Any, nodes: HttpNodes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    line = await nodes.line(served.node, replace(WEB, by="uid 0, pid 7\x1b[2J"), 1)
+    await heard(line, b"serial: ")
+    assert said(caplog) == [
+        r"the console of web1 is opened by uid 0, pid 7\x1b[2J, at the master"
+    ]
+    await line.close()
+    async with asyncio.timeout(120):
+        while len(said(caplog)) < 2:  # noqa: ASYNC110 - a test may poll
+            await asyncio.sleep(0.01)
+    assert said(caplog)[1].startswith("the console of web1 is closed after 0 s: it was")
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if hasattr(one, "always")]
+
+
 async def test_a_master_of_the_past_gets_no_line(served: Any, nodes: HttpNodes) -> None:
     await nodes.call(served.node, GetFacts(), 7, lambda *_: None)
     with pytest.raises(Stale) as caught:
@@ -60,6 +83,47 @@ async def test_a_guest_that_is_not_here_has_no_line(
 ) -> None:
     with pytest.raises(WrongState, match="does not run on node"):
         await nodes.line(served.node, GuestLine(uuid="x", name="x"), 1)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_node_that_sends_elsewhere_is_not_followed(
+    served: Any, nodes: HttpNodes, status: int
+) -> None:
+    """The master reaches what a node does not: services of its own machine."""
+    await served.stop()
+    asked: list[str] = []
+
+    async def inside(request: web.Request) -> web.Response:
+        asked.append(request.path_qs)
+        return web.Response()
+
+    async def sends(_request: web.Request) -> web.Response:
+        return web.Response(status=status, headers={"Location": wanted})
+
+    intern, rogue = (web.Application() for _ in range(2))
+    intern.router.add_route("*", "/internal", inside)
+    rogue.router.add_route("*", "/{any:.*}", sends)
+    async with AsyncExitStack() as stack:
+        context = tls.serving(served.keys)
+        await stack.enter_async_context(_site(rogue, served.port, context))
+        port = await stack.enter_async_context(_site(intern, 0, None))
+        wanted = f"http://127.0.0.1:{port}/internal?delete=all"
+        with pytest.raises(Unreachable, match=f"HTTP {status}"):
+            await nodes.line(served.node, WEB, 1)
+        with pytest.raises(Unreachable, match=f"HTTP {status}"):
+            await nodes.call(served.node, GetFacts(), 1, lambda *_: None)
+    assert asked == []
+
+
+@contextlib.asynccontextmanager
+async def _site(app: web.Application, port: int, context: Any) -> Any:
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"\\xff", b'{"line": 7}'])

@@ -8,56 +8,21 @@ from msgspec import convert, json
 from msgspec.structs import fields
 
 from moorage.jobs import Run
-from moorage.model import Config, Disk, Instance, Nic
+from moorage.model import Config, Disk, Instance
 from moorage.model.apply import apply
-from moorage.model.commits import Head, Write
-from moorage.model.export import Dump, Export, Form
 from moorage.node.verbs import VERBS
 from moorage.ops import guest_tasks
 from moorage.protocol import (
     AtMaster,
     Call,
-    Verb,
-    declared,
-    name_of,
     one_disk,
     to_wire,
 )
-from moorage.protocol.node import Peer
+from moorage.protocol.keys import TakeMasterKey, TellMasters, TrustMasters
 from moorage.protocol.state import OnCopy
 from moorage.testing.cluster import ClusterBuilder
 
-DISK = Disk(uuid="d", dev_type="file", logical_id=("file", "/f/d"), size=64, epoch=4)
-DUMP = Dump(file="disk0", form=Form.RAW, size=64)
-GIVEN: dict[Any, Any] = {
-    Disk: DISK,
-    tuple[Disk, ...]: (DISK,),
-    str: "x",
-    tuple[str, ...]: ("x",),
-    Dump: DUMP,
-    tuple[Dump, ...]: (DUMP,),
-    tuple[Peer, ...]: (Peer(name="x", address="192.0.2.1", port=1),),
-    Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
-    Export: Export(name="x", dumps=(DUMP,)),
-    Head: Head(1, 1, 1),
-    tuple[Peer, ...]: (Peer(name="x", address="192.0.2.1", port=1811),),
-    tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),
-    dict[str, bytes]: {"ca.pem": b"x"},
-    dict[str, str]: {"A": "b"},
-    bool: True,
-}
-EVERY = {name_of(kind): kind for kind in declared()}
-
-
-def filled(kind: type[Verb[object]]) -> Any:
-    """Return a verb with all its required arguments, and every disk that it takes."""
-    return kind(
-        **{
-            one.name: GIVEN.get(one.type, 1)
-            for one in fields(kind)
-            if one.required or one.type in (Disk, tuple[Disk, ...])
-        }
-    )
+from .every_verb import DISK, EVERY, filled
 
 
 def test_an_agent_does_all_that_is_declared_and_nothing_else() -> None:
@@ -91,10 +56,14 @@ def test_a_journal_and_the_wire_bring_it_back(name: str) -> None:
     assert (verb, convert(args, EVERY[name])) == (name, call)
 
 
+KEYS = (TakeMasterKey, TellMasters, TrustMasters)
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_what_only_looks_is_waited_for_briefly_and_is_no_step(name: str) -> None:
     kind = EVERY[name]
-    if kind.limit < 3600 and not issubclass(kind, OnCopy):  # those are no job's steps
+    # Copies are no job's steps, and keys are small files.
+    if kind.limit < 3600 and not issubclass(kind, (OnCopy, *KEYS)):
         assert kind.reads
         assert filled(kind).touched() == frozenset()
         hash(filled(kind))  # an operation asks it once

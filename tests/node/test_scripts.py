@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -196,3 +197,15 @@ def test_old_logs_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.utime(tmp_path / "create-0.log", (1, 1))
     commands.prune(tmp_path)
     assert not (tmp_path / "create-0.log").exists()
+
+
+def test_a_note_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
+    scripts = Scripts(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # as on a full disk
+    try:
+        with pytest.raises(OSError, match="too large"), scripts.noted():
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []

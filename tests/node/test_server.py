@@ -2,6 +2,7 @@
 """The agent on the network: requests, broken ones, fences, and callers that die."""
 
 import asyncio
+import errno
 import logging
 from typing import Any
 
@@ -222,3 +223,16 @@ async def test_a_verb_that_breaks_says_so_and_the_next_one_is_served(
     with pytest.raises(Exception, match="internal error on the node: RuntimeError"):
         await nodes.call(served.node, call, 1, silent)
     await nodes.call(served.node, GetFacts(), 1, silent)
+
+
+async def test_a_node_whose_own_disk_is_full_says_which_node_and_where(
+    served: Any, nodes: Any
+) -> None:
+    def full(*_: Any) -> bool:
+        raise OSError(errno.ENOSPC, "No space left on device", "run/held/d1")
+
+    served.machine.refuse = full
+    with pytest.raises(Exception, match="node node1 cannot write") as error:
+        await nodes.call(served.node, CreateDisk(disk=disk()), 1, silent)
+    assert str(error.value).endswith("(run/held/d1): No space left on device")
+    assert "make room" in error.value.hint  # type: ignore[attr-defined]

@@ -81,6 +81,25 @@ async def test_a_ticket_carries_bytes_both_ways(tickets: Tickets, guest: Guest) 
         assert await asyncio.to_thread(link.recv, 100) == b""
 
 
+async def test_the_log_says_who_drew_it_and_who_came(
+    tickets: Tickets, guest: Guest, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    drawn = tickets.draw(HERE, TOLD, guest.connect, "uid 0, pid 7")
+    (await shown(word(drawn))).close()
+    async with asyncio.timeout(60):
+        while len(caplog.messages) < 3:  # noqa: ASYNC110 - a test may poll
+            await asyncio.sleep(0.01)
+    console = "the console of web1.example.com"
+    by = "drawn by uid 0, pid 7, at the master"
+    came = f"who came from {HERE} with a ticket that was {by}"
+    assert caplog.messages == [
+        f"a ticket for {console} was {by}",
+        f"{console} is opened by {came}",
+        f"{console} is closed after 0 s: it was opened by {came}",
+    ]
+
+
 async def test_it_is_good_once(tickets: Tickets, guest: Guest) -> None:
     drawn = tickets.draw(HERE, TOLD, guest.connect)
     link = await shown(word(drawn))

@@ -21,7 +21,7 @@ ASKED = b'{"verb": "facts", "args": {}, "term": 1}'
 
 
 def sign_master(authority: Authority, key: Any) -> Any:
-    return authority._master(key, authority._pair())
+    return authority.sign_master(tls.self_signed(key, tls.MASTER))
 
 
 def silent(*_: Any) -> None:
@@ -81,8 +81,9 @@ async def test_others_get_none(
         second = tls.new_key()
         forged = tmp_path / "forged"
         forged.mkdir()
-        durable.write(forged / "ca.key", tls.key_pem(key))
+        durable.write(forged / "ca.key", tls.key_pem(key) + tls.pem(signed))
         durable.write(forged / "ca.pem", tls.pem(signed))
+        durable.write(forged / "master.pem", tls.key_pem(key) + tls.pem(signed))
         card(mine, second, sign_master(Authority(forged), second), signed)
     with pytest.raises((aiohttp.ClientError, ssl.SSLError)) as caught:
         await told(served, asking(mine))

@@ -54,4 +54,22 @@ async def test_nothing_piles_up(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 9):
         await took(place, number, f"{number}")
     assert place._turns == {}
-    assert list(place._newest) == ["6", "7", "8"]
+    assert [name for name, _ in place._newest] == ["6", "7", "8"]
+
+
+async def test_numbers_of_another_make_nothing_late() -> None:
+    """Somebody has the master's key, and counts further than the master ever does."""
+    place = Turns()
+    async with place.take(["a"], Step(1, 5, "master")):
+        pass
+    async with place.take(["a"], Step(1, 10**6)):
+        pass
+    async with place.take(["a"], Step(1, 6, "master")):
+        pass
+    with pytest.raises(Stale):
+        async with place.take(["a"], Step(1, 5, "master")):
+            pass
+    # And the master can end what was begun with such a number.
+    assert Step(1, 10**6).older(Step(1, 7, "master"))
+    assert not Step(1, 8, "master").older(Step(1, 7, "master"))
+    assert not Step(2, 1, "next").older(Step(1, 7, "master"))

@@ -123,8 +123,8 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     class Slow:
         name = "node1"
 
-        def trusts(self, *_: Any) -> bool:
-            return True
+        def speaker(self, *_: Any) -> frozenset[str]:
+            return frozenset()
 
         def hear(self, *_: Any) -> None:
             """Take every master for the one that leads."""
@@ -151,6 +151,28 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     assert await call == (Outcome.CHANGED, [])
     await nodes.close()
     await runner.cleanup()
+
+
+async def test_an_agent_that_ends_in_an_answer_is_told_in_words(
+    served: Any, nodes: HttpNodes
+) -> None:
+    """What the library for HTTP calls it is no operator's word."""
+    await served.stop()
+
+    async def end(reader: Any, writer: Any) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            alive = lines({"alive": True})
+            head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            writer.write(head + f"{len(alive):x}\r\n".encode() + alive + b"\r\n")
+            await writer.drain()
+        writer.close()
+
+    context = tls.serving(served.keys)
+    other = await asyncio.start_server(end, "127.0.0.1", served.port, ssl=context)
+    async with other:
+        error = await unreachable(nodes, served, "disk.create")
+    assert error.facts["cause"] == "its agent ended in the middle of an answer"
 
 
 def test_a_sign_of_life_may_be_lost() -> None:
@@ -280,11 +302,9 @@ async def test_nothing_is_unpacked(served: Any, nodes: HttpNodes) -> None:
         await unreachable(nodes, served, "disk.create")  # whatever is in it
 
 
-async def test_a_line_has_an_end(
-    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers, "_LINE", 2 << 20)
-    for verb, size in (("disk.create", 1), ("facts", 2)):
+async def test_a_line_has_an_end(served: Any, nodes: HttpNodes) -> None:
+    """Of each verb where its answers can have one."""
+    for verb, size in (("disk.create", 1), ("facts", 4), ("guests", 16)):
         pieces = [b"x" * 100_000] * (11 * size)
         async with answering(served, HEAD + b"\r\n", *pieces):
             error = await unreachable(nodes, served, verb)

@@ -44,17 +44,18 @@ async def test_every_check_is_made_and_nothing_is_left(
 ) -> None:
     report = await certified(cluster)
     assert [one.check for one in report.checks] == [one.name for one in CHECKS]
-    assert verdicts(report, "fails") == {"verify-refuses"}
-    assert verdicts(report, "not applicable") == {"capacity", "stale-epoch"}
+    assert verdicts(report, "fails") == {"create-foreign"}  # it takes what is there
+    moot = {"verify-refuses", "capacity", "stale-epoch", "link"}
+    assert verdicts(report, "not applicable") == moot
     assert report.nodes == ("node1", "node2")
     assert clean(cluster, tmp_path)
     lines = list(as_text(report))
-    assert "Result:              NOT passed (38 passes, 1 fails, 2 not applicable)" in (
+    assert "Result:              NOT passed (39 passes, 1 fails, 4 not applicable)" in (
         lines
     )
-    (line,) = [line for line in lines if "verify-refuses" in line]
+    (line,) = [line for line in lines if "create-foreign" in line]
     assert line.startswith("FAILS ")
-    assert line.endswith("[S0-31 S0-62]")
+    assert line.endswith("[S0-25 S0-50]")
 
 
 async def test_without_a_second_node_some_checks_are_left_out(
@@ -64,6 +65,22 @@ async def test_without_a_second_node_some_checks_are_left_out(
     two = {one.name for one in CHECKS if one.needs_two}
     assert two <= verdicts(report, "not applicable")
     assert report.nodes == ("node3",)
+
+
+async def test_a_provider_that_cannot_run_fails_once(
+    cluster: SimCluster, tmp_path: Path
+) -> None:
+    def broken(_node: str, command: Command) -> bool:
+        return command.argv[0].endswith("/create")
+
+    for node in cluster.nodes.nodes.values():
+        node.machine.refuse = broken
+    report = await certified(cluster)
+    assert not report.passed
+    assert verdicts(report, "fails") == {"runs"}
+    others = [one for one in report.checks if one.check != "runs"]
+    assert {one.why for one in others} == {"it does not run at all: see runs"}
+    assert clean(cluster, tmp_path)
 
 
 async def test_one_check_may_be_made_alone(cluster: SimCluster) -> None:

@@ -247,3 +247,19 @@ async def test_a_named_node_has_room_for_all_disks_together(sim, template):
     more["disks"] = [["add", {"size": 600}]] * 2
     (error,) = await sim.at_once(more)
     assert "asked 1200 MiB, free 1000 MiB" in error.message
+
+
+@pytest.mark.parametrize("op_id", ["OP_NODE_EVACUATE", "OP_NODE_FAILOVER"])
+async def test_who_is_on_the_way_to_another_group_is_left_to_that_job(tmp_path, op_id):
+    """It comes to its new node while somebody else clears the old one."""
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(2).node("node9", "rack2"))
+    assert not await sim.at_once(adding("w0", 512, pnode="node1"))
+    clearing = {"OP_ID": op_id, "node_name": "node1"}
+    if op_id == "OP_NODE_EVACUATE":
+        clearing["mode"] = "primary-only"
+    away = moving("OP_INSTANCE_CHANGE_GROUP", "w0", target_groups=["rack2"])
+    found = await sim.at_once(away, *[clearing] * 8)
+    why = "w0: another job is taking it to another node group"
+    told = {error.message for error in found}
+    assert told == {f"no instance can leave node node1: {why}"}
+    await sim.stop()

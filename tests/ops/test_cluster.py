@@ -11,8 +11,9 @@ from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
-from moorage.ops.certificates import authority_on
+from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.cluster.checks_copies import copies_on
+from moorage.ops.cluster.checks_watcher import look_on
 from moorage.ops.cluster.observation import ask_facts
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
@@ -21,6 +22,8 @@ from moorage.protocol import (
     GetAuthority,
     GetCopies,
     GetFacts,
+    GetPins,
+    GetWatcher,
     ListProviders,
     ReachNodes,
 )
@@ -51,6 +54,15 @@ def facts(*guests: GuestState, held: tuple[Held, ...] = (), version=__version__)
     return NodeFacts(version=version, guests=guests, held=held, units=units, **room)
 
 
+MASTERS = {
+    GetPins: "pins",
+    GetAuthority: "authority",
+    GetCopies: "copies",
+    GetWatcher: "watched",
+}
+"""What the master is asked, and what its answers are called here."""
+
+
 def verify(builder: ClusterBuilder, **answers) -> dict:
     """Run verify on canned facts of nodes; the others have nothing on them."""
     config = load(1, builder.objects.values())
@@ -63,10 +75,8 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
             known = answers.get("providers", {})
             san = [Provider(name="san", path="/p/san")]
             found[question] = known.get(question.node, san)
-        elif isinstance(question.call, GetAuthority):
-            found[question] = answers.get("authority")
-        elif isinstance(question.call, GetCopies):
-            found[question] = answers.get("copies", [])
+        elif type(question.call) in MASTERS:
+            found[question] = answers.get(MASTERS[type(question.call)])
         elif isinstance(question.call, ReachNodes):
             found[question] = {}
         else:
@@ -108,6 +118,7 @@ def test_a_healthy_cluster_has_no_findings():
     assert found == {
         "errors": [],
         "warnings": [],
+        "notices": [],
         "checked": {
             "nodes": 3,
             "nodes that answered": 3,
@@ -189,6 +200,8 @@ def test_a_paused_guest_runs_and_leftovers_of_moves_are_told():
 def test_guests_that_nobody_knows_are_found():
     (one,) = errors(ClusterBuilder(2), node2=facts(guest("ghost")))
     assert "a guest ghost (running) that the configuration does not know" in one
+    (told,) = verify(ClusterBuilder(2), node2=facts(guest("ghost")))["errors"]
+    assert told["hint"] == "gnt-node shutdown-orphan node2 ghost"
 
 
 def test_guests_have_the_disks_of_their_instance():
@@ -381,7 +394,9 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     assert list(ClusterVerify().questions(View(config))) == [
         authority_on(View(config)),
+        pins_on(View(config)),
         copies_on(View(config)),
+        look_on(View(config)),
         *ask_facts(config),
         providers_on("node1"),
     ]

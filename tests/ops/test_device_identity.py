@@ -299,7 +299,8 @@ async def test_a_device_that_is_too_small_is_not_given_to_a_guest(
         "the device of disk spare has 1000 MiB on node node1, and its record says "
         "1024 MiB"
     )
-    assert error.hint.startswith("gnt-instance activate-disks --ignore-size")
+    alone = "gnt-cluster repair-disk-sizes --disk spare"
+    assert error.hint.startswith(f"while no instance has it: {alone}; else: gnt-")
     assert cluster.config.owner(cluster.config.disk("spare")) is None
     assert cluster.nodes.san.attached.keys() == {
         f"node1 {cluster.config.disk('data1').volume}"
@@ -324,8 +325,12 @@ async def test_a_size_may_be_ignored(cluster: SimCluster) -> None:
 
 async def test_growth_that_did_not_happen_is_told(cluster: SimCluster) -> None:
     really(cluster, "data1", 256)
-    told = await log(cluster, "OP_DISK_GROW", disk="data1", amount=256)
-    assert any("has 256 MiB on node node1, and its record says 512" in t for t in told)
+    error = await cluster.refused("OP_DISK_GROW", disk="data1", amount=256)
+    assert error.message == (
+        "the storage of disk data1 says that it grew to 512 MiB, and on node node1 it "
+        "has 256 MiB"
+    )
+    assert cluster.config.disk("data1").size == 256
 
 
 async def test_sizes_are_repaired(cluster: SimCluster) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.errors import WrongState
 from moorage.model import pair_of
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
@@ -324,3 +325,67 @@ async def test_a_node_that_keeps_copies_stays(cluster: SimCluster) -> None:
     await cluster.run("OP_DISK_CONVERT", disk="web-root", disk_template="sharedfile")
     assert not cluster.nodes.san.logical
     await cluster.run("OP_NODE_REMOVE", node_name="node3")
+
+
+async def test_a_mirrors_secret_is_in_no_error(cluster: SimCluster) -> None:
+    """Who knows it and reaches the port could take the place of the other copy."""
+    for node in cluster.nodes.nodes.values():
+        node.machine.refuse = lambda _, command: "connect" in command.argv
+    asked = {"instance_name": "web", "disk_template": "drbd", "disks": [{"size": 64}]}
+    asked |= {"pnode": "node1", "snode": "node2"}
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_CREATE", **asked))
+    (op,) = job.ops
+    assert op.error
+    assert "--shared-secret=hidden" in op.error["message"]
+    ran = [one for node in cluster.nodes.nodes.values() for one in node.machine.ran]
+    secrets = {secret for one in ran for secret in one.secrets}
+    assert secrets
+    told = f"{op.error}{op.log}{op.input}{op.results}"
+    assert not [secret for secret in secrets if secret in told]
+
+
+async def test_new_volumes_are_not_made_of_one_copy(cluster: SimCluster) -> None:
+    """Nobody would ever make the other one: the job had said that all is well."""
+    await made(cluster)
+    stop = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web"}
+    assert not await cluster.at_once(stop)
+    await lost(cluster, "node2")
+    with pytest.raises(WrongState, match="node2 is marked offline: it gets no copy"):
+        await cluster.run("OP_INSTANCE_RECREATE_DISKS", instance_name="web")
+
+
+@pytest.mark.requirement("S2-14", "S4-06")
+async def test_without_other_templates_nodes_tell_their_volume_groups(
+    cluster: SimCluster,
+) -> None:
+    """Once for all templates, and so each node runs one command more, not two."""
+    await cluster.run("OP_CLUSTER_SET_PARAMS", enabled_disk_templates=["drbd"])
+    await made(cluster, pnode=None, snode=None, iallocator="hail")
+    assert len(cluster.config.nodes_of(cluster.config.instance("web"))) == 2
+    both = ["drbd", "plain"]
+    await cluster.run("OP_CLUSTER_SET_PARAMS", enabled_disk_templates=both)
+    node = cluster.nodes.nodes["node3"].machine
+    before = len(node.ran)
+    await cluster.run("OP_CLUSTER_VERIFY")
+    ran = [one.argv[0] for one in node.ran[before:]]
+    assert ran.count("vgs") == 1
+
+
+async def test_other_disks_get_no_second_node_of_their_own(cluster: SimCluster) -> None:
+    """An instance has one: mirrored disks on two pairs of nodes could not follow it."""
+    await made(cluster)
+    stop = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web"}
+    assert not await cluster.at_once(stop)
+    await cluster.run(
+        "OP_DISK_ADD", size=64, name="more", disk_template="sharedfile", node="node1"
+    )
+    await cluster.run("OP_DISK_ATTACH", disk="more", instance_name="web")
+    change = {"instance_name": "web", "disk_template": "drbd"}
+    with pytest.raises(WrongState, match="an instance has one secondary node") as error:
+        await cluster.run("OP_INSTANCE_SET_PARAMS", **change, remote_node="node3")
+    assert "gnt-instance replace-disks -n node3" in error.value.hint
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **change, remote_node="node2")
+    pairs = [
+        pair_of(one) for one in cluster.config.disks_of(cluster.config.instance("web"))
+    ]
+    assert len({frozenset(pair.nodes) for pair in pairs if pair}) == 1

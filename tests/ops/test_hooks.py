@@ -40,6 +40,7 @@ WITHOUT: dict[str, str] = {
     "OP_NODE_QUERYVOLS": _LOOKS,
     "OP_NODE_QUERY_STORAGE": _LOOKS,
     "OP_NODE_RENEW_CRYPTO": _AS_GANETI,
+    "OP_NODE_SHUTDOWN_ORPHAN": "it is about no instance that hooks could know",
     "OP_NODE_TRY_ACCELERATOR": _LOOKS,
     "OP_OOB_COMMAND": _AS_GANETI,
     "OP_OS_DIAGNOSE": _LOOKS,

@@ -58,7 +58,7 @@ async def test_the_room_of_a_detached_logical_volume_is_taken(tmp_path: Path) ->
     await cluster.run("OP_DISK_DETACH", disk="lv")
     new = {"disk_template": "plain", "node": "node1", "size": 100 * 1000}
     error = await cluster.refused("OP_DISK_ADD", name="more", **new)
-    assert "plain/xenvg" in error.message
+    assert "lvm-vg/xenvg" in error.message
     await cluster.run("OP_DISK_REMOVE", disk="lv")
     await cluster.run("OP_DISK_ADD", name="more", **new)
     await cluster.run("OP_DISK_ADD", **new | {"name": "there", "node": "node2"})

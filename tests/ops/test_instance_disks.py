@@ -9,7 +9,7 @@ import pytest
 
 from moorage.errors import NotSupported, Refused
 from moorage.model import Disk
-from moorage.testing.cluster import SimCluster
+from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.scenarios import LUN, harbour
 from moorage.testing.state_snapshot import picture
 
@@ -95,6 +95,26 @@ async def test_a_detached_disk_is_removed(cluster: SimCluster) -> None:
     await cluster.run("OP_DISK_REMOVE", disk="spare")
     assert volume not in cluster.nodes.san.volumes
     assert not cluster.config.knows(Disk, "spare")
+
+
+@pytest.mark.requirement("S3-52")
+async def test_a_detached_disk_is_removed_by_a_node_of_its_group(
+    tmp_path: Path,
+) -> None:
+    """Storage may be in reach of one group only: the disk says which that is."""
+    builder = ClusterBuilder(nodes=2).node("far1", "far").node("far2", "far")
+    builder.disk("spare", group="far", last_node=None)
+    cluster = await SimCluster.start(tmp_path, builder)
+    cluster.nodes.san.volumes["vol-spare"] = {"size": 1, "provider": "san", "data": ""}
+    await cluster.run("OP_DISK_REMOVE", disk="spare")
+    ran = {
+        name
+        for name, node in cluster.nodes.nodes.items()
+        if any(one.argv[0].endswith("/remove") for one in node.machine.ran)
+    }
+    assert ran
+    assert ran <= {"far1", "far2"}
+    await cluster.stop()
 
 
 @pytest.mark.requirement("S3-55")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from layout import config_data
 from moorage.errors import BadInput, NotSupported, Refused, WrongState
 from moorage.model import Change, Disk, Instance, successor
 from moorage.testing.cluster import SimCluster
@@ -86,19 +85,6 @@ async def test_nothing_waits_for_a_copy(cluster: SimCluster) -> None:
     assert not any("sync" in task["what"] for task in tasks)
     job = await cluster.finished(await cluster.submit(CREATE, **new, disks=disks))
     assert job.ops[0].log == []
-
-
-@pytest.mark.requirement("S3-06", "S3-08")
-async def test_the_configuration_is_in_ganetis_layout(cluster: SimCluster) -> None:
-    """Part of the rows: the layout itself, which no command writes to a file."""
-    data = config_data(cluster.config)
-    (web,) = (one for one in data["instances"].values() if one["name"] == "web1")
-    assert [data["disks"][uuid]["iv_name"] for uuid in web["disks"]] == [
-        *("disk/0", "disk/1")
-    ]
-    assert [data["disks"][uuid]["dev_type"] for uuid in web["disks"]] == [
-        *("sharedfile", "ext")
-    ]
 
 
 # -- what cannot be made -----------------------------------------------------------

@@ -77,7 +77,7 @@ async def test_a_copy_that_lags_does_not_become_the_only_one(
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
     md = san.logical[meta]["md"]
     san.logical[meta] |= {"md": md | {"gi": "", "past": []}}
-    san.slow_sync = 12
+    san.slow_sync = 5
     web = {"instance_name": "web"}
     refused = await cluster.refused(
         "OP_INSTANCE_SET_PARAMS", disk_template="plain", **web

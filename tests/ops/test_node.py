@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import Commit, View
@@ -15,6 +16,7 @@ from moorage.ops.node.add import NodeAdd
 from moorage.ops.node.remove import NodeRemove
 from moorage.ops.node.residents import guests_on
 from moorage.ops.node.set_params import NodeSetParams
+from moorage.protocol import TellMasters
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -254,17 +256,24 @@ async def test_a_node_is_asked_before_it_comes_back(sim):
 
 
 def test_a_node_that_is_let_in_again_is_known_by_its_new_key_alone() -> None:
-    builder = ClusterBuilder(1).node("node2", offline=True, pins=("a" * 64, "b" * 64))
+    """And by no key to lead with: what it had may be in other hands."""
+    builder = ClusterBuilder(1).node("node2", pins=("a" * 64, "b" * 64))
+    had = replace(builder.objects["node2"], master_certs=("a certificate",))
+    builder.objects["node2"] = had
     view = View(load(1, builder.objects.values()))
     operation = NodeAdd(node_name="node2", readd=True)
     with pytest.raises(BadInput) as caught:
         operation.check(view)
     assert "when its directory keys is emptied" in caught.value.hint
     token = to_text(Token("10.0.0.2", 1811, "c" * 64, "secret"))
-    recorded, _ = NodeAdd(node_name="node2", readd=True, token=token).tasks(view)
+    tasks = NodeAdd(node_name="node2", readd=True, token=token).tasks(view)
+    recorded, let_in, *told = tasks
     assert isinstance(recorded, Commit)
     ((_, node),) = recorded.change["put"]
     assert list(node["pins"]) == ["c" * 64]
+    assert not node.get("master_certs")
+    assert not let_in.final
+    assert [type(one.do) for one in told] == [TellMasters, TellMasters]
 
 
 async def test_roles_and_parameters(sim):

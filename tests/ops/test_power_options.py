@@ -176,7 +176,7 @@ async def test_nothing_but_the_work_itself_is_done_for_an_ext_disk(
     assert done == [
         *("disk.verify", "disk.create", "disk.attach", "disk.setinfo"),
         "instance.start",
-        *("disk.grow", "disk.attach", "instance.resize"),
+        *("disk.grow", "instance.resize"),
         *("instance.stop", "disk.detach"),
         "disk.attach",
     ]
@@ -204,6 +204,7 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     facts = replace(FACTS["file"], mirror=Mirror.INTERNAL)
     able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
+    monkeypatch.setattr(TEMPLATES["file"], "check_made", lambda _disk: None)
     (uuid,) = cluster.config.instance("w").disks
     pair = successor(cluster.config.disk(uuid), 1.0, nodes=("node1", "node2"))
     await cluster.truth.commit(Change((pair,)))

@@ -120,12 +120,32 @@ async def test_second_copies_leave_a_node(cluster: SimCluster) -> None:
     assert cluster.config.instance("web").primary_node == "node2"
 
 
+@pytest.mark.requirement("S3-28")
+async def test_evacuation_names_the_mirrored_disks_beside_others(
+    cluster: SimCluster,
+) -> None:
+    new = {"size": 64, "dev_type": "ext", "provider": "san", "name": "c"}
+    change = {"instance_name": "web", "disks": [["add", "0", new]]}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **change)
+    before = cluster.config.disk("c")
+    job = await cluster.finished(
+        await cluster.submit(
+            "OP_NODE_EVACUATE", node_name="node3", mode="secondary-only"
+        )
+    )
+    follower = await cluster.finished(job.id + 1)
+    assert (job.status, follower.status) == ("success", "success")
+    assert follower.ops[0].input["disks"] == [1, 2]
+    assert "node3" not in written(cluster)
+    assert cluster.config.disk("c") == before
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
         ({"remote_node": "node2"}, "keeps a copy of instance web's disks already"),
         ({}, "a new secondary node is named, or chosen by the allocator"),
-        ({"remote_node": "node4", "disks": [0]}, "disks are named with -p or -s only"),
+        ({"remote_node": "node4", "disks": [0]}, "the copies of all mirrored disks"),
     ],
 )
 async def test_what_makes_no_sense(
@@ -181,10 +201,10 @@ async def test_second_copies_come_and_go_where_the_data_is(
 
 
 @pytest.mark.requirement("S3-28", "S3-36", "S3-37")
-async def test_of_mixed_disks_the_mirrored_ones_alone_are_replaced(
+async def test_of_mixed_disks_the_mirrored_ones_must_be_named(
     cluster: SimCluster,
 ) -> None:
-    """A disk that has no second copy is refused by name, and else left alone."""
+    """A disk that has no second copy is refused; the others are told by their slots."""
     new = {"size": 64, "dev_type": "ext", "provider": "san", "name": "c"}
     change = {"instance_name": "web", "disks": [["add", "-1", new]]}
     await cluster.run("OP_INSTANCE_SET_PARAMS", **change)
@@ -197,8 +217,21 @@ async def test_of_mixed_disks_the_mirrored_ones_alone_are_replaced(
             disks=["a", slot],
         )
         assert "disk c " in error.message
+    new = {"mode": "replace_new_secondary", "remote_node": "node4"}
+    for mode in ({"mode": "replace_on_secondary"}, {"mode": "replace_auto"}, new):
+        error = await cluster.refused(
+            "OP_INSTANCE_REPLACE_DISKS", instance_name="web", **mode
+        )
+        assert "disk c of instance web is not mirrored" in error.message
+        assert "--disks=0,1" in str(error.hint)
+    error = await cluster.refused(
+        "OP_INSTANCE_REPLACE_DISKS", instance_name="web", disks=["a"], **new
+    )
+    assert "all mirrored disks" in error.message
     assert cluster.config is before
-    await replace(cluster, "replace_new_secondary", remote_node="node4")
+    await replace(
+        cluster, "replace_new_secondary", remote_node="node4", disks=["0", "1"]
+    )
     assert written(cluster) == {"node2": LETTERS, "node4": LETTERS}
     assert cluster.config.disk("c") == shared
     await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")

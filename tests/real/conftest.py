@@ -249,6 +249,11 @@ class Hamlet(Typist):
 @pytest.fixture(scope="session")
 def hamlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hamlet]:
     """Return a cluster of two such nodes; each test cleans up behind it."""
+    if BIN.is_relative_to("/tmp"):
+        pytest.fail(
+            f"an emulated node has a /tmp of its own, so it does not see {BIN}: run "
+            "these tests from a clone elsewhere"
+        )
     path = tmp_path_factory.mktemp("hamlet")
     path.chmod(0o700)
     with NodeGuests() as guests:

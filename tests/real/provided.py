@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,17 @@ import pytest
 from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node.commands import drive, run
+from moorage.node.images import Images
 from moorage.node.providers import Providers
-from moorage.storage import Site, Template, VolumeRequest, Where, template_named
+from moorage.storage import (
+    Command,
+    Output,
+    Site,
+    Template,
+    VolumeRequest,
+    Where,
+    template_named,
+)
 from moorage.storage.provider import usable
 from moorage.units import Mib
 
@@ -37,16 +45,21 @@ class Storage:
     disks: list[Disk] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        (self.top / "images").mkdir()
-        (self.top / "log").mkdir()
+        for name in ("images", "log", "run"):
+            (self.top / name).mkdir()
+        (self.top / "log" / "list").write_text(f"{self.top}\n")
 
     @property
     def images(self) -> Path:
         return self.top / "images"
 
-    @property
-    def run(self):
-        return partial(run, log_dir=self.top / "log", timeout=60)
+    async def run(self, command: Command) -> Output:
+        """Run a command as an agent does, whose list allows our directory."""
+        command = Providers([SHARE / "extstorage"]).applied(command)
+        with Images("n", self.top / "log" / "list").handed(command.images) as handed:
+            assert handed
+            log = self.top / "log"
+            return await run(command, log_dir=log, timeout=60, handed=handed)
 
     def node(self, name: str) -> Template:
         providers = usable(Providers([SHARE / "extstorage"]).scan())
@@ -79,12 +92,13 @@ class Storage:
     def processes(self) -> list[int]:
         """The daemons that serve something below our directory."""
         found = []
+        top = str(self.top).replace(",", ",,")  # as an option of QEMU's
         for one in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 line = one.read_bytes()
             except OSError:  # it ended meanwhile
                 continue
-            if b"qemu-storage-daemon" in line and str(self.top).encode() in line:
+            if b"qemu-storage-daemon" in line and top.encode() in line:
                 found.append(int(one.parent.name))
         return found
 

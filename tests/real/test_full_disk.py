@@ -7,6 +7,7 @@ for afterwards is not reverted, and no disk gets a second writer.
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -102,6 +103,16 @@ def test_a_full_disk_in_the_middle_of_an_attach(small: Small) -> None:
     told = hands.refused("gnt-node list")
     assert "the master waits until it can write" in told
     assert f"make room in {small.root}" in told
+    # Its supervisor cannot write its log, and goes on all the same.
+    supervisor = process.holder(small.scratch.master.supervisor)
+    killed = process.holder(small.scratch.master.lock)
+    assert supervisor
+    assert killed
+    os.kill(killed, signal.SIGKILL)
+    assert process.wait_until(
+        lambda: process.holder(small.scratch.master.lock) not in (None, killed), LONG
+    )
+    assert process.holder(small.scratch.master.supervisor) == supervisor
     small.make_room()
     assert "The master is up" in hands.type("moorage master start")
     hands.type("gnt-instance modify -B memory=200 w2")

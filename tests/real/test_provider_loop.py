@@ -3,12 +3,15 @@
 
 # ruff: noqa: ASYNC230 - a test may block
 
+import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from provided import MIB, Storage, holds, left_over, size_of, stale, write
 
+from moorage.node.commands import PATH
 from moorage.units import Mib
 
 pytestmark = pytest.mark.real
@@ -86,3 +89,40 @@ async def test_a_device_that_is_marked_to_vanish_still_counts(loop: Storage) -> 
         assert "is in use" in await stale(loop, node.detach(disk))
     await loop(node.detach(disk))
     assert left_over(loop) == [f"images/{disk.volume}"]
+
+
+async def test_a_link_that_comes_between_leads_nowhere(loop: Storage) -> None:
+    """losetup finds out the path, then opens it: a link is put there in between."""
+    disk, node = loop.disk(), loop.node("n1")
+    await loop(node.create(disk))
+    image, secret = loop.images / disk.volume, loop.top / "log" / "secret"
+    secret.write_bytes(b"SECRET".ljust(16 * MIB, b"."))
+    tools = loop.top / "log" / "tools"
+    tools.mkdir()
+    real = shutil.which("losetup")
+    (tools / "losetup").write_text(f"""#!/bin/sh
+case "$*" in
+*--find*)
+    path=$(readlink /proc/self/fd/8)
+    mv "{image}" "{image}.away"
+    ln -s "{secret}" "{image}"
+    exec {real} --find --show -- "$path" ;;
+esac
+exec {real} "$@"
+""")
+    (tools / "losetup").chmod(0o755)
+    steps = with_path(node.attach(disk), f"{tools}:{PATH}")
+    assert "there was another file at" in await stale(loop, steps)
+    assert loop.loops() == []
+    assert secret.read_bytes() == b"SECRET".ljust(16 * MIB, b".")
+
+
+def with_path(steps, path: str):
+    """Yield the commands of some steps, with another PATH."""
+    sent = None
+    while True:
+        try:
+            command = steps.send(sent)
+        except StopIteration as stop:
+            return stop.value
+        sent = yield replace(command, env={**command.env, "PATH": path})

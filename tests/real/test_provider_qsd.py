@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The bundled provider qsd, for real: its lease, and its daemons."""
 
-# ruff: noqa: ASYNC110 - a test may block
+# ruff: noqa: ASYNC110, ASYNC221 - a test may block
 
 import asyncio
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from provided import (
+    MIB,
+    SHARE,
     Storage,
     holds,
+    left_over,
     qemu_io,
     reached,
     stale,
@@ -21,6 +26,7 @@ from provided import (
 from moorage.node.commands import drive
 
 pytestmark = pytest.mark.real
+CONFINED = SHARE / "extstorage/qsd/confined"
 
 
 @pytest.mark.requirement("S0-49", "S0-55")
@@ -118,3 +124,128 @@ async def test_a_socket_path_that_is_too_long_is_named(qsd: Storage) -> None:
     await qsd(node.create(disk))
     told = await stale(qsd, node.attach(disk))
     assert "longer than 107 bytes: choose a shorter parameter 'run'" in told
+
+
+def status(pid: int) -> dict[str, str]:
+    """Return what the kernel says of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    words = (one.partition(":") for one in lines)
+    return {key: value.strip() for key, _, value in words}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+async def test_the_daemon_is_a_user_of_its_own_that_may_do_nothing(
+    qsd: Storage,
+) -> None:
+    node, found = qsd.node("n1"), []
+    for disk in (qsd.disk(), qsd.disk()):
+        await qsd(node.create(disk))
+        where = await qsd(node.attach(disk))
+        write(where, 0x41)
+    for pid in qsd.processes():
+        told = status(pid)
+        uid, *others = told["Uid"].split()
+        assert int(uid) >= 2_100_000_000
+        assert {uid, *told["Gid"].split()} == {uid} == {*others}
+        assert told["Groups"] == ""
+        for one in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(told[one], 16) == 0
+        assert (told["NoNewPrivs"], told["Seccomp"]) == ("1", "2")
+        handles = [f"{one.readlink()}" for one in Path(f"/proc/{pid}/fd").iterdir()]
+        images = [one for one in handles if one.startswith(str(qsd.images))]
+        assert len(set(images)) == 1
+        found.append(uid)
+    assert len(set(found)) == 2
+    for image in qsd.images.iterdir():  # nobody's, now that the daemons have them open
+        known = image.stat()
+        assert (known.st_uid, known.st_gid, known.st_mode & 0o777) == (0, 0, 0o600)
+
+
+PROBES = {
+    "a process": "os.fork()",
+    "a connection": "socket.socket()",
+    "another process's memory": "libc.ptrace(16, 1, 0, 0)",
+    "a name": "os.unlink('/proc/self/fd/8')",
+    "a user": "os.setuid(0)",
+    "a priority": "os.setpriority(os.PRIO_PROCESS, 0, 5)",
+}
+TRY = """
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+for name, probe in {probes!r}.items():
+    ctypes.set_errno(0)
+    try:
+        eval(probe)
+        number = ctypes.get_errno()
+    except OSError as error:
+        number = error.errno
+    os.write(2, f"{{name}} {{errno.errorcode.get(number, 'OK')}};".encode())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_who_takes_the_daemon_can_do_nothing_with_it(qsd: Storage) -> None:
+    """Any program in the daemon's place, as a guest's QEMU may make of it."""
+    image = qsd.images / "image"
+    image.write_bytes(bytes(MIB))
+    handle = os.open(image, os.O_RDWR)
+    program = TRY.format(probes=PROBES)
+    argv = [CONFINED, "2100000000-2100009999", qsd.top / "s", qsd.top / "p"]
+    argv += ["/usr/bin/python3", "-IS", "-c", program]
+    try:
+        done = subprocess.run(
+            argv,
+            check=False,
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: os.dup2(handle, 8, inheritable=True),
+            close_fds=False,
+            timeout=60,
+        )
+    finally:
+        os.close(handle)
+    assert done.returncode == 1  # it serves no NBD
+    told = dict(one.rsplit(" ", 1) for one in done.stderr[5:].rstrip(";\n").split(";"))
+    assert told == dict.fromkeys(PROBES, "EPERM")
+    assert image.stat().st_mode & 0o777 == 0o600
+    assert not (qsd.top / "s").exists()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_daemon_of_the_former_scripts_is_found_and_ended(
+    qsd: Storage, gone: bool
+) -> None:
+    """They named the socket in other words, and the daemon was root's."""
+    disk, node = qsd.disk(), qsd.node("n1")
+    await qsd(node.create(disk))
+    where = await qsd(node.attach(disk))
+    (new,) = qsd.processes()
+    (record,) = (qsd.top / "run/n1").glob("*.pid")
+    path = record.with_suffix(".sock")
+    os.kill(new, signal.SIGKILL)
+    while qsd.processes():
+        await asyncio.sleep(0.01)
+    path.unlink()
+    image = qsd.images / disk.volume
+    subprocess.run(
+        [
+            *("qemu-storage-daemon", "--daemonize", "--pidfile", record),
+            "--blockdev",
+            f"driver=file,node-name=image,locking=off,filename={image}",
+            *("--blockdev", "driver=raw,node-name=disk,file=image"),
+            *("--nbd-server", f"addr.type=unix,addr.path={path},max-connections=0"),
+            "--export",
+            f"type=nbd,id=export,node-name=disk,name={disk.volume},writable=on",
+        ],
+        check=True,
+    )
+    (old,) = qsd.processes()
+    assert await qsd(node.attach(disk)) == where
+    assert qsd.processes() == [old]
+    write(where, 0x19)
+    if gone:
+        await qsd(node.remove(disk))
+        assert left_over(qsd) == []
+    else:
+        await qsd(node.detach(disk))
+        assert left_over(qsd) == [f"images/{disk.volume}"]

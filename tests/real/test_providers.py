@@ -218,6 +218,8 @@ async def test_what_is_renamed_is_on_the_disk_before(
         "VOL_SNAPSHOT_SIZE": "16",
         "EXTP_DIR": str(either.images),
         "EXTP_RUN": str(either.top / "run"),
+        "VOL_AT_DIR": str(either.images),
+        "VOL_AT_RUN": str(either.top / "run"),
     }
     home = SHARE / "extstorage" / either.provider
     subprocess.run([f"./{verb}"], check=True, env=environ, cwd=home, timeout=120)

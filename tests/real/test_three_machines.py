@@ -213,6 +213,9 @@ def test_a_rebooted_node_gets_its_guests_back_by_the_timer(three):
     three[node].reboot()
     three.master.wait(RUNS)
     assert len(qemu(three[node], "web1")) == 1
+    three.master.run("moorage watcher")  # as root: the timer's next run goes on
+    three.master.run("systemctl start moorage-watcher.service")
+    assert three.master.run("find /var/lib/moorage ! -user moorage") == ""
     three.master.run(f"rm {OFTEN}; systemctl daemon-reload")
     three.master.run("systemctl restart moorage-watcher.timer")
 
@@ -240,6 +243,9 @@ def test_a_node_without_power_loses_no_guest(three):
     three.is_well()  # what it had attached went with its power
 
 
+FAILED = "systemctl list-units --failed --no-legend --plain 'moorage*'"
+
+
 def test_the_master_moves_under_running_guests_and_back(three):
     before = {name: qemu(three[three.home(name)], name) for name in ("web1", "web2")}
     former = three.master
@@ -247,11 +253,14 @@ def test_the_master_moves_under_running_guests_and_back(three):
     three.master = three["node2"]
     former.wait("! systemctl is-active moorage-master")
     three.is_well()
+    former.run("systemctl start moorage-master moorage-watcher")  # as at each boot
+    assert former.run(FAILED) == ""
     assert "node2" in former.run("gnt-instance list", check=False)  # where to go
     former.wait("gnt-cluster master-failover --yes-do-it")
     three.master = former
     three["node2"].wait("! systemctl is-active moorage-master")
     three.is_well()
+    assert three["node2"].run(FAILED) == ""
     after = {name: qemu(three[three.home(name)], name) for name in before}
     assert after == before
 

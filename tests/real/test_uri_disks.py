@@ -30,8 +30,9 @@ def examples(town: Any) -> Path:
         to = town.path / "extstorage" / name
         if not to.exists():
             shutil.copytree(SHARE / name, to)
-    images = town.path / "uri-images"
-    images.mkdir(exist_ok=True)
+    images = town.path / "shared" / "uri-images"
+    for one in (images, town.path / "local" / "q"):
+        one.mkdir(exist_ok=True)
     return images
 
 
@@ -53,7 +54,7 @@ def stamp(town: Any) -> str:
 def test_an_os_script_installs_on_a_disk_without_a_device(
     town: Any, examples: Path, stamp: str
 ) -> None:
-    run = town.path / "q"
+    run = town.path / "local" / "q"
     params = f"access=userspace,dir={examples},run={run},direct=off"
     disk = f"0:size=16M,provider=qsd,{params}"
     options = f"-t ext --disk {disk} -o {stamp} -n node1 --no-nics --no-start"
@@ -71,7 +72,7 @@ def test_the_examples_keep_the_contract(
     town: Any, examples: Path, tmp_path: Path, name: str
 ) -> None:
     """The checks that need a real device or daemon, and two nodes."""
-    run, report = town.path / "q", tmp_path / "report.txt"
+    run, report = town.path / "local" / "q", tmp_path / "report.txt"
     asked = [*BASIC, *(LOCKS if name == "qsd" else ())]
     checks = " ".join(f"--check {one}" for one in asked)
     params = f"-D dir={examples},run={run},direct=off"

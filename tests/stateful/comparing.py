@@ -201,7 +201,10 @@ def _volumes(cluster: SimCluster, expected: Expected) -> Iterator[str]:
         for u in expected.disks
         for volume in config.disk(u).volumes
     }
-    yield from (f"volume left: {name}" for name in found.keys() - known)
+    left = found.keys() - known - expected.theirs
+    yield from (f"volume left: {name}" for name in left)
+    lost = expected.theirs - found.keys()
+    yield from (f"somebody's volume is gone: {name}" for name in lost)
     for uuid, disk in expected.disks.items():
         recorded = config.disk(uuid)
         copies = found.get(place_of(recorded.volume), [])

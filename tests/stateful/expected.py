@@ -13,7 +13,9 @@ from typing import Any
 from things import MEMORY, Card, Disk, Instance
 
 from moorage import model
-from moorage.model import Config
+from moorage.jobs.job import Op
+from moorage.model import Config, StoragePool
+from moorage.protocol import RemoveDisk
 
 COMMON = frozenset({"OP_ID", "priority", "reason", "ignore_capacity", "ignore_ipolicy"})
 
@@ -44,6 +46,12 @@ class Expected:
         Names of instances whose jobs know better where they went, or whether they run.
     nameless
         Disks that were made without a name, or were left: nobody said their uuids.
+    renamed
+        Names that networks gave up since the last quiet moment: a job that named one,
+        and ends later, may have meant the network of before.
+    theirs
+        Volumes that were there before any disk was in them: no job may destroy them,
+        but one that somebody asked for that.
     """
 
     def __init__(self) -> None:
@@ -58,6 +66,8 @@ class Expected:
         self.doubts: set[str] = set()
         self.sent: set[str] = set()
         self.nameless: list[Disk] = []
+        self.theirs: set[str] = set()
+        self.renamed: set[str] = set()
 
     def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
         """Take note that an operation succeeded with a result."""
@@ -123,6 +133,39 @@ class Expected:
             self.instances[name].up = found.admin_state == "up"
         self.doubts.clear()
         self.sent.clear()
+        self.renamed.clear()
+
+    # What was there before any disk.
+
+    def removes(self, opcode: Mapping[str, Any], op: Op) -> None:
+        """Learn whose volumes an operation was to destroy: by a person's word alone."""
+        for task in op.tasks:
+            call = getattr(task, "do", None)
+            name = call.disk.volume if isinstance(call, RemoveDisk) else ""
+            if name in self.theirs:
+                what = opcode["OP_ID"]
+                words = [one[0] for one in opcode.get("disks", ()) or ()]
+                modifies = what == "OP_INSTANCE_SET_PARAMS" and "remove" in words
+                goes = what == "OP_BACKUP_EXPORT" and opcode.get("remove_instance")
+                removals = ("OP_DISK_REMOVE", "OP_INSTANCE_REMOVE")
+                assert modifies or goes or what in removals, (
+                    f"{op.summary} would destroy {name}, which it did not make"
+                )
+                self.theirs.discard(name)
+
+    def left_behind(self, config: Config, places: Mapping[str, Any]) -> None:
+        """Learn of disks in adopted volumes that other disks have left."""
+        for disk in config.all(model.Disk):
+            known = disk.uuid in self.disks or disk.quarantine or disk.name
+            if disk.adopted and not known:
+                ((records, key),) = places[disk.volume.rpartition("/")[2]]
+                data = records[key]["data"]
+                made = Disk(None, disk.size, disk.dev_type, writes=[data])
+                pools = (
+                    one for one in config.all(StoragePool) if one.uuid == disk.pool
+                )
+                made.pool = next((one.name for one in pools), None)
+                self.disks[disk.uuid] = made
 
     # What success means, by opcode.
 
@@ -158,7 +201,7 @@ class Expected:
         found = self.disks[disk]
         found.template, found.pool = disk_template or found.template, pool
 
-    def disk_remove(self, _result, disk):
+    def disk_remove(self, _result, disk, **_word):
         del self.disks[disk]
 
     def instance_create(
@@ -173,13 +216,16 @@ class Expected:
         for dump in dumps[len(disks) :]:  # another export took this one's place
             self.nameless.append(self.restored(None, dump))
             self.doubts.add(instance_name)
-        cards = None if src_path else [Card(**card) for card in nics]
+        named = {card.get("network") for card in nics}
+        unsure = src_path or named & self.renamed
+        cards = None if unsure else [Card(**card) for card in nics]
         self.instances[instance_name] = Instance(nodes[0], start, names, cards=cards)
         if src_path:
             self.doubts.add(instance_name)
 
     def restored(self, name, dump):
-        return dump and replace(deepcopy(dump), name=name, copied=True)
+        """Return a disk as it was, in no storage pool: nobody asked for one."""
+        return dump and replace(deepcopy(dump), name=name, pool=None, copied=True)
 
     def instance_startup(self, _result, instance_name, if_wanted=False, **_how):
         self.instances[instance_name].up = True
@@ -247,8 +293,9 @@ class Expected:
         instance.memory = changes.get("beparams", {}).get("memory", instance.memory)
         instance.node = changes.get("pnode", instance.node)
 
-    @staticmethod
-    def rewire(instance, action, number, given):
+    def rewire(self, instance, action, number, given):
+        if given and given.get("network") in self.renamed:
+            instance.cards = None
         if instance.cards is None:
             return
         if action == "add":
@@ -317,6 +364,7 @@ class Expected:
 
     def network_rename(self, _result, network_name, new_name):
         self.networks[new_name] = self.networks.pop(network_name)
+        self.renamed.add(network_name)
         for one in self.instances.values():
             for card in one.cards or ():
                 if card.network == network_name:

@@ -229,6 +229,7 @@ class Life(RuleBasedStateMachine):
             assert len(found) == 1, f"disk {name} was made, and is not there"
             self.expected.look_up(name, found[0].uuid)
         self.find_nameless()
+        self.expected.left_behind(self.cluster.config, comparing.places(self.cluster))
         self.format()
 
     def find_nameless(self) -> None:
@@ -257,6 +258,7 @@ class Life(RuleBasedStateMachine):
         It is refused before it begins, or it succeeds: others that were under way got
         their locks before or after it.
         """
+        self.expected.removes(opcode, op)
         if op.status == "success":
             self.succeeded[opcode["OP_ID"]] += 1
             # Who follows another job goes by the uuid; the summary tells the name.
@@ -294,7 +296,10 @@ class Life(RuleBasedStateMachine):
                 continue
             if self.cluster.config.owner(disk):
                 self.done("DISK_DETACH", disk=disk.uuid)
-            self.done("DISK_REMOVE", disk=disk.uuid)
+            if disk.adopted:  # it was there before, and stays
+                self.done("DISK_FORGET", disk=disk.uuid, why="somebody else's")
+            else:
+                self.done("DISK_REMOVE", disk=disk.uuid, volume_is_ours=True)
             self.expected.forget(disk.uuid)
         comparing.clear_up(self.cluster, self.shaken | self.expected.offline)
 

@@ -26,6 +26,18 @@ class Disks(Asking):
             group = {} if "node" in new else {"group": GROUPS[0]}
             self.ask("DISK_ADD", size=64 * (which + 1), **new, **group)
 
+    @step(epoch=which)
+    def adopt_theirs(self, epoch: int) -> None:
+        """Make a disk of a volume that somebody else made."""
+        if self.roomy:
+            name = f"theirs{next(self.fresh)}"
+            volume = {"size": 64, "provider": "san", "data": f"of {name}"}
+            self.cluster.nodes.san.volumes[name] = volume
+            self.expected.theirs.add(name)
+            new = {"name": f"disk{next(self.fresh)}", "size": 64, "adopt": name}
+            where = {"disk_template": "ext", "provider": "san", "group": GROUPS[0]}
+            self.ask("DISK_ADD", **new, **where, epoch=epoch)
+
     @step(disk=which, instance=which, front=st.booleans())
     def attach(self, disk: int, instance: int, front: bool) -> None:
         slot = {"index": 0} if front else {}

@@ -67,7 +67,7 @@ def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
         (["ext", "sharedfile"], "ext"),
         (["ext", "file"], "file"),
         (["drbd", "ext"], "drbd"),
-        (["drbd", "plain"], "file"),
+        (["drbd", "plain"], "plain"),
         (["blockdev", "rbd"], "ext"),
         ([], "file"),
     ],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disk templates: names, parameters, declared facts; no command runs."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -49,13 +50,18 @@ BORN = VolumeRequest(
         ),
         pytest.param(
             "ext",
-            ("nas", "f00.ext.disk2"),
+            ("nas", "/dev/disk/by-id/lun1"),
             marks=pytest.mark.requirement("S0-38", "S0-59"),
         ),
     ],
 )
 def test_the_identity_of_a_new_volume(template: str, identity: tuple[str, ...]) -> None:
     assert template_named(template).logical_id(BORN) == identity
+
+
+def test_the_identity_of_a_volume_that_a_provider_makes() -> None:
+    born = dataclasses.replace(BORN, params={"provider": "nas"})
+    assert template_named("ext").logical_id(born) == ("nas", "f00.ext.disk2")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +152,8 @@ def test_two_disks_may_have_two_providers() -> None:
         ({"tier": "1", "TIER": "2"}, "two parameters would both be EXTP_TIER"),
         ({"tier": ["ssd"]}, "the value of parameter 'tier' is not plain text"),
         ({"tier": "a\0b"}, "holds a null character"),
-        ({"adopt": "x"}, "disk template 'ext' cannot adopt a volume that exists"),
+        ({"adopt": "x"}, "what is adopted is no parameter of a provider"),
+        ({"ADOPT": "x"}, "what is adopted is no parameter of a provider"),
     ],
 )
 def test_ext_refuses_what_no_script_could_read(given: Any, said: str) -> None:

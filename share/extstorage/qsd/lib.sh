@@ -22,24 +22,91 @@ esac
 dir=${EXTP_DIR:-$IMAGE_DIR}
 direct=${EXTP_DIRECT:-$DIRECT_IO}
 node=${VOL_NODE:-$(hostname)}
-epoch=${VOL_EPOCH:-} # empty: a cluster that does not count attachments
 image=$dir/$VOL_NAME
-lease=$image.lease
-run=${EXTP_RUN:-$RUN_DIR}/$node
+run=${EXTP_RUN:-$RUN_DIR}
+open=${VOL_OPEN:-../../bin/moorage-open}
+mib=1048576
+
+# -- files, opened over no link ----------------------------------------------------
+#
+# Others may write to the directory of the images: every node that shares it. A link in
+# the place of a file must lead nowhere. So the directories are opened once, and the
+# image in its directory, and all that follows works on descriptors:
+#   5  the directory `run`      7  the directory of the images
+#   6  this node's part of it   8  the image, if there is one
+
+# Print where a parameter's directory is: for one of a disk's own, the node looks at its
+# list, and hands it over open (none, if it is not there). What etc/settings.sh says is
+# the administrator's word.
+place() {
+    if [ "$1" = "$2" ]; then
+        echo "$2"
+    elif [ -n "${3+set}" ]; then
+        echo "$3"
+    else
+        fail "nobody opens $1 for this script: without that, it works in $2 alone"
+    fi
+}
+
+# Start this script anew, with the directories and the image open.
+open_files() {
+    at=$(place "$dir" "$IMAGE_DIR" ${VOL_AT_DIR+"$VOL_AT_DIR"})
+    at_run=$(place "$run" "$RUN_DIR" ${VOL_AT_RUN+"$VOL_AT_RUN"})
+    export OPENED=$$
+    [ -z "$at" ] || [ ! -d "$at" ] ||
+        set -- 7:dir:"$at/." 8:write:/proc/self/fd/7/"$VOL_NAME" "$@"
+    if [ "$VOL_NAME" != none ]; then
+        [ "$run" != "$RUN_DIR" ] || mkdir -p -- "$run"
+        [ -n "$at_run" ] || fail "there is no directory $run on node $node"
+        mkdir -- "$at_run/$node" 2>/dev/null || :
+        set -- 5:dir:"$at_run/." 6:dir:/proc/self/fd/5/"$node" "$@"
+    fi
+    exec "$open" "$@"
+}
+[ "${OPENED-}" = $$ ] || open_files -- "$0" "$@"
+at=/proc/self/fd/7
+at_run=/proc/self/fd/6
+opened=/proc/self/fd/8
+
+# No mkdir: a shared file system that is not mounted must not be mistaken for an empty one.
+need_dir() {
+    [ -d "$at" ] || fail "there is no directory $dir on node $node"
+}
+
+need_image() {
+    [ -s "$opened" ] || fail "there is no image $image on node $node"
+}
+
+image_size() {
+    stat --dereference --format %s -- "$opened"
+}
+
+# Print a small file; nothing of one that is not there. Whatever else is there, such as a
+# device, is not even opened: that alone may do something.
+see() {
+    [ ! -f "$1" ] || dd if="$1" iflag=nofollow,nonblock bs=64k count=1 status=none 2>/dev/null || :
+}
+
+# Write a small file, whole or not at all, and so that it outlives a power cut.
+put() {
+    rm -f -- "$1.new"
+    dd of="$1.new" oflag=nofollow conv=excl status=none
+    sync -- "$1.new"
+    mv -T -- "$1.new" "$1"
+}
+
+epoch=${VOL_EPOCH:-} # empty: a cluster that does not count attachments
+lease=$at/$VOL_NAME.lease
+[ ! -L "$lease" ] || fail "$image.lease is a symbolic link"
 # The path of a Unix socket holds 107 bytes at most, so a volume is known by a digest.
 key=$(printf %s "$VOL_NAME" | sha256sum | cut -c 1-12)
-mib=1048576
 
 # One script at a time for one image, on all nodes that share it. Without an image there
 # is nothing to protect.
 lock() {
-    [ -e "$image" ] || return 0
-    exec 9<>"$image"
+    [ -e "$opened" ] || return 0
+    exec 9<>"$opened"
     flock --wait 60 9 || fail "image $image is locked by another script"
-}
-
-image_size() {
-    stat --format %s -- "$image"
 }
 
 # -- the lease ---------------------------------------------------------------------
@@ -47,25 +114,27 @@ image_size() {
 # Refuse a step of an attachment that is over: this node, or "any" node, carries on
 # with a higher epoch.
 not_stale() {
-    [ -n "$epoch" ] && [ -e "$lease" ] || return 0
+    [ -n "$epoch" ] || return 0
     while read -r holder mode held; do
+        [ -n "$holder" ] || continue
         [ "$1" = any ] || [ "$holder" = "$node" ] || continue
         [ "$held" -le "$epoch" ] || fail "volume $VOL_NAME is $mode on node $holder" \
             "with epoch $held: a step with epoch $epoch comes too late"
-    done <"$lease"
+    done <<END
+$(see "$lease")
+END
 }
 
 held_elsewhere() {
-    [ -e "$lease" ] && awk -v me="$node" \
-        '$1 != me && $2 == "exclusive" { found = 1 } END { exit !found }' "$lease"
+    see "$lease" | awk -v me="$node" \
+        '$1 != me && $2 == "exclusive" { found = 1 } END { exit !found }'
 }
 
 # Print the lines of the nodes that share the volume with this one. A holder with a
 # lower epoch is fenced: whoever raised the epoch knows that it is gone.
 fellows() {
-    [ -e "$lease" ] || return 0
     while read -r holder mode held; do
-        [ "$holder" != "$node" ] || continue
+        [ -n "$holder" ] && [ "$holder" != "$node" ] || continue
         if [ -z "$epoch" ]; then
             [ "$1" = exclusive ] || [ "$mode" = exclusive ] ||
                 echo "$holder $mode $held"
@@ -75,7 +144,9 @@ fellows() {
                     "epoch $held: node $node cannot open it ($1) with epoch $epoch"
             echo "$holder $mode $held"
         fi
-    done <"$lease"
+    done <<END
+$(see "$lease")
+END
 }
 
 take_lease() {
@@ -84,22 +155,19 @@ take_lease() {
     {
         [ -z "$kept" ] || echo "$kept"
         echo "$node $1 ${epoch:-0}"
-    } >"$lease.new"
-    keep_lease
+    } | keep_lease
 }
 
-# Put the new lease in the old one's place. It must outlive a power cut whole: a lost
-# lease has no epoch, and would let a late step pass.
+# It must outlive a power cut whole: a lost lease has no epoch, and would let a late step
+# pass.
 keep_lease() {
-    sync -- "$lease.new"
-    mv -T -- "$lease.new" "$lease"
-    sync -- "$dir"
+    put "$lease"
+    sync -- "$at/."
 }
 
 drop_lease() {
     [ -e "$lease" ] || return 0
-    awk -v me="$node" '$1 != me' "$lease" >"$lease.new"
-    keep_lease
+    see "$lease" | awk -v me="$node" '$1 != me' | keep_lease
     [ -s "$lease" ] || rm -f -- "$lease"
 }
 
@@ -108,14 +176,21 @@ drop_lease() {
 # Print the socket that serves the image at its present size. A daemon tells its clients
 # the size that it saw when it started, so a grown image gets another one.
 socket() {
-    echo "$run/$key.$(($(image_size) / mib)).sock"
+    echo "$run/$node/$key.$(($(image_size) / mib)).sock"
 }
 
-# Whether the daemon of a socket runs. Its number may be another program's by now.
+# Whether the daemon of a socket runs. Its number may be another program's by now. What
+# its arguments say was said otherwise once: daemons of that time still run.
 serves() {
-    pid=$(cat "${1%.sock}.pid" 2>/dev/null) || return 1
+    pid=$(see "$(here "${1%.sock}.pid")")
+    [ -n "$pid" ] || return 1
     tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null |
-        grep -qF "addr.path=$(escaped "$1"),"
+        grep -qF -e "description=$(escaped "$1")," -e "addr.path=$(escaped "$1"),"
+}
+
+# Print where this node's part of `run` has a file, by the open directory.
+here() {
+    echo "$at_run/${1##*/}"
 }
 
 # Print the URI of the volume behind a socket. The short form ends a path at a colon; the
@@ -138,21 +213,21 @@ escaped() {
 
 # Start the daemon of the image's present size, unless it runs.
 #
-# locking=off: in a migration the daemons of two nodes hold one image open. Who may
-# write is the lease's business.
+# It is a user of its own that may open nothing, and gets the image as descriptor 8, and
+# as 4 the socket that ./confined makes. locking=off: in a migration the daemons of two
+# nodes hold one image open. Who may write is the lease's business.
 serve() {
     path=$(socket)
     [ "${#path}" -le 107 ] || fail "socket path $path is longer than 107 bytes:" \
         "choose a shorter parameter 'run'"
     serves "$path" && return
-    mkdir -p -- "$run"
-    rm -f -- "$path"
-    qemu-storage-daemon --daemonize --pidfile "${path%.sock}.pid" \
-        --blockdev "driver=file,node-name=image,locking=off,discard=unmap,cache.direct=$direct,filename=$(escaped "$image")" \
+    ./confined "${DAEMON_UIDS:-2100000000-2100009999}" \
+        "$(here "$path")" "$(here "${path%.sock}.pid")" \
+        qemu-storage-daemon \
+        --blockdev "driver=file,node-name=image,locking=off,discard=unmap,auto-read-only=off,cache.direct=$direct,filename=$opened" \
         --blockdev driver=raw,node-name=disk,file=image \
-        --nbd-server "addr.type=unix,addr.path=$(escaped "$path"),max-connections=0" \
-        --export "type=nbd,id=export,node-name=disk,name=$(escaped "$VOL_NAME"),writable=on" \
-        9>&- # or the daemon would hold our lock for ever
+        --nbd-server addr.type=fd,addr.str=4,max-connections=0 \
+        --export "type=nbd,id=export,node-name=disk,description=$(escaped "$path"),name=$(escaped "$VOL_NAME"),writable=on"
 }
 
 # End the daemon of a socket; what a guest was told to be on disk is there before it ends.
@@ -169,10 +244,10 @@ end_daemon() {
 }
 
 stop_serving() {
-    for file in "$run/$key".*.pid; do
+    for file in "$at_run/$key".*.pid; do
         [ -e "$file" ] || continue
-        path=${file%.pid}.sock
-        end_daemon "$path"
-        rm -f -- "$path" "$file"
+        name=${file##*/}
+        end_daemon "$run/$node/${name%.pid}.sock"
+        rm -f -- "${file%.pid}.sock" "$file"
     done
 }

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from moorage.directories import MASTER_DIR
 from moorage.errors import BadInput, Refused, Unreachable
 
 from .luxi_messages import END, decode_answer, encode_request
@@ -20,6 +21,8 @@ LARGEST_ANSWER = 256 * 1024 * 1024
 ANSWER_TIMEOUT = 180.0
 CHANGE_TIMEOUT = 85.0
 """Longest wait for a job's change, in seconds; Ganeti's limit is 89."""
+_LITTLE = 1 << 20
+"""Bytes; with less than this a file system counts as full."""
 NOCHANGE = "nochange"
 """What ``WaitForJobChange`` returns when the time is over."""
 
@@ -258,6 +261,13 @@ def _absent(path: str, error: OSError) -> NoMaster:
             f"you may not use the master's socket {path}",
             hint="run the command as root",
         )
+    full = _full(path)
+    if full:
+        return NoMaster(
+            f"no master listens on {path}, and the file system of {full} is full: it "
+            "starts again when there is room",
+            hint=f"make room in {full}; then, if need be: moorage master start",
+        )
     if os.path.exists(f"{os.path.dirname(path)}/state.sqlite"):  # noqa: PTH110, PTH120 - pathlib is slow to import
         return NoMaster(f"no master listens on {path}", hint="moorage master start")
     return NoMaster(
@@ -265,6 +275,19 @@ def _absent(path: str, error: OSError) -> NoMaster:
         hint="moorage up DIR starts a cluster, gnt-cluster init NAME makes one "
         "here; MOORAGE_SOCKET names the socket of another",
     )
+
+
+def _full(path: str) -> str:
+    """Return the master's directory, if there is one and its file system is full."""
+    places = (os.environ.get("MOORAGE_DIR"), os.path.dirname(path), MASTER_DIR)  # noqa: PTH120
+    for place in filter(None, places):
+        try:
+            os.stat(f"{place}/state.sqlite")  # noqa: PTH116
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        return place if found.f_bavail * found.f_frsize < _LITTLE else ""
+    return ""
 
 
 def _broken(error: OSError, timeout: float) -> Unreachable:

@@ -4,6 +4,7 @@
 No job is made: nothing changes, and nobody waits for anything.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,12 +12,15 @@ from moorage import protocol
 from moorage.errors import NotSupported, WrongState
 from moorage.model import Instance, Node, hvparams
 from moorage.model.token import Ticket, to_text
-from moorage.node.lines import Line
+from moorage.node.lines import ALWAYS, Line
 from moorage.ops import node_tasks
 from moorage.protocol.line import GuestLine, Kind
 
+from .luxi_caller import CALLER
 from .luxi_method import Method
 from .query import Sources
+
+_LOG = logging.getLogger(__name__)
 
 Opener = Callable[["ConnectInstance"], Awaitable[tuple[dict[str, Any], Line]]]
 """Opens what a request asks for; what it returns first is told to the client."""
@@ -59,6 +63,7 @@ async def open_line(
         hypervisor=instance.hypervisor,
         kind=wanted.kind,
         ticket=wanted.ticket,
+        by=CALLER.get(),
     )
     line = await at.lines(node, asked, at.truth.term)
     told = {"instance": instance.name, "node": node.name}
@@ -81,8 +86,14 @@ class DrawTicket(Method, frozen=True):
             name=instance.name,
             hypervisor=instance.hypervisor,
             address=node.primary_ip,
+            by=CALLER.get(),
         )
         drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
+        _LOG.info(
+            "a ticket for the console of %s on %s was drawn by %s",
+            *(instance.name, node.name, asked.by),
+            extra=ALWAYS,
+        )
         ticket = Ticket(
             instance.name,
             node.primary_ip,

@@ -14,6 +14,7 @@ changed, ``OpExecError`` when something ran); the third is :meth:`MoorageError.t
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ _OURSELVES = {"version": VERSION, "software": __version__}
 END = b"\x03"
 _AT_ONCE = 256
 """Rows that are encoded in one go."""
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How half a character is written in JSON, which alone is no text."""
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
@@ -38,12 +41,22 @@ def _json(value: Any) -> str:  # noqa: ANN401
 
 def _decode(message: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(message)
+        value = json.loads(message.decode())
     except ValueError as error:
         raise BadInput(f"a LUXI message is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadInput("a LUXI message is not a JSON object")
     return value
+
+
+def _check_text(value: Any) -> None:  # noqa: ANN401
+    """Refuse halves of characters: nobody can store, send or print them again."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadInput(
+            "a LUXI request holds half a character, which is no text"
+        ) from None
 
 
 def encode_request(method: str, args: Sequence[Any]) -> bytes:
@@ -60,6 +73,8 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
         If it is not a request, or of another version.
     """
     request = _decode(message)
+    if _HALF.search(message):
+        _check_text(request)
     method, args = request.get("method"), request.get("args", [])
     if not isinstance(method, str) or not isinstance(args, list):
         raise BadInput("a LUXI request has a 'method' (text) and 'args' (a list)")

@@ -16,11 +16,13 @@ from typing import Any
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.jobs.executor import sentence
 from moorage.jobs.turns import let_go
-from moorage.node.lines import Line, StreamLine, carry
+from moorage.node.lines import Line, StreamLine, carry, traced
 from moorage.store import StoreLost
 
+from .luxi_caller import CALLER, caller_of
+from .luxi_inbox import MOST, PIECE, Inbox, Inboxes
 from .luxi_line import ConnectInstance, Opener, open_line
-from .luxi_messages import END, decode_request, encode_error, encode_long, encode_result
+from .luxi_messages import decode_request, encode_error, encode_long, encode_result
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts
@@ -46,6 +48,8 @@ class LuxiServer:
         Of the socket; a file that an earlier master left there is replaced.
     longest
         Bytes of the longest request that is read.
+    most
+        Bytes of all requests together that are not answered yet.
 
     Attributes
     ----------
@@ -58,13 +62,18 @@ class LuxiServer:
     """
 
     def __init__(
-        self, sources: Sources | None, path: Path, longest: int = LARGEST_REQUEST
+        self,
+        sources: Sources | None,
+        path: Path,
+        longest: int = LARGEST_REQUEST,
+        most: int = MOST,
     ) -> None:
         self.path = path
         self.sources = sources
         self.excuse: Callable[[], MoorageError] = _starting
         self.lines: Opener | None = None
-        self._longest = longest
+        self._inboxes = Inboxes(longest, most)
+        self._piece = min(PIECE, longest)
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[Any]] = set()
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -81,7 +90,7 @@ class LuxiServer:
         """
         listening = _bound(self.path)
         self._server = await asyncio.start_unix_server(
-            self._client, sock=listening, limit=self._longest, backlog=_BACKLOG
+            self._client, sock=listening, limit=self._piece, backlog=_BACKLOG
         )
 
     async def stop(self) -> None:
@@ -109,20 +118,23 @@ class LuxiServer:
         if task is not None:
             self._clients.add(task)
             task.add_done_callback(self._clients.discard)
+        inbox = self._inboxes.open(reader)
         try:
-            await self._serve(reader, writer)
+            CALLER.set(caller_of(writer))
+            await self._serve(inbox, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client went away, or the master does: nobody is left to tell
         finally:
+            self._inboxes.close(inbox)
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
     async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, inbox: Inbox, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Answer one request after the other; read the next one meanwhile."""
-        reading = asyncio.create_task(self._next(reader))
+        reading = asyncio.create_task(inbox.next())
         try:
             while True:
                 request = await reading
@@ -130,28 +142,17 @@ class LuxiServer:
                     return
                 if isinstance(request, MoorageError):
                     await self._send(writer, encode_error(request))
+                    await inbox.pour_away()
                     return
                 line = _line_of(request)
                 if line:
                     await self._carry(line, reader, writer)
                     return
-                reading = asyncio.create_task(self._next(reader))
+                reading = asyncio.create_task(inbox.next())
                 await self._send(writer, await self._answer(request, reading))
+                inbox.answered()
         finally:
             reading.cancel()
-
-    async def _next(self, reader: asyncio.StreamReader) -> bytes | MoorageError | None:
-        """Return the next request, None at the end, or why there can be no next."""
-        try:
-            return (await reader.readuntil(END))[: -len(END)]
-        except asyncio.LimitOverrunError:
-            return BadInput(f"a request of more than {self._longest} bytes has no end")
-        except asyncio.IncompleteReadError as rest:
-            if rest.partial:
-                return BadInput("the connection ended in the middle of a request")
-            return None
-        except ConnectionError:
-            return None
 
     @staticmethod
     async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
@@ -170,8 +171,9 @@ class LuxiServer:
         except Exception as error:  # noqa: BLE001
             await self._send(writer, encode_error(sentence(error)))
             return
-        await self._send(writer, encode_result(told))
-        await carry(StreamLine(reader, writer), line)
+        with traced(wanted.kind, f"{told['instance']} on {told['node']}", CALLER.get()):
+            await self._send(writer, encode_result(told))
+            await carry(StreamLine(reader, writer), line)
 
     async def _opened(self, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
         if self.lines:
@@ -256,8 +258,8 @@ def _encoded_long(result: Any, rows: list[Any]) -> bytes:  # noqa: ANN401
 def _lost(lost: StoreLost) -> MoorageError:
     """Return what whoever asked for a change is told: nobody knows what came of it."""
     return Failed(
-        f"the master ends, for it cannot write: {lost}; what you asked for may have "
-        "been taken or not",
+        f"the master ends, and commits nothing more: {lost}; what you asked for may "
+        "have been taken or not",
         hint="gnt-job list, when the master is back",
     )
 

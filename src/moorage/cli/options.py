@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_size
+from moorage.units import is_whole, parse_rate
 
 from .command import Option
 from .option_syntax import backend_parameters, ident_key_values, key_values, nested
@@ -47,6 +47,7 @@ def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str]
 
 
 seconds = number("a number of seconds", most=_YEAR)
+epoch = number("an epoch", most=1 << 62)
 spindles = number("a number of spindles", most=99_999)
 
 
@@ -126,7 +127,7 @@ FORCE = Option(
 YES = Option(("--yes",), "answer every question with yes", local=True)
 NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse", local=True)
 
-RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_size)
+RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_rate)
 
 JOB = (
     Option(("--submit",), "submit the job, print its number, do not wait", local=True),

@@ -3,11 +3,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from moorage.errors import BadInput, MoorageError, Stale
+from moorage.errors import BadInput, MoorageError, Stale, cause_of
 from moorage.jobs import Nodes
 from moorage.model import Node
 from moorage.model.commits import Head, Key, Logged, Write
@@ -51,9 +58,13 @@ class Pace:
         Before a candidate that failed is asked again; it grows to ten times this.
     checked
         Between two times that a whole copy is read and compared.
+    filling
+        A commit waits no longer for one that was current under the master before, and
+        catches up: as long as it gets on, longer than for one that gives no answer.
     """
 
     patience: float = 5.0
+    filling: float = 60.0
     beat: float = 5.0
     again: float = 1.0
     checked: float = 3600.0
@@ -67,8 +78,15 @@ class Follower:
     ----------
     node
         As it was when somebody last changed it.
+    enlist
+        Puts it on record as one that commits wait for.
+    wished
+        Called when its node, which has all, is to be the next master.
+    awaited
+        Whether commits wait for it: it has caught up, or was current when the master
+        before ended.
     current
-        Whether commits wait for it.
+        Whether it has caught up, and is on record.
     head
         Where its copy stands; None if that is not known.
     refused
@@ -77,6 +95,8 @@ class Follower:
         Why it is behind.
     asked
         Set when it has taken an order of this master, or was seen to take none.
+    moved
+        When it got on last, by the loop's clock.
     """
 
     node: Node
@@ -85,11 +105,17 @@ class Follower:
     nodes: Nodes
     keys: Callable[[], Mapping[str, bytes]]
     pace: Pace
+    enlist: Callable[[], Awaitable[None]]
+    wished: Callable[[], None]
+    awaited: bool = False
     current: bool = False
     head: Head | None = None
     refused: bool = False
     why: str = ""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+    _begun: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+    _has: int | None = None
     _kept: Mapping[str, bytes] | None = None
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
@@ -104,15 +130,24 @@ class Follower:
 
     def lacks(self, version: int) -> bool:
         """Whether a commit has to wait for it."""
-        return self.current and (self.head is None or self.head.version < version)
+        return self.awaited and (self._has is None or self._has < version)
+
+    def deadline(self, since: float) -> float:
+        """Return when a commit that waits since a time waits no more (loop's clock)."""
+        patience = self.pace.patience
+        if self.current:
+            return since + patience
+        longest = max(since + patience, self._begun + self.pace.filling)
+        return min(max(since, self.moved) + patience, longest)
 
     def fall_behind(self, why: str) -> None:
         """Let nobody wait for it until it has caught up."""
-        if self.current or why != self.why:
+        if self.awaited or why != self.why:
             _LOG.warning(
                 "the copy of the state on %s is behind: %s", self.node.name, why
             )
-        self.current, self.why = False, why
+        self.awaited = self.current = False
+        self.why = why
         self.asked.set()
         self._tell()
 
@@ -147,7 +182,7 @@ class Follower:
                 old = "known" in error.facts  # it lists the verbs that it has
                 self.fall_behind("its agent is too old" if old else error.message)
             except MoorageError as error:
-                self.fall_behind(str(error.facts.get("cause", error.message)))
+                self.fall_behind(cause_of(error))
             except Exception as error:  # noqa: BLE001 - or commits would wait in vain
                 _LOG.exception("the copy on %s", self.node.name)
                 self.fall_behind(f"{type(error).__name__}: {error}")
@@ -156,9 +191,9 @@ class Follower:
             pause = min(pause * 2, self.pace.again * 10)
 
     async def _follow(self) -> None:
-        self._kept = None
+        self._kept = self._has = None
         self.head = (await self._ask(GetStanding())).copy
-        checked = asyncio.get_running_loop().time()
+        checked = looked = asyncio.get_running_loop().time()
         while True:
             await self._keep_keys()
             self.asked.set()
@@ -167,28 +202,42 @@ class Follower:
                 await self._fill()
                 continue
             await self._send(self.head, commits)
+            if asyncio.get_running_loop().time() - looked >= self.pace.beat * 0.9:
+                await self._look()
+                looked = asyncio.get_running_loop().time()
             if asyncio.get_running_loop().time() - checked > self.pace.checked:
                 await self._check()
                 checked = asyncio.get_running_loop().time()
 
+    async def _look(self) -> None:
+        """See whether somebody on the node asks this master to let it lead."""
+        if self.current and (await self._ask(GetStanding())).wants:
+            self.wished()
+
     async def _send(self, head: Head, commits: Sequence[Logged]) -> None:
         """Send some commits, or a sign of life; then wait for more to come."""
         portion = list(_first(commits))
-        there = await self._ask(ApplyCommits(after=head, commits=tuple(portion)))
+        more = len(portion) < len(commits)
+        call = ApplyCommits(after=head, commits=tuple(portion), more=more)
+        there = await self._ask(call)
         due = portion[-1].head if portion else head
         self.head = there if there and there.holds(due) else None
+        self._has = self.head and self.head.version
         if self.head is None:
             self.fall_behind("it was not what the master had sent: it gets a new one")
             return
-        if len(portion) == len(commits) and self.log.head.holds(due):
+        if not more and self.log.head.holds(due):
             await self._caught_up()
 
     async def _caught_up(self) -> None:
-        if not self.current:
-            _LOG.info("the copy of the state on %s is whole", self.node.name)
         grown = self.log.grown
-        self.current, self.why, self.refused = True, "", False
+        self.awaited, self.why, self.refused = True, "", False
         self._tell()
+        if not self.current:
+            await self.enlist()
+            self.current = self.awaited  # somebody may have lost patience meanwhile
+            _LOG.info("the copy of the state on %s is whole", self.node.name)
+            return  # so that it gets the record of that, too
         try:
             async with asyncio.timeout(self.pace.beat):
                 await grown.wait()
@@ -198,6 +247,7 @@ class Follower:
     async def _fill(self) -> None:
         """Send a whole copy; commits go on meanwhile, and are sent after it."""
         head, records = await self.log.whole()
+        _LOG.info("%s gets a whole copy of the state", self.node.name)
         await self._ask(BeginCopy(format=FORMAT))
         for portion in _portions(records.items()):
             await self._ask(AddRecords(records=portion))
@@ -218,7 +268,9 @@ class Follower:
             self.fall_behind(f"it is damaged ({faults[0]}): it gets a new one")
 
     async def _ask(self, call: Verb[T]) -> T:
-        return await self.nodes.call(self.node, call, self.truth.term, silent)
+        answer = await self.nodes.call(self.node, call, self.truth.term, silent)
+        self.moved = asyncio.get_running_loop().time()
+        return answer
 
 
 def _first(commits: Iterable[Logged]) -> Iterator[Logged]:

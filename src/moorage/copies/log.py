@@ -36,22 +36,26 @@ class CommitLog:
     ----------
     grown
         Set, and replaced, when a commit was noted.
+    head
+        Where the store stood after the last commit that was noted, or else when the
+        lead was taken. The engine may be a commit ahead, which its thread has written.
     """
 
     def __init__(self, engine: LoggedEngine) -> None:
         self.grown = asyncio.Event()
+        self.head = Head(0, 0, 0)
         self._engine = engine
+        self._before = self.head
         self._recent: deque[tuple[Logged, int]] = deque()
         self._size = 0
 
-    @property
-    def head(self) -> Head:
-        """Where the store stands."""
-        return self._engine.head
-
     async def lead(self) -> int:
         """Become the only writer; return the term."""
-        return await self._engine.lead()
+        term = await self._engine.lead()
+        self.head = self._before = self._engine.head
+        self._recent.clear()
+        self._size = 0
+        return term
 
     async def load(self) -> Stored:
         """Return all records."""
@@ -62,8 +66,14 @@ class CommitLog:
         return await self._engine.read(kind, prefix)
 
     async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
-        """Return all records, and the head that they belong to."""
-        return await self._engine.whole()
+        """Return all records, and the head that they belong to.
+
+        What comes after that head is noted here, or will be.
+        """
+        head, records = await self._engine.whole()
+        while self.head.version < head.version:
+            await self.grown.wait()
+        return head, records
 
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`, and note them."""
@@ -77,10 +87,13 @@ class CommitLog:
 
     def _note(self, commit: Logged) -> None:
         size = sum(len(value or b"") + 100 for _, value in commit.writes)
+        self.head = commit.head
         self._recent.append((commit, size))
         self._size += size
         while self._size > _MOST or len(self._recent) > _LONGEST:
-            self._size -= self._recent.popleft()[1]
+            oldest, size = self._recent.popleft()
+            self._before = oldest.head
+            self._size -= size
         self.grown.set()
         self.grown = asyncio.Event()
 
@@ -94,8 +107,8 @@ class CommitLog:
         missing = self.head.version - head.version
         if missing > len(self._recent):
             return None
-        found = [commit for commit, _ in list(self._recent)[-missing:]]
         known = len(self._recent) > missing
-        if known and not self._recent[-missing - 1][0].head.holds(head):
+        there = self._recent[-missing - 1][0].head if known else self._before
+        if not there.holds(head):
             return None
-        return found
+        return [commit for commit, _ in list(self._recent)[-missing:]]

@@ -4,23 +4,33 @@
 A commit is acknowledged when every candidate that was current has it on its disk. One
 that is slow or gives no answer holds a commit up once, for some seconds; then it counts
 as behind, and gets what it lacks when it can.
+
+Who is current is on record in the store, so that the next master waits for the same
+ones: a candidate is struck off before a commit is acknowledged that it lacks.
 """
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 
 from moorage.errors import MoorageError
 from moorage.jobs import Nodes
 from moorage.model import Change, Cluster, Config, Node
-from moorage.protocol import CopyStatus, DropCopy, silent
+from moorage.protocol import CopyStatus, DropCopy, ReleaseLead, silent
 from moorage.store import ConfigStore, StoreLost
 
 from .follower import Follower, Pace
 from .log import CommitLog
 
+_LOG = logging.getLogger(__name__)
+
+KIND = "copy"
+"""Kind of the records that name who is current, by the uuid of the node."""
 _LATER = 60.0
 """Seconds before nodes that are no candidates any more are told again."""
+_UNKNOWN = "it was so under the master before, and was not asked yet"
 
 
 class Replication:
@@ -32,6 +42,11 @@ class Replication:
         Returns the cluster's keys: each file by its name.
     superseded
         Asked when a candidate has heard a later master: whether that is true.
+
+    Attributes
+    ----------
+    wished
+        Set when a candidate that has all is to be the next master.
     """
 
     def __init__(
@@ -53,30 +68,113 @@ class Replication:
         self._lives: dict[str, asyncio.Task[None]] = {}
         self._former: set[str] = set()
         self._changed = asyncio.Event()
+        self.wished = asyncio.Event()
+        self._heir = ""
+        self._recorded: set[str] = set()
+        self._recording = asyncio.Lock()
+        self._begun = asyncio.Event()
 
     def status(self) -> list[CopyStatus]:
         """Return what is known of each copy."""
         return [one.status() for one in self._followers.values()]
 
-    async def settled(self, version: int) -> None:
+    async def settled(self, version: int) -> list[str]:
         """Wait until the candidates have a commit, but not for ever.
+
+        Returns
+        -------
+        What is to be told: which candidates were left out meanwhile.
 
         Raises
         ------
         StoreLost
             If another master leads: nobody may be told of the commit.
         """
+        await self._begun.wait()
+        before = set(self._recorded)
         await self._first_words()
-        late = [one for one in self._followers.values() if one.lacks(version)]
-        if late:
-            waits = [one.reached(version) for one in late]
-            await asyncio.wait(waits, timeout=self._pace.patience)
-            for one in late:
-                if one.lacks(version):
-                    text = f"it did not have a commit within {self._pace.patience:g} s"
-                    one.fall_behind(text)
+        await self._reached(version)
+        await self._strike()
         if any(one.refused for one in self._followers.values()):
             await self._judge()
+        return [*map(self._left_out, sorted(before - self._recorded))]
+
+    async def _reached(self, version: int) -> None:
+        """Wait until those that are awaited have a commit; lose patience with some."""
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        late = {
+            one: one.reached(version)
+            for one in self._followers.values()
+            if one.lacks(version)
+        }
+        while late := {one: done for one, done in late.items() if one.lacks(version)}:
+            until = min(one.deadline(since) for one in late)
+            await asyncio.wait(late.values(), timeout=max(until - clock(), 0.0))
+            for one in late:
+                if one.lacks(version) and one.deadline(since) <= clock():
+                    text = f"it did not have a commit within {clock() - since:.1f} s"
+                    one.fall_behind(text)
+
+    def _left_out(self, uuid: str) -> str:
+        if uuid not in self._followers:
+            return "a node keeps no copy of the state any more"
+        one = self._followers[uuid]
+        return (
+            f"Warning: the copy of the state on {one.node.name} is behind "
+            f"({one.why or 'for a moment'}): what is done from now on is not on it"
+        )
+
+    # -- the next master ----------------------------------------------------------
+
+    def _wish(self, uuid: str) -> None:
+        if not self.wished.is_set():
+            name = self._followers[uuid].node.name
+            _LOG.info("%s is to be the next master: this one ends as planned", name)
+            self._heir = uuid
+            self.wished.set()
+
+    async def release(self) -> bool:
+        """Let the next master have all, and tell it that this one has ended.
+
+        Nothing may be committed any more. Returns False if it does not have all, or
+        does not hear it: then this master has to go on.
+        """
+        if self._heir not in self._awaited():
+            return False
+        heir = self._followers[self._heir]
+        head = self._log.head
+        await self._reached(head.version)
+        if heir.lacks(head.version) or self._heir not in self._awaited():
+            return False
+        call = ReleaseLead(head=head)
+        try:
+            await self._nodes.call(heir.node, call, self._truth.term, silent)
+        except MoorageError as error:
+            _LOG.warning("%s was not told: %s", heir.node.name, error.message)
+            return False
+        return True
+
+    # -- who is on record ---------------------------------------------------------
+
+    async def _strike(self) -> None:
+        """Strike off the record whom nobody waits for any more."""
+        async with self._recording:
+            gone = sorted(self._recorded - self._awaited())
+            if gone:
+                await self._truth.note([((KIND, uuid), None) for uuid in gone])
+                self._recorded -= set(gone)
+
+    def _awaited(self) -> set[str]:
+        return {uuid for uuid, one in self._followers.items() if one.awaited}
+
+    async def _enlist(self, uuid: str) -> None:
+        """Put a candidate on record that has caught up."""
+        async with self._recording:
+            if uuid in self._recorded or not self._followers[uuid].awaited:
+                return
+            await self._truth.note([((KIND, uuid), b"current")])
+            self._recorded.add(uuid)
 
     async def begin(self) -> asyncio.Task[None]:
         """Begin to :meth:`run`, and wait until each candidate was asked.
@@ -85,7 +183,9 @@ class Replication:
         raised: no candidate was asked then.
         """
         life = asyncio.create_task(self.run())
-        await asyncio.sleep(0)  # it appoints them in its first turn
+        begun = asyncio.create_task(self._begun.wait())
+        await asyncio.wait([life, begun], return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
         await self._first_words()
         if life.done():
             life.result()
@@ -100,12 +200,17 @@ class Replication:
         new = [one for one in self._followers.values() if not one.asked.is_set()]
         if not new:
             return
+        since = asyncio.get_running_loop().time()
         waits = [asyncio.create_task(one.asked.wait()) for one in new]
         _, left = await asyncio.wait(waits, timeout=self._pace.patience)
         for wait in left:
             wait.cancel()
         for one in new:
-            one.asked.set()  # one that hangs holds a commit up once
+            if one.asked.is_set():
+                continue
+            if one.deadline(since) <= asyncio.get_running_loop().time():
+                one.fall_behind("it gives no answer")  # it holds a commit up once
+            one.asked.set()
 
     async def _judge(self) -> None:
         """Find out whether a candidate that has heard a later master is right."""
@@ -121,9 +226,13 @@ class Replication:
         self._former = {*_not_keeping(self._truth.config)}
         dismissal: asyncio.Task[None] | None = None
         try:
+            self._recorded = {*await self._log.read(KIND, "")}
             while True:
                 self._changed.clear()
                 self._appoint()
+                self._begun.set()
+                with contextlib.suppress(StoreLost):  # the store says so, too
+                    await self._strike()
                 if dismissal is None or dismissal.done():
                     dismissal = asyncio.create_task(self._dismiss())
                 with contextlib.suppress(TimeoutError):
@@ -157,6 +266,10 @@ class Replication:
                 nodes=self._nodes,
                 keys=self._keys,
                 pace=self._pace,
+                enlist=partial(self._enlist, uuid),
+                wished=partial(self._wish, uuid),
+                awaited=uuid in self._recorded,
+                why="" if self._begun.is_set() or uuid in self._recorded else _UNKNOWN,
             )
             self._followers[uuid] = follower
             self._lives[uuid] = asyncio.create_task(follower.run())

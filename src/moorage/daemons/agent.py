@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json, toml
@@ -20,7 +21,9 @@ from moorage.node import cgroup, enrolment, leader, server
 from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
 from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
+from moorage.node.contents import Contents
 from moorage.node.exports import Exports
+from moorage.node.fence import forget_masters
 from moorage.node.hooks import DIRECTORY as HOOKS
 from moorage.node.hooks import Hooks
 from moorage.node.host import Machine
@@ -173,7 +176,8 @@ async def _serve(
     _LOG.info("node %s serves at %s", name, place(settings.address, settings.port))
     local = await node_socket.serve(places, agent)
     for sign in (places.pid, places.serving):  # not before the address is ours
-        sign.write_text(f"{os.getpid()}\n")
+        with suppress(OSError):  # a full disk keeps no agent from serving
+            sign.write_text(f"{os.getpid()}\n")
     up()
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
@@ -207,6 +211,8 @@ async def _wait_outside(
     stopped: asyncio.Event,
     up: Callable[[], None],
 ) -> None:
+    forget_masters(places.run / "fence")
+    leader.forget(places.run)
     told = own_address.told(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
@@ -222,7 +228,7 @@ async def _wait_outside(
         return
     door.result()
     _LOG.info(
-        "let in as %s by the authority whose certificate has the SHA-256 %s",
+        "let in as %s by the master whose certificate has the SHA-256 %s",
         enrolment.name(places.keys),
         enrolment.taken_by(places.keys),
     )
@@ -257,6 +263,7 @@ def _parts(
         scripts,
         Exports.where_possible(places.run / "exports", scripts),
     )
+    machine.contents = Contents(places.run / "images", scripts)
     machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
     own = Path(settings.scripts_dir)
     machine.admin_scripts = AdminScripts(own, places.logs, scripts)

@@ -2,7 +2,8 @@
 """``moorage backup`` and ``restore``: the cluster's state and keys in one file.
 
 A backup is a tar file: ``manifest.json``, which has the SHA-256 of each other member,
-``state.sqlite``, and what is in ``keys``. Who has one can give orders to all nodes.
+``state.sqlite``, and what is in ``keys``. Who has one can give orders to all nodes,
+unless its keys are sealed with a passphrase.
 """
 
 import asyncio
@@ -10,11 +11,13 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import shutil
 import tarfile
 import tempfile
 import time
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -23,7 +26,7 @@ from msgspec import DecodeError, Struct, json
 from moorage import __version__, durable
 from moorage.errors import BadInput, Exists, Failed, WrongState
 from moorage.model import Config, Node
-from moorage.node import enrolment
+from moorage.node import enrolment, tls
 from moorage.node.authority import Authority
 from moorage.node.copies import read_keys
 from moorage.protocol import GetStanding
@@ -38,6 +41,8 @@ from .succession import drafted, raise_term
 from .voting import LEAP
 
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
+_PRIVATE = re.compile(rb"-----END [A-Z ]*PRIVATE KEY-----\n")
+_SEALED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
 _MOST = 4 * 1024**3
 """Bytes of a member: the largest state is a hundredth of it."""
 _CUT_OFF = (EOFError, zlib.error, lzma.LZMAError)
@@ -74,8 +79,13 @@ class Manifest(Struct, frozen=True, kw_only=True):
 # -- making one ------------------------------------------------------------------------
 
 
-def backup(places: MasterPlaces, target: Path) -> Manifest:
+def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manifest:
     """Write a backup, whether the master runs or not; it is whole or not there.
+
+    Parameters
+    ----------
+    passphrase
+        Seals the private keys in it; empty for keys in clear.
 
     Raises
     ------
@@ -102,10 +112,56 @@ def backup(places: MasterPlaces, target: Path) -> Manifest:
                 hint="moorage master check",
             )
         members = {_STORE: copy.read_bytes()}
-        members |= {f"{_KEYS}{name}": data for name, data in sorted(keys.items())}
+        for name, data in sorted(keys.items()):
+            members[f"{_KEYS}{name}"] = _sealed(data, passphrase)
         manifest = _manifest(found, members)
         _write(target, {_MANIFEST: json.format(json.encode(manifest)), **members})
     return manifest
+
+
+def _sealed(data: bytes, passphrase: bytes) -> bytes:
+    """Return a file with its private key sealed, if it has one."""
+    found = _PRIVATE.search(data)
+    if not (found and passphrase):
+        return data
+    return tls.key_pem(tls.read_key(data), passphrase) + data[found.end() :]
+
+
+def _opened(data: bytes, passphrase: bytes) -> bytes:
+    """Return a file with its private key in clear.
+
+    Raises
+    ------
+    BadInput
+        If the passphrase does not open it.
+    """
+    found = _PRIVATE.search(data)
+    if not found or _SEALED not in data:
+        return data
+    try:
+        key = tls.read_key(data, passphrase)
+    except (ValueError, TypeError):
+        what = "the passphrase does not open" if passphrase else "a passphrase seals"
+        raise BadInput(
+            f"{what} the keys in the backup",
+            hint="moorage restore --passphrase-file SECRET FILE",
+        ) from None
+    return tls.key_pem(key) + data[found.end() :]
+
+
+def sealed(source: Path) -> bool:
+    """Whether the keys in a backup are sealed.
+
+    Raises
+    ------
+    BadInput
+        If it is none.
+    """
+    return any(_SEALED in data for data in _keys(read(source)[1]).values())
+
+
+def _keys(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {one: data for one, data in members.items() if one.startswith(_KEYS)}
 
 
 def _taken(places: MasterPlaces, copy: Path) -> dict[str, bytes]:
@@ -191,7 +247,12 @@ def _member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def restore(
-    places: MasterPlaces, node: NodePlaces, source: Path, *, force: bool = False
+    places: MasterPlaces,
+    node: NodePlaces,
+    source: Path,
+    *,
+    force: bool = False,
+    passphrase: bytes = b"",
 ) -> tuple[Manifest, list[str]]:
     """Lay a backup where a master finds it; return what it is, and what is to be told.
 
@@ -202,9 +263,13 @@ def restore(
     ----------
     force
         Though the nodes hear a master, or tell nothing.
+    passphrase
+        Opens the keys, where they are sealed.
 
     Raises
     ------
+    BadInput
+        If it is no backup, or the passphrase does not open its keys.
     Exists
         If there is a cluster here.
     WrongState
@@ -216,6 +281,8 @@ def restore(
             hint=f"moorage master stop; mv {places.root} {places.root}.old",
         )
     manifest, members = read(source)
+    for name, data in _keys(members).items():
+        members[name] = _opened(data, passphrase)
     claim(places.root, KEPT, given=True)
     with drafted(places) as draft:
         for name, data in members.items():
@@ -245,11 +312,13 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
         if not force:
             _check(truth.config, votes)
         own = _own(truth.config, node)
+        keepers = voting.keepers(truth.config)
+        term = votes.highest(truth.term, keepers) + LEAP
         if own and truth.config.node(own).uuid != truth.config.cluster.master_node:
-            await truth.commit(moved(truth.config, own))
+            await truth.commit(moved(truth.config, own, term))
     finally:
         await truth.close()
-    raise_term(path, votes.highest(truth.term) + LEAP)
+    raise_term(path, term)
     return [f"{name} gives no answer ({why})" for name, why in votes.silent.items()]
 
 

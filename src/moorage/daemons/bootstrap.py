@@ -35,11 +35,12 @@ from moorage.node.client import HttpNodes
 from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
+from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import is_machine_name
 from moorage.ops.storage.directories import SETTINGS
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
-from moorage.storage.templates import TEMPLATES, template_named
+from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory
 from moorage.store import ConfigStore, SqliteStore, create, require_cluster
 from moorage.units import counted
@@ -233,7 +234,10 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
     given = {key: value for key, value in settings.items() if value is not None}
-    given["ndparams"] = checked(given.get("ndparams") or {})
+    given["ndparams"] = merged({}, checked(given.get("ndparams") or {}))
+    for field in ("hvparams", "diskparams", "beparams"):
+        told = given.get(field, {})
+        given[field] = {name: merged({}, own) for name, own in told.items()}
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
     own = given.get("nicparams", {})
     given["nicparams"] = card_defaults({nicparams.DEFAULT: nicparams.INITIAL}, own)
@@ -252,8 +256,8 @@ def _check(cluster: Cluster, node: Node) -> None:
     nicparams.checked_prefix(cluster.mac_prefix)
     addresses.check(node.primary_ip, "primary", "--primary-ip")
     addresses.check(node.secondary_ip, "secondary", "--secondary-ip")
-    for template in cluster.enabled_disk_templates:
-        template_named(template)
+    defaults.check_some_templates(cluster.enabled_disk_templates)
+    defaults.check_some_hypervisors(cluster.enabled_hypervisors)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
     for field in (*SETTINGS, "gluster_storage_dir"):

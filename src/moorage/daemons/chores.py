@@ -10,7 +10,7 @@ from typing import Final
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.query import Sources
 
-from . import key_renewal, pauses, settling
+from . import key_renewal, leading_keys, pauses, settling
 
 _LOG = logging.getLogger(__name__)
 _AGAIN = 60.0
@@ -46,13 +46,14 @@ async def _keep_informed(sources: Sources) -> None:
 
 
 _CHORES: Final = (
-    settling.tell_nodes,
+    settling.keep_telling,
     _tidy,
     sweep_when_idle,
     key_renewal.watch,
+    leading_keys.watch,
     _keep_informed,
 )
-"""The first one ends; the others go on for ever."""
+"""They go on for ever."""
 
 
 def begun(

@@ -23,14 +23,15 @@ from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.model.misfit import misfit
+from moorage.node.examples import share
 
 from . import agent, bootstrap, cleanup, master, process
-from .examples import share
 from .paths import MasterPlaces, NodePlaces
 from .state_directory import claim
 
 PORT = 1811
 _SECONDS = 180.0
+_ENDED = frozenset({"success", "error", "canceled"})
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -250,7 +251,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
 
     if not process.wait_until(settled, _SECONDS) or not process.alive(pid):
         words = places.log.read_text(errors="replace").splitlines()[-5:]
-        raise Failed(f"the agent of {name} does not come up:\n" + "\n".join(words))
+        raise process.not_up(f"the agent of {name}", _SECONDS, words)
     return pid
 
 
@@ -266,6 +267,22 @@ def _found(scratch: Scratch) -> None:
     for name in others:
         told = {"node_name": name, "token": token(scratch, name)}
         _run(scratch, {"OP_ID": "OP_NODE_ADD", **told})
+    if not process.wait_until(lambda: _led(scratch), _SECONDS):
+        raise Failed("the candidates get no keys to lead with")
+
+
+def _led(scratch: Scratch) -> bool:
+    """Whether each candidate has a key to lead with: the jobs for that have ended.
+
+    So the number of the next job does not depend on when it is submitted.
+    """
+    with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
+        _, nodes = luxi.query("node", ["name", "role"])
+        _, jobs = luxi.query("job", ["status"])
+    own = [str(name) for (_, name), (_, role) in nodes if role == "C"]
+    keys = [scratch.node(name).run / "state" / "keys" / "own.pem" for name in own]
+    ended = {status for ((_, status),) in jobs} <= _ENDED
+    return ended and all(one.exists() for one in keys)
 
 
 def cluster_settings(scratch: Scratch) -> dict[str, object]:
@@ -293,7 +310,7 @@ def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
     with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
         job = luxi.submit_job([opcode])
         known: list[object] | None = None
-        while known is None or known[0] not in ("success", "error", "canceled"):
+        while known is None or known[0] not in _ENDED:
             fields = ("status", "opresult")
             change = luxi.wait_for_job_change(job, fields, (known, None))
             known = known if change == NOCHANGE else change[0]

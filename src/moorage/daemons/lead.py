@@ -18,6 +18,8 @@ from .paths import MasterPlaces
 _LOG = logging.getLogger(__name__)
 _HEARD = 15
 """How often, once a second, a master that nobody obeys asks for its successor."""
+_HANDED = 60
+"""The same for one that has let another node lead; then it goes on."""
 
 Opened = tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]]
 """A store of which the lead was taken, and its records that are no configuration."""
@@ -68,6 +70,31 @@ async def followed(
             return succession.stand_down(places, log.head, leader)
         await asyncio.sleep(1.0)
     return fenced(truth.term)
+
+
+async def handed_over(
+    places: MasterPlaces,
+    authority: Authority,
+    log: CommitLog,
+    truth: ConfigStore,
+    stopped: asyncio.Event,
+) -> bool:
+    """Wait until the node leads that was let lead; then lay this store aside.
+
+    Returns False if it does not, or when the master is told to end meanwhile.
+    """
+    for _ in range(_HANDED):
+        async with voting.asking(authority) as nodes:
+            leader = await succession.follower(nodes, truth.config, truth.term)
+        if leader:
+            said = succession.stand_down(places, log.head, leader)
+            _LOG.info("%s", said.message)
+            return True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), 1.0)
+        if stopped.is_set():
+            return False
+    return False
 
 
 async def _heard(

@@ -8,6 +8,7 @@ a commit, nobody is told of it before more than half of the nodes say otherwise.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
@@ -20,7 +21,10 @@ from moorage.protocol import (
     CopyStatus,
     GetCopies,
     GetFacts,
+    GetWatcher,
     Report,
+    TellMasters,
+    TrustMasters,
     Verb,
     one_by_one,
     silent,
@@ -44,29 +48,50 @@ class Standing:
         Set when this is not the cluster's master any more.
     copies
         Returns what is known of the copies of the state.
+    watcher
+        Returns what :class:`~moorage.protocol.GetWatcher` does.
+    masters
+        Returns what is told to nodes of whose orders to take, as it is on record.
     """
 
     def __init__(self, nodes: Nodes) -> None:
         self.refused = asyncio.Event()
         self.over = asyncio.Event()
         self.copies: Callable[[], list[CopyStatus]] = list
+        self.watcher: Callable[[], float | None] = lambda: None
+        self.masters: Callable[[], TrustMasters] = lambda: TrustMasters(certificates=())
         self._nodes = nodes
+        self._telling: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node, as :meth:`moorage.jobs.Nodes.call` does."""
         if isinstance(call, GetCopies):
             return cast("R", self.copies())
+        if isinstance(call, GetWatcher):
+            return cast("R", self.watcher())
+        if isinstance(call, TellMasters):
+            return cast("R", await self._tell(node, term, report))
         try:
             return await self._nodes.call(node, call, term, report)
         except Stale as error:
             self._notice(error)
             raise
 
+    async def _tell(self, node: Node, term: int, report: Report) -> None:
+        """Tell a node whose orders to take; what is told last is what is so now.
+
+        Nobody is told before the master's own key is on record.
+        """
+        async with self._telling[node.uuid]:
+            known = self.masters()
+            if known.certificates:
+                await self.call(node, known, term, report)
+
     async def ask(
         self, node: Node, calls: Sequence[Verb[object]], term: int
     ) -> list[object]:
         """Ask a node several things, as :meth:`moorage.jobs.Nodes.ask` does."""
-        if any(isinstance(one, GetCopies) for one in calls):
+        if any(isinstance(one, GetCopies | GetWatcher) for one in calls):
             return await one_by_one(
                 lambda one: self.call(node, one, term, silent), calls
             )
@@ -83,20 +108,32 @@ class Standing:
         """Ask all nodes when one refuses, until this master is not the one any more."""
         while True:
             await self.refused.wait()
-            words = await self._words(at.truth)
-            if words.count(False) * 2 > len(words):
-                self.over.set()
+            if await self.left(at.truth):
                 return
             await asyncio.sleep(_PAUSE)
             self.refused.clear()
 
+    async def left(self, truth: ConfigStore) -> bool:
+        """Say whether more than half of the nodes refuse this master; it is over then.
+
+        They are asked if one has refused it.
+        """
+        if not self.refused.is_set():
+            return False
+        words = await self._words(truth)
+        if words.count(False) * 2 > len(words):
+            self.over.set()
+        return self.over.is_set()
+
     async def superseded(self, truth: ConfigStore) -> bool:
         """Whether a candidate that has heard a later master may be right.
 
-        It is not when more than half of the nodes take this master's orders.
+        It is not when half of the nodes take this master's orders: the others are not
+        more than half, which a later master needs. So of two nodes the word of one,
+        which may be anybody's, ends no master that its own node obeys.
         """
         words = await self._words(truth)
-        return words.count(True) * 2 <= len(words)
+        return words.count(True) * 2 < len(words)
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
         nodes = truth.config.online()

@@ -44,8 +44,10 @@ class Calm(logging.Filter):
     """Lets each place in the source write only so much in a minute.
 
     Whoever can make a daemon complain could fill its disk. What is critical is written
-    all the same: it ends the daemon, and nobody outside can bring it about. How many
-    records were left out is told with the next one that is let through.
+    all the same: it ends the daemon, and nobody outside can bring it about. So is who
+    was at a guest: only they that may give orders bring that about, and a flood of it
+    must not hide one. How many records were left out is told with the next one that is
+    let through.
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ class Calm(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is to be written."""
+        if getattr(record, "always", False):
+            return True
         now = self._clock()
         if now >= self._until:
             self._until = now + _WINDOW

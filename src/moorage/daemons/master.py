@@ -21,12 +21,12 @@ from moorage.jobs import Engine
 from moorage.model import Config
 from moorage.node.aside import NodesAside
 from moorage.node.authority import Authority
-from moorage.node.copies import read_keys
-from moorage.ops import hooks
+from moorage.node.copies import public_keys
+from moorage.ops import certificates, hooks
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import chores, lead, log_limit, pauses, process, systemd
+from . import chores, lead, log_limit, pauses, process, systemd, watched
 from .leadership import Standing
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
@@ -43,6 +43,9 @@ STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
+HANDED_OVER = 3
+"""Exit status of a master that another node has followed, and whose store is aside: it
+is not started again, and nothing failed."""
 WORD = "moorage.cli.moorage"
 
 
@@ -50,7 +53,8 @@ def run(places: MasterPlaces) -> None:
     """Run the master until it is told to end.
 
     It ends the process with status :data:`STORE_LOST` when the store cannot be
-    written: nobody must go on in memory with what is on no disk.
+    written: nobody must go on in memory with what is on no disk. With
+    :data:`HANDED_OVER` it ends when another node leads.
 
     Raises
     ------
@@ -68,12 +72,17 @@ def run(places: MasterPlaces) -> None:
     refusal = f"a master serves {places.root} already"
     with process.held(places.lock, refusal, "moorage master stop"):
         try:
-            asyncio.run(_run(places))
-        except MoorageError:
-            raise
+            status = asyncio.run(_run(places))
+        except MoorageError as error:
+            if "leader" not in error.facts:
+                raise
+            _LOG.warning("%s; hint: %s", error.message, error.hint)
+            status = HANDED_OVER
         except Exception:  # noqa: BLE001 - told apart from a refusal, for a restart
             _LOG.exception("the master broke")
-            sys.exit(BROKEN)
+            status = BROKEN
+    if status:
+        sys.exit(status)
 
 
 def check_cluster(places: MasterPlaces) -> None:
@@ -117,7 +126,7 @@ def authority(places: MasterPlaces) -> Authority:
         ) from error
 
 
-async def _run(places: MasterPlaces) -> None:
+async def _run(places: MasterPlaces) -> int:
     asyncio.get_running_loop().set_exception_handler(log_limit.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -133,11 +142,13 @@ async def _run(places: MasterPlaces) -> None:
     signs = systemd.Signs()
     signs.begin()  # from now on, whoever asks is told why it has to wait
     opened = await _opened(places, server, stopped)
+    status = 0
     if opened:
-        await _serve(places, server, *opened, stopped)
+        status = await _serve(places, server, *opened, stopped)
     signs.end()
     await server.stop()
     places.pid.unlink(missing_ok=True)
+    return status
 
 
 async def _opened(
@@ -178,15 +189,28 @@ async def _serve(
     truth: ConfigStore,
     records: dict[str, dict[str, bytes]],
     stopped: asyncio.Event,
-) -> None:
+) -> int:
+    """Serve until the end; return the exit status."""
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
     keys = authority(places)
+    keys.complete()
     reopen = partial(_opened, places, server, stopped)
     leading = await lead.taken(places, keys, (log, truth, records), reopen)
     if leading is None:
-        return
+        return 0
+    return await _lead(places, server, keys, leading, stopped)
+
+
+async def _lead(
+    places: MasterPlaces,
+    server: LuxiServer,
+    keys: Authority,
+    leading: lead.Opened,
+    stopped: asyncio.Event,
+) -> int:
+    """Look after the cluster until the end; return the exit status."""
     log, truth, records = leading
     nodes = NodesAside(keys, _sender(truth.config))
     standing = Standing(nodes)
@@ -194,28 +218,53 @@ async def _serve(
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     # Jobs go on at once, and none may if a candidate has heard a later master.
     copying = await copies.begin()
-    await engine.start(records)
+    if not await standing.left(truth):
+        await engine.start(records)
+        _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     pauses.keep_short()
     sources = server.sources = Sources(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
     begun = chores.begun(sources, standing.watch)
-    _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await _able(nodes, copying, stopped, truth.lost, standing.over)
+    await _able(nodes, copying, stopped, truth.lost, standing.over, copies.wished)
     for one in begun:
         one.cancel()
-    if not truth.lost.is_set():
-        await engine.leave(_LEAVE)
+    handed = await _ended(server, engine, truth, copies, stopped, standing.over)
     copying.cancel()  # now that no job does anything more
     if truth.lost.is_set():
         _LOG.critical("the store is lost: ending, to start from what it holds")
         await asyncio.sleep(_LAST_WORDS)
         os._exit(STORE_LOST)
-    await server.stop()  # nobody asks for what could no longer be written
     await nodes.close()
     await truth.close()
     if standing.over.is_set():
         raise await lead.followed(places, keys, log, truth)
+    if handed and await lead.handed_over(places, keys, log, truth, stopped):
+        return HANDED_OVER
+    if stopped.is_set() or not copies.wished.is_set():
+        return 0
+    _LOG.warning("the next master does not lead: this one goes on")
+    return STORE_LOST
+
+
+async def _ended(
+    server: LuxiServer,
+    engine: Engine,
+    truth: ConfigStore,
+    copies: Replication,
+    *ends: asyncio.Event,
+) -> bool:
+    """Let jobs come to a stop; say whether another node was let lead.
+
+    When the store is lost, those who wait still learn that.
+    """
+    if not truth.lost.is_set():
+        await engine.leave(_LEAVE)
+    if truth.lost.is_set():
+        return False
+    await server.stop()  # nobody asks for what could no longer be written
+    await truth.end()
+    return not any(one.is_set() for one in ends) and await copies.release()
 
 
 def _replication(
@@ -226,11 +275,13 @@ def _replication(
         truth,
         log,
         standing,
-        lambda: read_keys(places.keys),
+        lambda: public_keys(places.keys),
         lambda: standing.superseded(truth),
     )
     truth.settled = made.settled
     standing.copies = made.status
+    standing.masters = lambda: certificates.masters(truth.config)
+    standing.watcher = watched.since_now(places)
     return made
 
 
@@ -300,7 +351,7 @@ def start(places: MasterPlaces) -> int:
         with places.log.open(errors="replace") as log:
             log.seek(said if said <= _length(places.log) else 0)
             words = log.read().splitlines()[-5:]
-        raise Failed("the master does not come up:\n" + "\n".join(words))
+        raise process.not_up("the master", _START, words)
     return pid
 
 

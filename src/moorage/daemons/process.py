@@ -8,6 +8,7 @@ does, so nobody has to believe a number that somebody wrote down once.
 import fcntl
 import os
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def held(path: Path, refusal: str, hint: str = "") -> Iterator[None]:
     WrongState
         If another process holds it: `refusal`, and what helps.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    _give(handle, path.parent)
     try:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -49,6 +51,17 @@ def held(path: Path, refusal: str, hint: str = "") -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _give(handle: int, directory: Path) -> None:
+    """Give a lock file of root's to the owner of its directory, who locks it later.
+
+    One that has a second name may be a file of root's elsewhere, and stays.
+    """
+    known, owner = os.fstat(handle), directory.stat()
+    plain = stat.S_ISREG(known.st_mode) and known.st_nlink == 1
+    if plain and not known.st_uid and owner.st_uid and not os.geteuid():
+        os.fchown(handle, owner.st_uid, owner.st_gid)
 
 
 def holder(path: Path) -> int | None:
@@ -116,6 +129,22 @@ def wait_until(true: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(_STEP)
     return True
+
+
+def not_up(what: str, seconds: float, words: Sequence[str]) -> Failed:
+    """Return what is told of a process that does not answer after some seconds.
+
+    Parameters
+    ----------
+    words
+        The last lines of its log.
+    """
+    if words:
+        return Failed(f"{what} does not come up:\n" + "\n".join(words))
+    return Failed(
+        f"{what} gives no answer after {seconds:g} s, and has said nothing: on a busy "
+        "machine it may still be starting"
+    )
 
 
 def end(pid: int, patience: float = 10.0) -> None:

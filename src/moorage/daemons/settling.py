@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a new master puts in order once it leads: nodes forget what is no more."""
+"""What a master puts in order while it leads: nodes forget what is no more."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -11,13 +12,25 @@ from moorage.jobs.turns import together
 from moorage.model import Node
 from moorage.protocol import ForgetObjects, ListOldObjects, silent
 
+_AGAIN = 3600.0
+"""Seconds until nodes are told again."""
+
+
+async def keep_telling(at: Sources) -> None:
+    """Tell nodes what is no more, now and every hour: a master may lead for months."""
+    while True:
+        await tell_nodes(at)
+        await asyncio.sleep(_AGAIN)
+
 
 async def tell_nodes(at: Sources) -> None:
     """Tell every node which of the disks that it keeps something of are no more.
 
-    Only a master that is new may say so: late steps of its predecessors are fenced by
-    their term, and need no epochs any more. A node that gives no answer keeps what it
-    has until the next time, and holds up no other.
+    Late steps of earlier masters are fenced by their term, and need no epochs any more.
+    Its own cannot be so late: a node tells only what has been still for an hour, what a
+    job has in hand is left, and of its own steps on one disk a node takes none that
+    was asked before another. A node that gives no answer keeps what it has until the
+    next time, and holds up no other.
     """
     await together(_tell(at, node) for node in at.truth.config.online())
 

@@ -33,6 +33,16 @@ def as_owner(
         return pool.submit(does, *args, **kwargs).result()
 
 
+def become_owner(directory: Path) -> None:
+    """Go on, to the end of this process, as the user that a directory belongs to.
+
+    As :func:`as_owner`, for a command of root's that does all it does as that user.
+    """
+    owner = directory.stat().st_uid if directory.is_dir() else 0
+    if owner and not os.geteuid():
+        _become(owner)
+
+
 def _become(uid: int) -> None:
     user = pwd.getpwuid(uid)
     os.initgroups(user.pw_name, user.pw_gid)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import DecodeError, ValidationError, json
 
+from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
 from moorage.jobs.engine import BEGUN
 from moorage.jobs.job import Job
@@ -21,7 +22,7 @@ from moorage.units import counted
 from . import master, process
 from .paths import MasterPlaces
 
-_OTHERS = frozenset({"config", "queue", "job", stories.KIND})
+_OTHERS = frozenset({"config", "queue", "job", stories.KIND, replication.KIND})
 """Kinds of records that are no objects of the configuration."""
 
 _Records = Mapping[str, Mapping[str, bytes]]

@@ -43,17 +43,18 @@ async def ask_some(
     if not others:
         return voting.Votes()
     whom = [own, *others][:_ASKED]
-    return await voting.ask(nodes, whom, GetStanding(), 0, patience)
+    return await voting.ask(nodes, whom, GetStanding(), 0, patience, refusals=True)
 
 
 def followed(votes: voting.Votes, config: Config, term: int) -> str | None:
     """Return the node of the master that has followed the one of a term, if one has.
 
-    More than half of those that were asked must have heard it. Where too few answer,
-    as after a power cut, nobody is taken to have followed: fences keep nodes from harm.
+    More than half of those that were asked must have heard it: a term that they have
+    promised may be of a failover that came to nothing. Where too few answer, as after a
+    power cut, nobody is taken to have followed: fences keep nodes from harm.
     """
     own = config.node(config.cluster.master_node).name
-    later = votes.later(term)
+    later = [one for one in votes.said.values() if one.led > term]
     leaders = Counter(one.leader for one in later if one.leader != own)
     name = leaders.most_common(1)[0][0] if leaders else ""
     return name if len(later) * 2 > votes.asked and name else None
@@ -120,18 +121,24 @@ async def claimed(
     """
     voters = config.online()
     votes = await voting.ask(nodes, voters, GetStanding(), 0, patience)
-    highest = votes.highest(head.term)
+    highest = votes.highest(head.term, voting.keepers(config))
     obeying = len(votes.said) - len(votes.later(head.term))
-    if highest <= head.term or obeying * 2 <= votes.asked or not _newest(votes, head):
+    if (
+        highest <= head.term
+        or obeying * 2 <= votes.asked
+        or not _newest(votes, head, config)
+    ):
         return 0
     term = highest + voting.LEAP
     promised = await voting.ask(nodes, voters, HeedTerm(), term, patience)
-    return term if promised.majority and _newest(promised, head) else 0
+    return term if promised.majority and _newest(promised, head, config) else 0
 
 
-def _newest(votes: voting.Votes, head: Head) -> bool:
+def _newest(votes: voting.Votes, head: Head, config: Config) -> bool:
     """Whether nobody has heard another master of a term, or has what it made."""
-    return votes.successor(head.term - 1) is None and votes.further(head) is None
+    among = voting.keepers(config)
+    led = votes.successor(head.term - 1, among)
+    return led is None and votes.further(head, among) is None
 
 
 def raise_term(path: Path, term: int) -> None:
@@ -143,7 +150,10 @@ def raise_term(path: Path, term: int) -> None:
 
 
 def stand_down(places: MasterPlaces, head: Head, leader: str) -> WrongState:
-    """Lay the store of a master that was followed aside; return what it has to say."""
+    """Lay the store of a master that was followed aside; return what it has to say.
+
+    The fact ``leader`` tells it apart: all is as it should be, and no start failed.
+    """
     aside = put_aside(places)
     return WrongState(
         f"the cluster's master is on node {leader} now, and this machine is one of its "
@@ -151,6 +161,7 @@ def stand_down(places: MasterPlaces, head: Head, leader: str) -> WrongState:
         f"in {aside}: what the master on {leader} does not have of it was never "
         "acknowledged, unless it was behind then",
         hint=f"on {leader}: gnt-cluster verify",
+        leader=leader,
     )
 
 

@@ -3,18 +3,23 @@
 
 A master that cannot write its store ends, and one may be killed. What it had begun is
 for the next one to carry on or take back. What ends as planned (status 0), or refuses
-with a sentence (1), is left alone.
+with a sentence (1), is left alone; so is one that let another node lead (3).
 """
 
 import asyncio
+import os
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from . import process
 from .paths import MasterPlaces
 
+_HANDED_OVER = 3
+"""The master's exit status when another node leads; see :mod:`.master`, which is slow
+to import."""
 _SHORT = 60.0
 """Seconds; who lives no longer than this is started again more and more slowly."""
 _LONGEST = 30.0
@@ -49,6 +54,8 @@ async def _supervised(argv: Sequence[str]) -> int:
         status = await _lived(argv, stopped)
         if status in (0, 1) or stopped.is_set():
             return status
+        if status == _HANDED_OVER:
+            return 0
         if time.monotonic() - begun > _SHORT:
             pause = 0.0
         _say(f"the master ended with status {status}; it starts again in {pause:g} s")
@@ -78,6 +85,7 @@ async def _first_of(seconds: float, *events: asyncio.Event) -> None:
 
 
 def _say(text: str) -> None:
+    """Write a line; where the disk is full, the master still has to be started."""
     now = time.strftime("%Y-%m-%d %H:%M:%S")
-    sys.stderr.write(f"{now} WARNING {text}\n")
-    sys.stderr.flush()
+    with suppress(OSError):
+        os.write(sys.stderr.fileno(), f"{now} WARNING {text}\n".encode())

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from moorage.directories import MASTER_DIR
@@ -19,6 +19,7 @@ from moorage.errors import Failed
 from .paths import MasterPlaces
 
 MASTER_UNIT = "moorage-master.service"
+WATCHER_TIMER = "moorage-watcher.timer"
 LOOK = f"journalctl -u {MASTER_UNIT} -n 20"
 """What to type when it does not come up."""
 _UNITS = (Path("/etc/systemd/system"), Path("/lib/systemd/system"))
@@ -85,6 +86,19 @@ def has_master(places: MasterPlaces) -> bool:
         and _RUNS.is_dir()
         and any(map(Path.exists, units))
     )
+
+
+def has_watcher(places: MasterPlaces, units: Iterable[Path] = _UNITS) -> bool:
+    """Whether systemd runs the watcher of `places`: nobody has masked its timer."""
+    if places.root != Path(MASTER_DIR) or not _RUNS.is_dir():
+        return False
+    return _is_there(units, WATCHER_TIMER)
+
+
+def _is_there(units: Iterable[Path], name: str) -> bool:
+    """Whether there is a unit; what an administrator masked leads to no file."""
+    found = next((one / name for one in units if (one / name).exists()), None)
+    return found is not None and found.is_file()
 
 
 def start_master() -> None:

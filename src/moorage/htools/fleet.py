@@ -60,11 +60,14 @@ class Disk:
         Spindles it occupies under exclusive storage.
     unit : tuple of str or None
         The storage unit it wants; None to go by the template.
+    whole : bool
+        Whether `size` is all that it takes of its unit, metadata included.
     """
 
     size: int
     spindles: int | None = None
     unit: UnitName | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Self
 
+from moorage.htools.fleet import UnitName
 from moorage.htools.kernel.columns import G_DOMAINS
 from moorage.htools.metrics import (
     METRICS,
@@ -32,12 +33,15 @@ class Sums:
         Of each metric over the nodes, in their order.
     domains : dict
         The merged maps of tags over online nodes.
+    units : dict
+        How many nodes tell the free share of each storage unit, its sum and variance.
     """
 
     count: int
     sums: tuple[float, ...]
     variances: tuple[float, ...]
     domains: dict[tuple[str, str], int]
+    units: dict[UnitName, tuple[int, float, float]] | None = None
 
     @classmethod
     def of(cls, nodes: Sequence[Node]) -> Self:
@@ -60,6 +64,7 @@ class Sums:
             tuple(s for s, _ in spreads),
             tuple(v for _, v in spreads),
             merged,
+            _units([node for node in nodes if not node.offline]),
         )
 
     def changed(self, old: Node, new: Node) -> Self:
@@ -80,7 +85,25 @@ class Sums:
             elif metric.kind == SUM:
                 sums[at] = sums[at] + y - x
         sums[G_DOMAINS] += self._excess(old, new)
-        return type(self)(count, tuple(sums), tuple(variances), self.domains)
+        units = self._changed_units(old, new)
+        return type(self)(count, tuple(sums), tuple(variances), self.domains, units)
+
+    def _changed_units(
+        self, old: Node, new: Node
+    ) -> dict[UnitName, tuple[int, float, float]] | None:
+        """Return the sums of storage units with one node in another condition."""
+        if self.units is None or old.units is None or new.units is None:
+            return self.units
+        found = dict(self.units)
+        for name in old.units.names if old.units is not new.units else ():
+            x, y = old.units.share(name), new.units.share(name)
+            if x is None or y is None:
+                continue
+            count, held, spread = found[name]
+            change = y - x
+            dev = (count * (y * y - x * x) - 2 * held * change) - change * change
+            found[name] = count, held + change, max(0.0, spread + dev / count**2)
+        return found
 
     def _excess(self, old: Node, new: Node) -> float:
         """Return how the excess of shared tags grows; new tags are no excess."""
@@ -91,9 +114,31 @@ class Sums:
 
     def score(self) -> float:
         """Return the score of the sums."""
-        result = 0.0
+        result, mean = 0.0, self._unit_spread()
         for at, metric in enumerate(METRICS):
             spread = metric.kind == SPREAD
             value = sqrt(self.variances[at]) if spread else self.sums[at]
+            if mean is not None and metric.by_unit:
+                value = mean
             result += value * metric.weight
         return result
+
+    def _unit_spread(self) -> float | None:
+        """Return the mean spread over storage units; None where nobody tells any."""
+        if self.units is None:
+            return None
+        spreads = [sqrt(squares) for _, _, squares in self.units.values()]
+        return total(spreads) / len(spreads) if spreads else 0.0
+
+
+def _units(online: Sequence[Node]) -> dict[UnitName, tuple[int, float, float]] | None:
+    told = [node.units for node in online if node.units is not None]
+    if not told:
+        return None
+    found = {}
+    for name in dict.fromkeys(name for held in told for name in held.names):
+        known = [held.share(name) for held in told]
+        shares = [share for share in known if share is not None]
+        if shares:
+            found[name] = len(shares), total(shares), variance(shares)
+    return found

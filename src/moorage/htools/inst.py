@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from moorage.disk_templates import FACTS
+from moorage.disk_templates import FACTS, IN_UNITS
 from moorage.htools.constants import IDLE, Mirror
 from moorage.htools.fleet import Disk, InstanceRow, UnitName
 
@@ -93,10 +93,16 @@ class Inst:
         return self.status in ("running", "ERROR_up")
 
 
+def _is_local(disk: Disk) -> bool:
+    """Whether a disk is on a node's own volumes, as far as it says where it is."""
+    found = IN_UNITS.get(disk.unit[0]) if disk.unit else None
+    return found is None or found.node_disk
+
+
 def from_row(idx: int, row: InstanceRow) -> Inst:
     """Return the instance that a fleet's row describes."""
     facts = FACTS[row.template]
-    spindles = [disk.spindles for disk in row.disks]
+    spindles = [disk.spindles for disk in row.disks if _is_local(disk)]
     known = [count for count in spindles if count is not None]
     return Inst(
         idx=idx,

@@ -14,6 +14,7 @@ from moorage.htools.kernel.columns import BOUNDLESS, COUNTED
 from moorage.htools.metrics import merged_domains
 from moorage.htools.node import Node
 from moorage.htools.state import State
+from moorage.htools.units import together
 
 
 def paths(nodes: Sequence[Node]) -> "array[int] | None":
@@ -82,7 +83,8 @@ def _choice(
     for node in nodes:
         units = node.units
         places = [] if units is None else [units.place(name) for name in names]
-        if units and any(at is not None and units.is_bound(at) for at in places):
+        rooms = [at for name in names for at in (units.rooms(name) if units else ())]
+        if units and any(map(units.is_bound, rooms)):
             return None
         reached = reach is None or node.idx in reach
         flags.append(int(reached and None not in places))
@@ -147,20 +149,22 @@ def domains(
 class UnitTables:
     """Storage units: what every node has, and what instances want.
 
-    Those of nodes online come first; they are part of the score.
+    Those whose room some node online tells come first; they are part of the score.
     """
 
     def __init__(self, nodes: Sequence[Node], insts: Sequence[Inst]) -> None:
-        names = dict.fromkeys(
-            name
-            for off in (False, True)
-            for node in nodes
-            if node.offline is off and node.units is not None
-            for name in node.units.names
-        )
-        self.names = {name: place for place, name in enumerate(names)}
         online = [node.units for node in nodes if node.units and not node.offline]
-        self.counted = len({name for units in online for name in units.names})
+        known = dict.fromkeys(
+            name
+            for units in online
+            for name in units.names
+            if units.share(name) is not None
+        )
+        listed = [node.units for node in nodes if node.units is not None]
+        names = known | dict.fromkeys(name for one in listed for name in one.names)
+        # Of none whose room is known, one stands for all: nothing is spread.
+        self.counted = max(len(known), min(1, len(names)) if online else 0)
+        self.names = {name: place for place, name in enumerate(names)}
         shape = bytes(8 * max(1, len(nodes) * len(names)))
         self.stock = array("d", bytes(8 * max(1, (len(nodes) + 3) * len(names))))
         self.totals, self.floors = array("d", shape), array("d", shape)
@@ -193,9 +197,14 @@ class UnitTables:
     def _want(self, inst: Inst) -> tuple[int, int]:
         """Note what an instance wants of each unit; return where, and how many."""
         sums: dict[int, int] = {}
-        for name, size in inst.wants:
-            if name is not None:
-                place = self.names.get(name, -1)
+        wants = [(name, size) for name, size in inst.wants if name is not None]
+        named = {self.names.get(name, -1) for name, _ in wants}
+        for name, size in wants:
+            for one in together(name):
+                place = self.names.get(one, -1)
+                if one != name and place < 0:
+                    continue
+                place = place if place in named else -2 - place
                 sums[place] = sums.get(place, 0) + size
         start = len(self.wanted)
         self.wanted.extend(sums)

@@ -290,13 +290,16 @@ def unit_spread(nodes: Sequence[Node], names: Sequence[UnitName]) -> float:
     """Return the mean over storage units of the spread of their free share.
 
     Only the nodes that have a unit count for it, so that a scarce unit is not
-    drowned by the nodes that never had one. With one unit a node this is the
-    classic free-disk metric.
+    drowned by the nodes that never had one. A unit whose room nobody knows is no part
+    of it: unknown is not even. With one unit a node this is the classic free-disk
+    metric.
     """
     spreads = []
     for name in names:
-        shares = [node.units.share(name) for node in nodes if node.units is not None]
-        spreads.append(spread([share for share in shares if share is not None]))
+        told = [node.units.share(name) for node in nodes if node.units is not None]
+        shares = [share for share in told if share is not None]
+        if shares:
+            spreads.append(spread(shares))
     return total(spreads) / len(spreads) if spreads else 0.0
 
 

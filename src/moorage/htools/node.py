@@ -163,12 +163,22 @@ class Node:
         return self.copy(
             policy=policy,
             cpu_limit=floor(policy.vcpu_ratio * self.cpus),
-            spindle_limit=policy.spindle_ratio * self.spindles,
+            spindle_limit=policy.spindle_ratio * spindles_that_count(self),
         )
 
     def with_disk_floor(self, share: float) -> Self:
         """Return the node with a share of its disk kept free."""
         return self.copy(disk_floor=floor(share * self.disk_total))
+
+
+def spindles_that_count(node: Node) -> int:
+    """Return a node's spindles, for the share of them that is in use.
+
+    Where they are exclusive none is shared; a node that has none then has no share
+    that is no number, if its master is one that tells storage units.
+    """
+    told = node.exclusive and node.units is not None
+    return max(1, node.spindles) if told else node.spindles
 
 
 def people_on(nodes: Iterable[Node]) -> set[int]:
@@ -198,11 +208,11 @@ def from_row(idx: int, row: NodeRow, policy: Policy = DEFAULT) -> Node:
     node.spindles_used = node.spindles_used_all = 0.0
     node.policy, node.hypervisor = policy, row.hypervisor
     node.cpu_limit = floor(policy.vcpu_ratio * row.cpus)
-    node.spindle_limit = policy.spindle_ratio * row.spindles
     node.location_tags = node.mig_from = node.mig_into = frozenset()
     node.peers, node.reserved, node.fails_n1 = {}, 0, True
     node.primaries = node.secondaries = ()
     node.load, node.excl, node.location, node.domains = NO_LOAD, {}, 0, {}
     node.units = None if row.units is None else Units.of(row.units)
+    node.spindle_limit = policy.spindle_ratio * spindles_that_count(node)
     node.row = None
     return node

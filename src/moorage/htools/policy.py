@@ -128,9 +128,11 @@ def breach(policy: Policy, asked: Sized, *, exclusive: bool) -> Fail | None:
 def broken_limit(policy: Policy, asked: Sized, *, exclusive: bool) -> Limit | None:
     """Return which bound of `policy` an instance breaks; None where a range fits.
 
-    With several ranges it is one of the first.
+    With several ranges it is one of the first. Whose disks are on no node's own volumes
+    has no spindles to itself, on no node: its use of spindles counts.
     """
-    spindles = asked.total_spindles if exclusive else asked.spindle_use
+    whole = asked.total_spindles != 0 or FACTS[asked.template].node_disk
+    spindles = asked.total_spindles if exclusive and whole else asked.spindle_use
     amounts: tuple[Sequence[int | None], ...] = (
         (asked.mem,),
         asked.sizes,

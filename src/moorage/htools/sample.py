@@ -189,7 +189,9 @@ def _instance(maker: _Maker, at: int, nodes: list[NodeRow]) -> InstanceRow:
         template=template,
         tags=maker.tags(("service", 4), ("rack", 3), ("other", 2)),
         spindle_use=draw.choice((1, 1, 1, 2)),
-        disks=(Disk(disk, draw.choice((1, 2, None)) if exclusive else None),),
+        disks=(
+            Disk(disk, draw.choice((1, 2, None)) if exclusive else None, whole=True),
+        ),
         forthcoming=maker.odd() and maker.odd(),
     )
 
@@ -246,7 +248,7 @@ def _with_wants(maker: _Maker, inst: InstanceRow) -> InstanceRow:
     draw = maker.draw
     own = {"drbd": _UNITS[0], "plain": _UNITS[1]}
     unit = own.get(inst.template) or draw.choice(_UNITS[2:])
-    disks = tuple(replace(disk, unit=unit) for disk in inst.disks)
+    disks = tuple(replace(disk, unit=unit, whole=False) for disk in inst.disks)
     if maker.odd():
         disks = (*disks, Disk(1024, 1, unit))
     near = draw.sample(range(maker.shape.nodes), min(4, maker.shape.nodes))

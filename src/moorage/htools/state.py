@@ -64,6 +64,16 @@ class State:
         return [node for node in self.seen if node.fails_n1 and not node.offline]
 
     @property
+    def tells_units(self) -> bool:
+        """Whether the master tells storage units: then it answers as is done here."""
+        return any(node.units is not None for node in self.nodes)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether at most one node is online: nobody can fail over anywhere."""
+        return sum(not node.offline for node in self.nodes) < 2
+
+    @property
     def people(self) -> list[Inst]:
         """The instances in question, in order."""
         return [self.insts[at] for at in self.members]

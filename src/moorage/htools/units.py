@@ -7,14 +7,18 @@ other, each taking its room before the next one is tried. A unit that several
 nodes share (``shared``) gives nothing back when an instance leaves a node and
 takes nothing when it comes: its room is one number for the whole cluster, which
 only new disks take (`Units.spent`).
+
+A volume group is two units, for plain and for mirrored volumes, with one room: what a
+disk takes of one of them, it takes of the other, and both must have it (`together`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
-from moorage.disk_templates import FACTS
-from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
+from moorage.disk_templates import FACTS, IN_UNITS, sharing
+from moorage.htools.fleet import Disk, InstanceRow, NodeRow, Unit, UnitName
 
 Wants = tuple[tuple[UnitName | None, int], ...]
 
@@ -60,6 +64,11 @@ class Units:
         """Return where a unit stands in the tuples; None when it is not here."""
         return self.names.index(name) if name in self.names else None
 
+    def rooms(self, name: UnitName | None) -> list[int]:
+        """Return where the units stand whose room a disk takes that wants one."""
+        places = [] if name is None else map(self.place, together(name))
+        return [at for at in places if at is not None]
+
     def is_bound(self, at: int) -> bool:
         """Say whether moving an instance changes the room of a unit, if it has any."""
         return self.free[at] is not None and not self.shared[at]
@@ -93,13 +102,19 @@ class Units:
         """
         free = list(self.free)
         for name, size in wants:
-            at = None if name is None else self.place(name)
-            room = None if at is None or self.shared[at] is not shared else free[at]
-            if at is not None and room is not None:
-                free[at] = room + sign * size
+            for at in self.rooms(name):
+                room = free[at]
+                if room is not None and self.shared[at] is shared:
+                    free[at] = room + sign * size
         if free == list(self.free):
             return self
         return type(self)(self.names, tuple(free), self.total, self.shared, self.floor)
+
+
+@cache
+def together(name: UnitName) -> tuple[UnitName, ...]:
+    """Return the units that have one room on a node, a named one first."""
+    return tuple((kind, *name[1:]) for kind in sharing(name[0]))
 
 
 def units_by_type(nodes: Iterable[NodeRow]) -> Mapping[str, list[UnitName]]:
@@ -137,7 +152,13 @@ def wishes(
             unit = _only(inst, facts.unit, nodes, pools)
         elif len(pools) == 1:
             unit = pools[0]
-    return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
+    return tuple(_want(disk, disk.unit or unit) for disk in inst.disks)
+
+
+def _want(disk: Disk, name: UnitName | None) -> tuple[UnitName | None, int]:
+    """Return a unit, and what a disk takes of it: metadata, too."""
+    kind = None if disk.whole or name is None else IN_UNITS.get(name[0])
+    return name, disk.size + (kind.metadata if kind else 0)
 
 
 def _unnamed(inst: InstanceRow) -> bool:
@@ -148,11 +169,15 @@ def _unnamed(inst: InstanceRow) -> bool:
 def _only(
     inst: InstanceRow, kind: str, nodes: Sequence[NodeRow], everywhere: list[UnitName]
 ) -> UnitName | None:
-    """Return the one unit of a type that an instance can mean."""
+    """Return the one unit of a type that an instance can mean.
+
+    Ganeti's masters send requests that name none: for a new instance that is the first
+    one of its type that a node lists.
+    """
     home = nodes[inst.primary].units if inst.primary >= 0 else None
     here = (unit.name for unit in home or ())
     found = list(dict.fromkeys(n for n in here if n[0] == kind)) or everywhere
-    if len(found) > 1:
+    if len(found) > 1 and inst.primary >= 0:
         names = " and ".join("/".join(name) for name in found)
         raise ValueError(
             f"instance {inst.name} does not say which storage unit it uses, "

@@ -278,7 +278,7 @@ def _room_alone(claim: Claim) -> Claim:
 
     Where its instance is, the configuration says.
     """
-    return Claim(node=claim.node, rooms=claim.rooms)
+    return Claim(node=claim.node, rooms=claim.rooms, spindles=claim.spindles)
 
 
 def _is_wide(operation: Operation, answers: Answers) -> bool:

@@ -23,7 +23,8 @@ from moorage.errors import Failed, MoorageError, Refused, Unreachable
 from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.model import change as changes
 from moorage.model.story import Occasion
-from moorage.protocol import Call, one_disk
+from moorage.protocol import Call, UnmakeDisk, one_disk
+from moorage.storage.ownership import could_be_others, ways_out
 from moorage.store import ConfigStore
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
@@ -34,8 +35,8 @@ from .task import Commit, Run, Task, today
 
 _LOG = logging.getLogger(__name__)
 
-Suspect = tuple[Disk, str]
-"""A disk, and why it cannot be proven safe."""
+Suspect = tuple[Disk, str, bool]
+"""A disk, why it cannot be proven safe, and whether its volume may be another's."""
 
 
 class Parked(BaseException):
@@ -190,7 +191,8 @@ class Executor:
         op.results += [None] * (behind - op.cursor)
         op.cursor = behind
         disk = one_disk(task.do)
-        suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
+        why = f"{task.what}: {error.message}"
+        suspects = [(disk, why, False)] if disk else []
         await self._quarantine(job, op, suspects)
 
     # -- back ---------------------------------------------------------------------
@@ -236,7 +238,7 @@ class Executor:
                     await self._world.sleep(PAUSE)
                     continue
                 disk = one_disk(task.undo)
-                return [(disk, cause)] if disk else []
+                return [(disk, cause, _unproven(task.undo, error))] if disk else []
             else:
                 return []
         return []
@@ -248,11 +250,16 @@ class Executor:
     async def _quarantine(self, job: Job, op: Op, suspects: list[Suspect]) -> None:
         """Keep the disks visible, and unusable until somebody has looked."""
         put: dict[str, Disk] = {}
-        for disk, cause in suspects:
+        for disk, cause, unproven in suspects:
             known = self._truth.config.objects.get(disk.uuid)
             last = known if isinstance(known, Disk) else disk
             why = f"job {job.id}: {' '.join(cause.split())}"  # scripts print lines
-            put[disk.uuid] = successor(last, self._clock(), quarantine=why)
+            doubt = last.unproven or unproven
+            if doubt:
+                why = f"{why}; {ways_out(disk)}"
+            put[disk.uuid] = successor(
+                last, self._clock(), quarantine=why, unproven=doubt
+            )
             self._queue.note(job, op, f"disk {disk.label} is quarantined: {cause}")
         change = Change(tuple(put.values()))
         await self._commit(job, op, change, op.cursor, "quarantine")
@@ -310,6 +317,16 @@ class Executor:
 def _still_canceled(job: Job, op: Op) -> bool:
     """Whether a job was cancelled before the point of no return, which is next."""
     return job.cancel_asked and not any(task.final for task in op.tasks[: op.cursor])
+
+
+def _unproven(undo: Call, error: MoorageError) -> bool:
+    """Whether a volume that could not be taken back may be another cluster's.
+
+    A provider may know it by the disk's name; its node tells when it made it itself.
+    """
+    if not isinstance(undo, UnmakeDisk) or error.facts.get("made"):
+        return False
+    return could_be_others(undo.disk)
 
 
 def _behind_commit(op: Op) -> int:

@@ -131,8 +131,14 @@ class Queue:
         for job in jobs:
             forget(job)
         copies = [_copy(job) for job in jobs]  # they may go on meanwhile
-        records = [(("job", str(job.id)), encode(job)) for job in jobs]
-        await self._truth.commit(change, [*records, *more], occasion)
+        remarks: list[str] = []
+        records = [_record(job) for job in jobs]
+        await self._truth.commit(change, [*records, *more], occasion, remarks)
+        if remarks:  # they are part of what these jobs have to say, for good
+            for job in copies:
+                for text in remarks:
+                    self.note(job, job.current, text)
+            await self._truth.commit(None, [_record(job) for job in copies])
         for copy in copies:
             self._show(copy)
 
@@ -223,6 +229,10 @@ class Queue:
         event = self._changed.pop(number, None)
         if event is not None:
             event.set()
+
+
+def _record(job: Job) -> Write:
+    return ("job", str(job.id)), encode(job)
 
 
 def _copy(job: Job) -> Job:

@@ -11,6 +11,8 @@ from .facts import (
     Examined,
     GuestState,
     Held,
+    LeadChange,
+    LeadFacts,
     Link,
     MirrorState,
     Need,
@@ -28,6 +30,7 @@ from .objects import (
     Disk,
     Entity,
     Instance,
+    Lead,
     Network,
     Nic,
     Node,
@@ -35,4 +38,4 @@ from .objects import (
     StoragePool,
     successor,
 )
-from .pair import Pair, pair_of, shown_id
+from .pair import Pair, id_parts, pair_of, shown_id

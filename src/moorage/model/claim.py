@@ -20,6 +20,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         recorded; 0 for one that moves with those in its record.
     rooms
         Storage unit (type and key) and size of what is made or grows.
+    spindles
+        Physical volumes that disks get for themselves, of those in `rooms`.
     units
         The storage units of a new instance's disks, adopted ones too: they say where
         it can restart.
@@ -42,6 +44,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     memory: Mib = Mib(0)
     vcpus: int = 0
     rooms: tuple[tuple[tuple[str, str], int], ...] = ()
+    spindles: int = 0
     units: tuple[tuple[str, str], ...] = ()
     templates: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

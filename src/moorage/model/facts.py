@@ -38,6 +38,8 @@ class Provider(Struct, frozen=True, kw_only=True):
         Description by name of each parameter.
     problem
         Why it is not valid; empty when it is.
+    places
+        The parameters that name directories, which the node opens for the scripts.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     optional: tuple[str, ...] = ()
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
+    places: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -106,12 +109,19 @@ class Unit(Struct, frozen=True, kw_only=True):
     ----------
     total, free
         None where the storage cannot tell, as with providers: unknown is not 0.
+    spindles
+        How many physical volumes a volume group has; None where nobody asked, as nodes
+        without exclusive storage are not.
+    empty
+        The MiB of each of them that no volume is on, by name.
     """
 
     template: str
     key: str
     total: Mib | None = None
     free: Mib | None = None
+    spindles: int | None = None
+    empty: tuple[Mib, ...] = ()
 
     @property
     def name(self) -> tuple[str, str]:
@@ -347,6 +357,42 @@ class MirrorState(Struct, frozen=True, kw_only=True):
         return self.connection.startswith(_COPYING)
 
 
+class LeadChange(Struct, frozen=True, kw_only=True):
+    """Other keys than before gave a node orders, or were promised a term.
+
+    Attributes
+    ----------
+    term
+        The first of theirs.
+    pins
+        Of the keys.
+    time
+        When, in seconds, by the node's clock.
+    """
+
+    term: int
+    pins: tuple[str, ...]
+    time: float
+
+
+class LeadFacts(Struct, frozen=True, kw_only=True):
+    """What a node says of those who may lead.
+
+    Attributes
+    ----------
+    key
+        Pin of the key that it can lead with, as a candidate; empty if it has none.
+    masters
+        Pins of the keys whose orders it takes.
+    changes
+        The last changes of lead that it saw, the oldest one first.
+    """
+
+    key: str = ""
+    masters: tuple[str, ...] = ()
+    changes: tuple[LeadChange, ...] = ()
+
+
 class NodeFacts(Struct, frozen=True, kw_only=True):
     """All that an agent reports.
 
@@ -368,6 +414,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         Uuids of guests that ended of their own will: nobody else asked them to.
     links
         What network cards can be connected to; None from an older agent.
+    lead
+        None from an older agent, where it is asked over no network, and in brief.
     """
 
     version: str
@@ -385,6 +433,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     certificate_ends: float | None = None
     powered_off: tuple[str, ...] = ()
     links: tuple[Link, ...] | None = None
+    lead: LeadFacts | None = None
 
     @property
     def memory_own(self) -> Mib:

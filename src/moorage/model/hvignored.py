@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from moorage.errors import BadInput
 
+from . import cpumask
+
 
 class Ignored(NamedTuple):
     """A parameter without effect.
@@ -84,7 +86,8 @@ IGNORED: dict[str, Ignored] = {
 
 
 def check_ignored(given: Mapping[str, Any]) -> None:
-    """Raise `BadInput` for a value that somebody would rely on in vain."""
+    """Raise `BadInput` for a value that somebody would rely on in vain, and a slip."""
+    cpumask.parsed(str(given.get("cpu_mask") or ""))
     for name, value in given.items():
         one = IGNORED.get(name)
         if one and one.refused and one.asks(value):

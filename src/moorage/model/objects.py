@@ -5,7 +5,7 @@ An object is never changed: :func:`successor` makes the next version of it. Size
 MiB, times are seconds since the epoch as floats, references are uuids.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -21,6 +21,10 @@ MIXED = "mixed"
 """What queries show as the template of an instance with disks of several templates."""
 
 
+REUSE = "reuse_data"
+"""The parameter by which Ganeti's clients say that a provider's volume is there."""
+_YES = ("true", "yes", "on", "1")
+
 LogicalId = tuple[str, ...]
 """Where a volume is, in its template's terms; every part as text, to be compared."""
 
@@ -28,6 +32,16 @@ LogicalId = tuple[str, ...]
 def as_text(logical_id: Sequence[Any]) -> LogicalId:
     """Return an identity of a volume, to be compared."""
     return tuple(map(str, logical_id))
+
+
+def reuses(params: Mapping[str, Any]) -> bool:
+    """Whether parameters say that the volume is there; scripts see names in capitals.
+
+    >>> reuses({"Reuse_Data": "True"}), reuses({"reuse_data": "False"})
+    (True, False)
+    """
+    said = (value for name, value in params.items() if name.lower() == REUSE)
+    return any(str(value).strip().lower() in _YES for value in said)
 
 
 class Entity(Struct, frozen=True, kw_only=True):
@@ -92,6 +106,12 @@ class Disk(Entity, frozen=True, kw_only=True):
     pool
         Uuid of the storage pool that it was made in, if it was: for life, and where it
         can be used. What the pool preset at that time is in `params`.
+    adopted
+        Whether the volume was there before the disk: nothing but an explicit remove
+        destroys it. See :attr:`was_there`.
+    unproven
+        Whether nobody knows that the disk's volume is its own: it may be somebody
+        else's of the same name, and is not removed until somebody says that it is not.
     behind
         Uuid of the node whose copy of a mirrored disk may lack what was written last,
         as it was last seen; None if both copies had it.
@@ -114,6 +134,13 @@ class Disk(Entity, frozen=True, kw_only=True):
     cname: str | None = None
     pool: str | None = None
     behind: str | None = None
+    adopted: bool = False
+    unproven: bool = False
+
+    @property
+    def was_there(self) -> bool:
+        """Whether the volume was adopted; by its parameters, in an old record."""
+        return self.adopted or reuses(self.params)
 
     @property
     def volume(self) -> str:
@@ -199,6 +226,12 @@ class Node(Entity, frozen=True, kw_only=True):
         SHA-256 of the public key that it shows, in hex: two while it is given a new
         one. None for a node that was let in when no key was noted; it is given a new
         one, which is.
+    master_certs
+        Certificates, as PEM, of the keys with which it leads, or can take the lead:
+        nodes take orders of these keys, and of no others.
+    led_with
+        Certificates of keys before these with which it led, the last ones: they open
+        nothing, and tell whose lead it was.
     """
 
     name: str
@@ -214,6 +247,8 @@ class Node(Entity, frozen=True, kw_only=True):
     powered: bool = True
     ndparams: dict[str, Any] = field(default_factory=dict)
     pins: tuple[str, ...] = ()
+    master_certs: tuple[str, ...] = ()
+    led_with: tuple[str, ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -300,6 +335,25 @@ class StoragePool(Entity, frozen=True, kw_only=True):
         return self.provider or self.template
 
 
+class Lead(Struct, frozen=True, kw_only=True):
+    """From a term on, a node had the master.
+
+    Attributes
+    ----------
+    node
+        Its name.
+    pins
+        Of the keys with which it led.
+    time
+        When, in seconds; 0 for the first one that is known.
+    """
+
+    term: int
+    node: str
+    pins: tuple[str, ...] = ()
+    time: float = 0.0
+
+
 class Cluster(Entity, frozen=True, kw_only=True):
     """Settings of the whole cluster.
 
@@ -323,7 +377,12 @@ class Cluster(Entity, frozen=True, kw_only=True):
         Until when the watcher does nothing, in seconds; None for no pause.
     candidate_pool_size
         How many nodes are to be master candidates, the master's own included: each
-        keeps a copy of the state, and of the cluster's keys.
+        keeps a copy of the state, and can take the lead.
+    former_masters
+        Certificates, as PEM, of keys that led before a failover. A node tells who has
+        one that another master leads, and nothing else.
+    leads
+        Who has led, the earliest first, since the first failover that was noted.
     max_running_jobs
         How many jobs work at once.
     ndparams
@@ -333,7 +392,9 @@ class Cluster(Entity, frozen=True, kw_only=True):
     cluster_name: str
     master_node: str
     master_ip: str = ""
-    candidate_pool_size: int = 10
+    candidate_pool_size: int = 3
+    former_masters: tuple[str, ...] = ()
+    leads: tuple[Lead, ...] = ()
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""

@@ -8,7 +8,7 @@ The first node is the one whose data counted when the pair was made.
 from dataclasses import dataclass
 from typing import Any
 
-from moorage.disk_templates import FACTS, Mirror
+from moorage.disk_templates import FACTS, METADATA, Mirror
 
 from .objects import Disk
 
@@ -16,8 +16,11 @@ PORTS = range(11000, 15000)
 """Where mirrors listen, as in Ganeti; no two disks of a cluster share one."""
 HIDDEN = "hidden"
 """What is shown in the place of a secret."""
-META_SIZE = 128
+META_SIZE = METADATA
 """MiB of metadata that each copy has beside its data, whatever its size."""
+
+_VOLUME: tuple[type, ...] = (str, str)
+_PAIR: tuple[type, ...] = (str, str, int, int, int, str)
 
 Reserved = tuple[str, int]
 """A node's uuid and a minor number there; or an empty word and a port."""
@@ -62,10 +65,19 @@ class Pair:
         return (*zip(self.nodes, self.minors, strict=True), ("", self.port))
 
 
+def _is_paired(disk: Disk) -> bool:
+    facts = FACTS.get(disk.dev_type)
+    return facts is not None and facts.mirror is Mirror.INTERNAL
+
+
+def id_parts(disk: Disk) -> tuple[type, ...]:
+    """Return what the ``logical_id`` of such a disk consists of."""
+    return _PAIR if _is_paired(disk) else _VOLUME
+
+
 def pair_of(disk: Disk) -> Pair | None:
     """Return the pair that keeps a disk; None where the cluster mirrors nothing."""
-    facts = FACTS.get(disk.dev_type)
-    if facts is None or facts.mirror is not Mirror.INTERNAL:
+    if not _is_paired(disk):
         return None
     one, other, port, minor, other_minor, secret = disk.logical_id
     return Pair((one, other), int(port), (int(minor), int(other_minor)), str(secret))

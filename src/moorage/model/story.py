@@ -123,7 +123,11 @@ def shown(config: Config, disk: Entity | None) -> dict[str, Any]:
     }
     owner = config.owner(disk)
     values[OWNER] = owner.name if owner else None
-    return {name: value for name, value in values.items() if value not in _EMPTY}
+    return {
+        name: value
+        for name, value in values.items()
+        if value not in _EMPTY and value is not False
+    }
 
 
 _EMPTY: tuple[object, ...] = (None, [], {}, ())

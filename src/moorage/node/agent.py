@@ -9,15 +9,16 @@ after it was taken back is refused.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import ValidationError, convert, to_builtins
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, Stale
 from moorage.model.hostnames import lowered, short_for
-from moorage.protocol import Report
+from moorage.protocol import Report, TrustMasters, Verb, disks_in
 from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
+from moorage.storage import check_made
 
 from .attachments import Attachments
 from .copies import Copies
@@ -26,13 +27,32 @@ from .drafts import Drafts
 from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
-from .keys import Keys
+from .keys import Keys, listed
 from .leader import Leaders
 from .tickets import Tickets
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
 from .verbs.backup import sweep
+
+
+class Speaker(NamedTuple):
+    """Who asks, as a node knows it.
+
+    Attributes
+    ----------
+    mark
+        Of the process that counts its requests; empty if it does not say.
+    pins
+        Of the keys that the master is known by; none where no network is used.
+    """
+
+    mark: str = ""
+    pins: frozenset[str] = frozenset()
+
+
+NOBODY = Speaker()
+"""Whoever asks without a network."""
 
 
 class Agent:
@@ -84,21 +104,61 @@ class Agent:
         """Do away with what an agent that died left half made; before it serves."""
         await sweep(self._station)
 
-    def hear(self, term: int, mark: str, sender: Sender) -> None:
-        """Raise `Stale` if the master is not the one that leads in its term."""
+    def hear(
+        self, term: int, mark: str, sender: Sender, pins: frozenset[str] = frozenset()
+    ) -> None:
+        """Raise `Stale` if the master is not the one that leads in its term.
+
+        Parameters
+        ----------
+        pins
+            Of the keys that the master is known by; none where no network is used.
+        """
+        self.obey(term, pins)
         self._fence.pass_leader(term, mark)
         self._leaders.hear(term, sender)
 
-    def trusts(self, peer: Mapping[str, Any]) -> bool:
-        """Whether the authority of a certificate, as `ssl` tells it, is trusted now."""
+    def obey(self, term: int, pins: frozenset[str]) -> None:
+        """Raise `Stale` if another key leads in the term, or a later one."""
+        self._fence.pass_term(term)
+        if pins:
+            self._fence.pass_keys(term, pins)
+
+    def speaker(self, shown: bytes) -> frozenset[str]:
+        """Return the pins that the master with a certificate (DER) is known by.
+
+        Raises
+        ------
+        Stale
+            If its key may give orders no more.
+        """
         keys = self._station.keys
-        return keys is None or keys.trusts(peer)
+        pins = keys.speaker(shown) if keys else frozenset()
+        if keys and not pins:
+            newest = self._leaders.newest
+            raise Stale(
+                f"node {self.name} takes orders of this master's key no more: it was "
+                "taken back, or another master has followed",
+                hint="gnt-cluster getmaster",
+                term=self._fence.term,
+                led=newest.term if newest else 0,
+                leader=self.master,
+            )
+        return pins
 
     @property
     def master(self) -> str:
         """Name of the master's node, as it said last; empty if it never did."""
         newest = self._leaders.newest
         return newest.sender.node if newest else ""
+
+    def _check_masters(self, call: TrustMasters, pins: frozenset[str]) -> None:
+        """Refuse a list without the master that tells it: nobody could mend it."""
+        if pins.isdisjoint(listed(call.certificates)):
+            raise BadInput(
+                f"the masters that node {self.name} is told to obey are without the "
+                "one that tells it"
+            )
 
     async def line(self, wanted: GuestLine, term: int = 0) -> socket:
         """Return a connection to a guest's console or screen.
@@ -136,6 +196,7 @@ class Agent:
         term: int,
         report: Report,
         number: int = 0,
+        speaker: Speaker = NOBODY,
     ) -> Any:  # noqa: ANN401
         """Run a verb and return its result as JSON values.
 
@@ -160,11 +221,8 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        if call.takes_term:
-            self._fence.promise_term(term)
-        elif call.heeds_term:
-            self._fence.pass_term(term)
-        step = Step(term, number)
+        self._admit(call, term, speaker.pins)
+        step = Step(term, number, speaker.mark)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:
             CURRENT.set(Work(step=step))
@@ -175,3 +233,14 @@ class Agent:
             for disk in call.fencing():
                 self._fence.pass_disk(disk)
             return to_builtins(await function(self._station, call, report))
+
+    def _admit(self, call: Verb[Any], term: int, pins: frozenset[str]) -> None:
+        """Raise an error unless a call makes sense, and comes from who may give it."""
+        for disk in disks_in(call):
+            check_made(disk)
+        if call.takes_term:
+            self._fence.promise_term(term)
+        if call.heeds_term:
+            self.obey(term, pins)
+        if isinstance(call, TrustMasters) and pins:
+            self._check_masters(call, pins)

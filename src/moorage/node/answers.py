@@ -27,9 +27,9 @@ from .text import clean_all
 
 R = TypeVar("R")
 
-_LINE, _SHORT_LINE = 16 * 1024 * 1024, 1024 * 1024
-"""Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
-_MOST = 2 * _LINE
+_OPENED = 1024 * 1024
+"""Bytes of what a node says before it carries a line."""
+_MOST = 32 * 1024 * 1024
 """Bytes of a whole answer: progress, twenty times a second for an hour, is a tenth."""
 _MESSAGE, _HINT, _FACTS = 20_000, 500, 64 * 1024
 """Characters of an error's texts; bytes of its facts, which are dropped beyond."""
@@ -82,8 +82,8 @@ async def result(call: Verb[R], texts: AsyncIterator[bytes], report: Report) -> 
     """
     notes = 0
     async for text in texts:
-        if not call.long and len(text) > _SHORT_LINE:
-            raise _too_long(_SHORT_LINE)
+        if len(text) > call.most:
+            raise _too_long(call.most)
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -107,7 +107,7 @@ def check_opened(text: bytes) -> None:
     Unfit
         If it is no answer at all.
     """
-    line = _decoded(text[:_SHORT_LINE])
+    line = _decoded(text[:_OPENED])
     if line.error:
         raise _error(line.error)
     if line.result is UNSET:
@@ -124,7 +124,7 @@ async def lines(
     Unfit
         If a line, or all of them, are longer than what was asked for may be.
     """
-    longest = _LINE if any(call.long for call in calls) else _SHORT_LINE
+    longest = max(call.most for call in calls)
     pending: list[bytes] = []
     size = total = 0
     async for chunk in chunks:

@@ -81,10 +81,10 @@ class HttpNodes:
         takes that back, however far it came; and those of :mod:`.key_issuing`.
         """
         self._keep_trust()
-        if type(call) in key_issuing.OWN:
+        if key_issuing.goes_nowhere(call):
             if not call.reads:
                 self._ways.clear()
-            return cast("R", key_issuing.OWN[type(call)](self._authority))
+            return cast("R", key_issuing.done_here(self._authority, call))
         if isinstance(call, EnrolNode):
             await enrolment.let_in(self._authority, from_text(call.token), node.name)
             report(0, 0, "log", _let_in_by(self._authority, node))
@@ -97,7 +97,8 @@ class HttpNodes:
         result = _only(await self._tried(node, [asked], term, report, way))
         shown = way.shown  # by then others may have asked for another way
         pin = shown.pin if shown else ""
-        return cast("R", key_issuing.incoming(node.name, call, result, pin))
+        found = key_issuing.incoming(self._authority, node.name, call, result, pin)
+        return cast("R", found)
 
     async def ask(
         self, node: Node, calls: Sequence[Verb[object]], term: int
@@ -166,8 +167,9 @@ class HttpNodes:
                 rests = min((_rests(call, error) for call in calls), key=len)
                 if error.facts.get("sent") or again >= len(rests):
                     raise
-                text = f"{error.message}; trying again ({again + 1} of {len(rests)})"
-                report(0, 0, "log", text)
+                if not again:  # a job's log says so once for each attempt
+                    text = f"{error.message}; trying again, {len(rests)} times at most"
+                    report(0, 0, "log", text)
                 await asyncio.sleep(rests[again])
         raise AssertionError  # the last attempt returned or raised
 
@@ -235,9 +237,9 @@ def _rests(call: Verb[object], error: Unreachable) -> Sequence[float]:
 
 def _let_in_by(authority: Authority, node: Node) -> str:
     """Return what the node's agent says, too: a person can compare the two."""
-    by = tls.fingerprint(authority.certificate)
+    by = tls.fingerprint(authority.own)
     return (
-        f"node {node.name} was let in by the authority whose certificate has the "
+        f"node {node.name} was let in by the master whose certificate has the "
         f"SHA-256 {by}"
     )
 

@@ -22,7 +22,7 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Steps
 
 from .images import NOTHING, Handed
-from .progress import Watch, watched
+from .progress import Watch, watched, without_percentages
 from .scripts import Scripts
 from .text import clean
 
@@ -114,8 +114,8 @@ async def run(
         with TemporaryFile() as out, TemporaryFile() as err:
             code = await run.finish(out, err)
             answer = _start_of(out, _MOST if command.whole else _ANSWER)
-            lines = [*tail_of(err), *tail_of(out)][-_TAIL:]
-            lines = [handed.with_paths(line) for line in lines]
+            counted = bool(command.progress and not command.progress.variable)
+            lines = [*tail_of(err), *tail_of(out, counted=counted)][-_TAIL:]
     else:
         with _log_file(command.log, log_dir) as log:
             begin = os.fstat(log.fileno()).st_size
@@ -125,6 +125,7 @@ async def run(
             size = os.fstat(log.fileno()).st_size
             if run.broken:
                 os.ftruncate(log.fileno(), min(size, begin + _ANSWER))
+    lines = [handed.with_paths(line) for line in lines]
     if run.broken or code < 0:
         raise _failure(command, run.broken or _ending(code), lines, killed=True)
     if code and command.check:
@@ -214,7 +215,7 @@ async def _start(
     try:
         with _piped(command, handed, out) as (source, target):
             return await asyncio.create_subprocess_exec(
-                *map(handed.word, command.argv),
+                *handed.argv(command.argv),
                 stdin=source,
                 stdout=target,
                 stderr=err,
@@ -232,8 +233,8 @@ async def _start(
             )
     except OSError as error:
         raise CommandFailed(
-            f"{_title(command)} cannot be run: {error.strerror} ({error.filename})",
-            argv=list(command.argv),
+            f"{command.title} cannot be run: {error.strerror} ({error.filename})",
+            argv=command.words,
         ) from error
 
 
@@ -272,13 +273,21 @@ def _start_of(file: IO[bytes], most: int) -> str:
     return file.read(most).decode(errors="replace")
 
 
-def tail_of(file: IO[bytes], begin: int = 0) -> list[str]:
-    """Return the last lines, with nothing in them that a terminal would obey."""
+def tail_of(file: IO[bytes], begin: int = 0, *, counted: bool = False) -> list[str]:
+    """Return the last lines, with nothing in them that a terminal would obey.
+
+    Parameters
+    ----------
+    counted
+        Whether it may tell how far its program was, which says nothing of a failure.
+    """
     size = os.fstat(file.fileno()).st_size
     file.seek(max(begin, size - _END))
     lines = file.read(_END).decode(errors="replace").split("\n")
     if not lines[-1]:
         lines.pop()
+    if counted:
+        lines = [line for line in map(without_percentages, lines) if line]
     return [clean(line)[:_LONGEST] for line in lines[-_TAIL:]]
 
 
@@ -295,15 +304,12 @@ def prune(log_dir: Path) -> None:
 def _failure(
     command: Command, how: str, lines: list[str], *, killed: bool = False
 ) -> CommandFailed:
+    said = command.readable("\n".join(lines))
     return CommandFailed(
-        f"{_title(command)} failed ({how}), last lines of output:\n" + "\n".join(lines),
-        argv=list(command.argv),
+        f"{command.title} failed ({how}), last lines of output:\n{said}",
+        argv=command.words,
         killed=killed,
     )
-
-
-def _title(command: Command) -> str:
-    return command.failure or " ".join(command.argv)
 
 
 def _ending(code: int) -> str:

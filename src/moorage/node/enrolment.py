@@ -24,9 +24,10 @@ from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.addresses import place
 from moorage.model.token import Token, to_text
 
-from . import tls
+from . import asking, tls
 from .authority import Authority
 from .doorkeeper import Limits
+from .keys import write_issued
 from .pins import Way
 from .server import listen
 
@@ -67,7 +68,7 @@ def name(directory: Path) -> str:
 
 
 def taken_by(directory: Path) -> str:
-    """Return the fingerprint of the authority that let the node in."""
+    """Return the fingerprint of the certificate of the master that let the node in."""
     authority = tls.load_certificate((directory / "ca.pem").read_bytes())
     return tls.fingerprint(authority)
 
@@ -137,11 +138,20 @@ class _Certificate(Struct, frozen=True):
 
 
 class _Given(Struct, frozen=True):
-    """What a node takes when it is let in; the certificates are PEM."""
+    """What a node takes when it is let in; the certificates are PEM.
+
+    Attributes
+    ----------
+    authority
+        Of the master: whom to obey.
+    issued
+        When that was said, in microseconds.
+    """
 
     name: str
     authority: str
     certificate: str
+    issued: int = 0
 
 
 def _door(
@@ -166,6 +176,7 @@ def _door(
         given = _understood(await said(request), _Given)
         _check(given, certificate)
         durable.write(directory / "ca.pem", given.authority.encode())
+        write_issued(directory, given.issued)
         durable.write(directory / "name", given.name.encode())
         # Last: its presence says that the node has joined.
         durable.write(directory / "node.pem", given.certificate.encode())
@@ -210,12 +221,8 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     sent = False
     try:
-        # A newcomer may be anybody's, too: nothing is unpacked or followed.
-        async with aiohttp.ClientSession(
-            timeout=patience,
-            auto_decompress=False,
-            headers={"Accept-Encoding": "identity"},
-        ) as session:
+        # A newcomer may be anybody's, too.
+        async with asking.session(timeout=patience) as session:
             ask = partial(session.post, ssl=pinned, allow_redirects=False)
             said = {"secret": token.secret}
             async with ask(f"{base}/show", json=said) as answer:
@@ -224,8 +231,9 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
             signed = authority.sign_node(shown, name)
             given = said | {
                 "name": name,
-                "authority": tls.bundle(authority.trusted).decode(),
+                "authority": tls.pem(authority.own).decode(),
                 "certificate": tls.pem(signed).decode(),
+                "issued": authority.told([authority.own]),
             }
             sent = True
             async with ask(f"{base}/take", json=given) as answer:

@@ -22,7 +22,7 @@ from moorage.protocol import Report, Verb, to_wire
 from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import check, ourselves
 
-from . import answers, wire
+from . import answers, asking, wire
 from .lines import LONGEST_MESSAGE, Line, WebLine
 from .pins import Way
 from .unanswered import place_of, told_as_the_nodes, unreachable
@@ -199,12 +199,7 @@ class Exchange:
                 keepalive_timeout=wire.KEPT,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
             )
-            # Nothing is unpacked: a small answer could fill the memory.
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity"},
-            )
+            self._session = asking.session(connector)
         return self._session
 
 

@@ -7,12 +7,15 @@ carries an older epoch is refused. Both are kept on the node's disk, for a step 
 late by more than the life of an agent.
 """
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from moorage import durable
 from moorage.errors import Failed, Stale
 from moorage.model import Disk
+
+from .led import Led
 
 _DISK = "disk-"
 _SURE = "no other master of the cluster is left"
@@ -28,11 +31,20 @@ class Fence:
     ----------
     directory
         Where they are kept, one small file a number.
+    clock
+        The time in seconds.
+
+    Attributes
+    ----------
+    led
+        Changes of lead that were seen.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self._directory = directory
+        self._clock = clock
         durable.make(directory)
+        self.led = Led(directory / "led.json")
 
     @property
     def term(self) -> int:
@@ -88,6 +100,27 @@ class Fence:
         self.pass_term(term)
         durable.write(path, said)
 
+    def pass_keys(self, term: int, pins: Collection[str]) -> None:
+        """Let a master with these keys pass; raise `Stale` if others lead in its term.
+
+        The mark does not prove it: each node of the cluster has heard it. A key that
+        another one vouches for comes to that one's side, and stays when it is gone.
+        """
+        path = self._directory / "keys"
+        told = path.read_text().split() if path.exists() else []
+        known = set(told[1:]) if told[:1] == [str(term)] else set()
+        if known and known.isdisjoint(pins):
+            raise Stale(
+                f"term {term} is another master's: this one's key may be a candidate's",
+                hint="gnt-cluster getmaster",
+                term=term,
+            )
+        if told and set(told[1:]).isdisjoint(pins):
+            self.led.note(term, pins, self._clock())
+        if not known.issuperset(pins):
+            kept = " ".join([str(term), *sorted(known.union(pins))])
+            durable.write(path, f"{kept}\n".encode())
+
     def pass_disk(self, disk: Disk) -> None:
         """Let a step of the disk's epoch pass; raise `Stale` if there was a later."""
         name = f"{_DISK}{disk.uuid}"
@@ -129,6 +162,15 @@ class Fence:
 
     def _write(self, name: str, value: int) -> None:
         durable.write(self._directory / name, f"{value}\n".encode())
+
+
+def forget_masters(directory: Path) -> None:
+    """Forget which masters spoke: the node waits for one to let it in.
+
+    The next cluster counts its terms from one, and a term that somebody raised too far
+    is to shut out no master for ever. The epochs of disks stay: guests may run.
+    """
+    durable.remove(*(directory / name for name in ("term", "leader", "keys")))
 
 
 def _unreadable(path: Path, sure: str) -> Failed:

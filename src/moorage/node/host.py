@@ -31,6 +31,17 @@ class Machine(Protocol):
     ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
 
+    def pinned(self, path: str) -> AbstractAsyncContextManager[Mapping[str, int]]:
+        """Open an image file once, for all commands that are to see this very one.
+
+        What is yielded are their :attr:`Command.pins`.
+
+        Raises
+        ------
+        Failed
+            If it is not there, or not to be opened.
+        """
+
     def exported(self, uri: str) -> AbstractAsyncContextManager[str | None]:
         """Serve what is at a URI as a file meanwhile; None where that cannot be.
 

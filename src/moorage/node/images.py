@@ -8,6 +8,7 @@ in its place between the look and the use.
 """
 
 import errno
+import fcntl
 import logging
 import os
 import stat
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from moorage.errors import Failed
 from moorage.storage import Opened
@@ -31,6 +33,8 @@ UNLISTED = ("/srv/ganeti/file-storage", "/srv/ganeti/shared-file-storage")
 """What is allowed where there is no list: Ganeti's own places for image files.
 
 Nothing else is kept there, and nobody makes them by chance."""
+_SCRIPTS = 64
+"""Numbers of descriptors that are left to scripts: they name them by one digit."""
 EXPORTS = "/srv/ganeti/export"
 """Ganeti's directory of exports."""
 
@@ -45,24 +49,33 @@ class Handed:
         By path, what names the open file in the program.
     descriptors
         Those that it must inherit.
+    front
+        What is typed before the program, for it to have fewer rights.
     """
 
     words: Mapping[str, str]
     descriptors: Sequence[int]
+    front: Sequence[str] = ()
 
     def word(self, path: str) -> str:
         """Return what the program gets for a word of its command."""
         return self.words.get(path, path)
 
+    def argv(self, command: Sequence[str]) -> list[str]:
+        """Return what is run for a command."""
+        return [*self.front, *map(self.word, command)]
+
     def with_paths(self, said: str) -> str:
         """Return what the program said, with paths for the names that it was given."""
         for path, word in sorted(self.words.items(), key=lambda one: -len(one[1])):
-            said = said.replace(word, path)
+            if word:
+                said = said.replace(word, path.removesuffix("/."))
         return said
 
 
 NOTHING = Handed({}, ())
 """What a command without image files gets."""
+NO_PINS: Mapping[str, int] = MappingProxyType({})
 
 
 class Images:
@@ -102,6 +115,11 @@ class Images:
             _LOG.warning("%s", error.message)
             return ()
 
+    def allows(self, path: str) -> bool:
+        """Whether a path lies in a directory that the node allows, links or not."""
+        pure = PurePosixPath(path)
+        return any(pure.is_relative_to(one) for one in self.allowed())
+
     def open(self, path: str, flags: int) -> int:
         """Return a descriptor of the image file at an absolute path.
 
@@ -124,8 +142,15 @@ class Images:
             os.close(found)
 
     @contextmanager
-    def handed(self, images: Mapping[str, Opened]) -> Iterator[Handed | None]:
+    def handed(
+        self, images: Mapping[str, Opened], pins: Mapping[str, int] = NO_PINS
+    ) -> Iterator[Handed | None]:
         """Open what a command names; yield None if some of it is not there.
+
+        Parameters
+        ----------
+        pins
+            Descriptors of what is open already.
 
         Raises
         ------
@@ -137,10 +162,16 @@ class Images:
         with ExitStack() as stack:
             for path, how in images.items():
                 try:
-                    found = self._opened(path, how)
+                    pin = pins.get(path)
+                    found = self._opened(path, how) if pin is None else os.dup(pin)
                 except FileNotFoundError:
+                    if how is Opened.PLACE:
+                        words[path] = ""
+                        continue
                     yield None
                     return
+                if how is Opened.PLACE:
+                    found = _beyond(found)
                 stack.callback(os.close, found)
                 descriptors.append(found)
                 name = f"/{PurePosixPath(path).name}" if how is Opened.ENTRY else ""
@@ -177,7 +208,7 @@ class Images:
         if not around or ".." in pure.parts:
             told = ", ".join(allowed) or "none"
             raise Failed(
-                f"node {self._node} keeps no image files at {path}: its list "
+                f"node {self._node} keeps no image files at {pure}: its list "
                 f"{self._listed} allows {told}",
                 hint=f"echo DIRECTORY >>{self._listed}",
                 path=path,
@@ -208,7 +239,7 @@ class Images:
         pure = PurePosixPath(path)
         place = str(pure.parent) if how is Opened.ENTRY else path
         try:
-            if how in (Opened.ENTRY, Opened.DIRECTORY):
+            if how in (Opened.ENTRY, Opened.DIRECTORY, Opened.PLACE):
                 return self._beneath(place, os.O_PATH | os.O_DIRECTORY)
             if how is Opened.MADE:
                 self._make(path)
@@ -243,11 +274,19 @@ class Images:
         if error.errno in (errno.ELOOP, errno.EXDEV, errno.ENOTDIR):
             why = "a symbolic link, or no directory, is on the way"
         return Failed(
-            f"node {self._node} does not open {path}: {why}",
-            hint=f"namei -lx {path}",
+            f"node {self._node} does not open {PurePosixPath(path)}: {why}",
+            hint=f"namei -lx {PurePosixPath(path)}",
             path=path,
             node=self._node,
         )
+
+
+def _beyond(found: int) -> int:
+    """Return the same descriptor under a number that no script takes for itself."""
+    try:
+        return fcntl.fcntl(found, fcntl.F_DUPFD_CLOEXEC, _SCRIPTS)
+    finally:
+        os.close(found)
 
 
 def _counts(line: str) -> bool:

@@ -15,21 +15,28 @@ from moorage.protocol import (
     AnnounceTrust,
     AuthorityFacts,
     GetAuthority,
+    GetPins,
+    HandKeyOver,
     KeyRequest,
+    MakeMasterRequest,
     MakeRequest,
+    MasterRequest,
     PrepareAuthority,
     RenewMaster,
     RequestKey,
+    RequestMaster,
     RetireAuthority,
     SignKey,
     SwitchAuthority,
     TakeCertificate,
-    TrustAuthorities,
+    TakeMasterKey,
+    TrustMasters,
     Verb,
 )
 
 from . import tls
 from .authority import Authority
+from .keys import listed
 
 
 def _facts(authority: Authority) -> AuthorityFacts:
@@ -38,8 +45,14 @@ def _facts(authority: Authority) -> AuthorityFacts:
         authority=tls.fingerprint(authority.certificate),
         authority_ends=tls.ends(authority.certificate),
         master_ends=tls.ends(authority.own),
-        trusted=len(authority.trusted),
+        trusted=2 if authority.changing else 1,
+        master=_pem(authority.own),
+        let_in_by=tls.fingerprint(authority.own),
     )
+
+
+def _pem(certificate: tls.Certificate) -> str:
+    return tls.pem(certificate).decode()
 
 
 OWN: Mapping[type[Verb[object]], Callable[[Authority], object]] = {
@@ -59,13 +72,46 @@ def outgoing(authority: Authority, name: str, call: Verb[object]) -> Verb[object
         return MakeRequest()
     if isinstance(call, SignKey):
         asked = _request(name, call.request)
-        signed = authority.sign_node(asked, name, by_next=call.by_next)
-        return TakeCertificate(certificate=tls.pem(signed).decode())
+        found = authority.sign_node(asked, name, by_next=call.by_next)
+        return TakeCertificate(certificate=_pem(found))
+    if isinstance(call, RequestMaster):
+        return MakeMasterRequest()
+    return _of_masters(authority, call)
+
+
+def _of_masters(authority: Authority, call: Verb[object]) -> Verb[object]:
+    """Return a call about the keys that lead."""
+    if isinstance(call, TrustMasters):
+        known = [tls.load_certificate(one.encode()) for one in call.certificates]
+        return replace(call, issued=authority.told(known))
+    if isinstance(call, HandKeyOver):
+        signed, key = authority.own_text()
+        return TakeMasterKey(certificate=signed, key=key)
     if isinstance(call, AnnounceTrust):
-        trusted = [authority.certificate] if call.only_present else authority.trusted
-        told = tuple(tls.pem(one).decode() for one in trusted)
-        return TrustAuthorities(authorities=told)
+        return TrustMasters(certificates=(_pem(authority.own),))
     return call
+
+
+def done_here(authority: Authority, call: Verb[object]) -> object:
+    """Return what comes of a verb that goes to no node.
+
+    Raises
+    ------
+    KeyError
+        If it is none.
+    """
+    if isinstance(call, RequestMaster) and call.own:
+        return MasterRequest(certificate=_pem(authority.prepare_master()))
+    if isinstance(call, GetPins):
+        return tuple(listed(call.certificates))
+    return OWN[type(call)](authority)
+
+
+def goes_nowhere(call: Verb[object]) -> bool:
+    """Whether a verb goes to no node."""
+    if isinstance(call, RequestMaster):
+        return call.own
+    return type(call) in OWN or isinstance(call, GetPins)
 
 
 def believed(node: Node, call: Verb[object]) -> Node:
@@ -79,7 +125,9 @@ def believed(node: Node, call: Verb[object]) -> Node:
     return node
 
 
-def incoming(name: str, call: Verb[object], result: object, shown: str) -> object:
+def incoming(
+    authority: Authority, name: str, call: Verb[object], result: object, shown: str
+) -> object:
     """Return a node's result with what jobs need to know of the keys in it.
 
     Parameters
@@ -91,6 +139,9 @@ def incoming(name: str, call: Verb[object], result: object, shown: str) -> objec
         asked = str(result)
         wanted = tls.pin(tls.public(_request(name, asked)))
         return KeyRequest(request=asked, pin=wanted, shown=shown)
+    if isinstance(call, RequestMaster):
+        signed = authority.sign_master(_request(name, str(result)))
+        return MasterRequest(certificate=_pem(signed))
     return result
 
 

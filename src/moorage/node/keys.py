@@ -2,16 +2,20 @@
 """A node's keys once it belongs to a cluster: served with, and changed meanwhile."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
+
+from cryptography import x509
 
 from moorage import durable
 from moorage.errors import BadInput
 
 from . import tls
 
-_FILES = ("node.pem", "node.key", "next.key", "ca.pem", "name")
+_FILES = (
+    *("node.pem", "node.key", "next.key", "ca.pem", "former.pem", "issued", "name"),
+)
 
 
 class Keys:
@@ -39,6 +43,12 @@ class Keys:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.context = _Changing(tls.serving(directory))
+        self._masters = self._known()
+
+    @property
+    def masters(self) -> tuple[str, ...]:
+        """Pins of the keys whose orders are taken."""
+        return tuple(sorted(self._masters))
 
     def for_strangers(self) -> tuple[ssl.SSLContext, str]:
         """Return a context that asks nobody for a certificate, and what it shows.
@@ -89,8 +99,17 @@ class Keys:
         self._changed()
         durable.remove(*(self.directory / name for name in ("next.key", "node.key")))
 
-    def trust(self, texts: tuple[str, ...]) -> None:
-        """Take orders from whoever one of these authorities signed.
+    def trust(
+        self, texts: tuple[str, ...], former: tuple[str, ...] = (), issued: int = 0
+    ) -> None:
+        """Take orders from the masters of these certificates, and of nobody else.
+
+        Parameters
+        ----------
+        former
+            Certificates of masters that are told so much.
+        issued
+            When this was said, in microseconds; it never falls here.
 
         Raises
         ------
@@ -99,23 +118,56 @@ class Keys:
         """
         try:
             found = [tls.load_certificate(text.encode()) for text in texts]
+            before = [tls.load_certificate(text.encode()) for text in former]
         except ValueError as error:
-            raise BadInput(f"an authority's certificate is off: {error}") from None
+            raise BadInput(f"a master's certificate is off: {error}") from None
         if not found:
-            raise BadInput("a node needs an authority to trust")
+            raise BadInput("a node needs a master to trust")
         durable.write(self.directory / "ca.pem", tls.bundle(found))
+        write_issued(self.directory, max(issued, self._issued()))
+        if before:
+            durable.write(self.directory / "former.pem", tls.bundle(before))
+        else:
+            durable.remove(self.directory / "former.pem")
         self._changed()
 
-    def trusts(self, peer: Mapping[str, Any]) -> bool:
-        """Whether a certificate that was seen to be good is of an authority of today.
+    def speaker(self, shown: bytes) -> frozenset[str]:
+        """Return the pins of who shows a certificate (DER) that was seen to be good.
 
-        A connection may be older than the trust, and no two authorities share a name.
+        It is empty for who shows none, or is trusted no more: a connection may be older
+        than the trust. A node that was off takes the word of a master that it knows:
+        for that one's next key, which has the same rights; and for a candidate that was
+        let in later than the node was told whom to obey, or else it was taken back.
         """
-        trusted = self.context.now.get_ca_certs()
-        return peer["issuer"] in [one["subject"] for one in trusted]
+        if not shown:
+            return frozenset()
+        found = x509.load_der_x509_certificate(shown)
+        own = tls.pin_of(found)
+        if own in self._masters:
+            return frozenset({own})
+        for pin, one in self._masters.items():
+            if not tls.signed_by(found, one):
+                continue
+            if tls.who(one) in ("", tls.who(found)):
+                return frozenset({own, pin})
+            if tls.let_in(found) > self._issued():
+                return frozenset({own})
+        return frozenset()
+
+    def _issued(self) -> int:
+        """Return when the node was told last whom to obey, in the master's time."""
+        path = self.directory / "issued"
+        text = path.read_text().strip() if path.exists() else ""
+        return int(text) if text.isdecimal() else 0
 
     def _changed(self) -> None:
         self.context.now = tls.serving(self.directory)
+        self._masters = self._known()
+
+    def _known(self) -> Mapping[str, tls.Certificate]:
+        with self._whole():
+            found = tls.load_all((self.directory / "ca.pem").read_bytes())
+            return {tls.pin_of(one): one for one in found}
 
     def _key(self) -> Path:
         """Return the file with the key that the node serves with."""
@@ -129,6 +181,25 @@ class Keys:
     def _whole(self) -> Any:  # noqa: ANN401
         way_out = tls.new_keys(self.directory)
         return tls.whole(self.directory, "the node's keys", way_out)
+
+
+def write_issued(directory: Path, issued: int) -> None:
+    """Note when a node was told whom to obey, in microseconds."""
+    durable.write(directory / "issued", f"{issued}\n".encode())
+
+
+def listed(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the pins of certificates, as PEM.
+
+    Raises
+    ------
+    BadInput
+        If one cannot be read.
+    """
+    try:
+        yield from (tls.pin_of(tls.load_certificate(one.encode())) for one in texts)
+    except ValueError as error:
+        raise BadInput(f"a master's certificate is off: {error}") from None
 
 
 def forget(directory: Path) -> None:

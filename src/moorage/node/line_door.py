@@ -17,7 +17,10 @@ from moorage.protocol.line import LineRequest
 
 from . import wire
 from .agent import Agent
-from .lines import LONGEST_MESSAGE, StreamLine, WebLine, carry
+from .lines import LONGEST_MESSAGE, StreamLine, WebLine, carry, traced
+
+_LOOK = 2.0
+"""Seconds between two looks at whether a line's key is good still."""
 
 
 class LineDoor:
@@ -25,24 +28,30 @@ class LineDoor:
 
     Parameters
     ----------
-    check
-        Raises an error where a master's certificate is over.
+    checking
+        Returns, for a request, what tells the pins of who asks, and raises an error
+        where its key or certificate is good no more.
     """
 
-    def __init__(self, agent: Agent, check: Callable[[web.Request], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        checking: Callable[[web.Request], Callable[[], frozenset[str]]],
+    ) -> None:
         self._agent = agent
-        self._check = check
+        self._checking = checking
         self._links: set[web.WebSocketResponse] = set()
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """Carry a line until either end hangs up."""
+        check = self._checking(request)
         link = web.WebSocketResponse(
             heartbeat=wire.SILENCE, max_msg_size=LONGEST_MESSAGE
         )
         await link.prepare(request)
         self._links.add(link)
         try:
-            await self._carry(request, link)
+            await self._carry(check, link)
         finally:
             self._links.discard(link)
         return link
@@ -52,13 +61,17 @@ class LineDoor:
         links = (link.close() for link in set(self._links))
         await asyncio.gather(self._agent.close(), *links)
 
-    async def _carry(self, request: web.Request, link: web.WebSocketResponse) -> None:
+    async def _carry(
+        self, check: Callable[[], frozenset[str]], link: web.WebSocketResponse
+    ) -> None:
         try:
-            self._check(request)
+            check()  # who is nobody is told nothing else
             asked = await _asked(link)
+            pins = check()  # and it may have taken its time
             sender.check(asked.sender, sender.ourselves(), self._agent.name)
+            self._agent.obey(asked.term, pins)
             if asked.mark:
-                self._agent.hear(asked.term, asked.mark, asked.sender)
+                self._agent.hear(asked.term, asked.mark, asked.sender, pins)
             found = await self._agent.line(asked.line, asked.term)
             line = await StreamLine.over(found)
         except (MoorageError, OSError) as error:
@@ -66,8 +79,29 @@ class LineDoor:
             await link.send_bytes(json.encode({"error": known.to_json()}))
             await link.close()
             return
-        await link.send_bytes(json.encode({"result": None}))
-        await carry(WebLine(link), line)
+        by = f"{asked.line.by or 'nobody named'}, at the master"
+        if asked.sender.node:
+            by += f" on {asked.sender.node}"
+        with traced(asked.line.kind, asked.line.name, by):
+            await link.send_bytes(json.encode({"result": None}))
+            minding = asyncio.create_task(_minded(check, link))
+            try:
+                await carry(WebLine(link), line)
+            finally:
+                minding.cancel()
+
+
+async def _minded(
+    check: Callable[[], frozenset[str]], link: web.WebSocketResponse
+) -> None:
+    """Hang up when the key that opened a line is good no more."""
+    while True:
+        await asyncio.sleep(_LOOK)
+        try:
+            check()
+        except MoorageError:
+            await link.close()
+            return
 
 
 async def _asked(link: web.WebSocketResponse) -> LineRequest:

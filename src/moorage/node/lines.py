@@ -6,12 +6,23 @@ kept in between but what the sockets hold.
 """
 
 import asyncio
+import logging
 import socket
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from aiohttp import ClientWebSocketResponse, WSMsgType, web
 
+from moorage.protocol.line import Kind
+
+from .text import clean
+
+_LOG = logging.getLogger(__name__)
+ALWAYS = {"always": True}
+"""Marks a record of the log that is written however many there are."""
+_WORDS: Mapping[Kind, str] = {"serial": "console", "vnc": "screen"}
 PIECE = 1 << 16
 """Bytes that are carried at once."""
 LONGEST_MESSAGE = 4 * PIECE
@@ -104,3 +115,23 @@ async def _copy(source: Line, target: Line) -> None:
     with suppress(OSError, RuntimeError):  # it hung up
         while data := await source.read():
             await target.write(data)
+
+
+@contextmanager
+def traced(kind: Kind, of: str, by: str) -> Iterator[None]:
+    """Say in the log that somebody is at a guest, and that they have left.
+
+    Nothing changes, so no job tells it; and a console is as good as a keyboard.
+    """
+    what = f"the {_WORDS[kind]} of {clean(of)}"
+    began = time.monotonic()
+    _LOG.info("%s is opened by %s", what, clean(by), extra=ALWAYS)
+    try:
+        yield
+    finally:
+        lasted = time.monotonic() - began
+        _LOG.info(
+            "%s is closed after %.0f s: it was opened by %s",
+            *(what, lasted, clean(by)),
+            extra=ALWAYS,
+        )

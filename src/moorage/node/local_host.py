@@ -5,22 +5,23 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
 from moorage.protocol import HookRun, Report, Said, silent
-from moorage.storage import Command, Output
+from moorage.storage import Command, Confined, Content, Output
 from moorage.units import MIB, Mib
 
 from . import commands, installed, links, oses
 from .admin_scripts import AdminScripts
+from .contents import Contents, Image
 from .exports import Exports
 from .hooks import Hooks
 from .host import Memory, memory_of
-from .images import Images
+from .images import Handed, Images
 from .providers import Providers
 from .scripts import Scripts
 from .turns import CURRENT
@@ -52,6 +53,8 @@ class LocalMachine:
 
     Attributes
     ----------
+    contents
+        Gives programs the content of images; None where no command asks for that.
     hooks, admin_scripts
         The scripts of administrators; None where there are none.
     """
@@ -73,6 +76,7 @@ class LocalMachine:
         self._os_path = os_path
         self._scripts = scripts
         self._exports = exports
+        self.contents: Contents | None = None
         self.hooks: Hooks | None = None
         self.admin_scripts: AdminScripts | None = None
         self._ran = count()
@@ -87,12 +91,15 @@ class LocalMachine:
         if next(self._ran) % _PRUNED == 0:
             for directory in self._logs.values():
                 commands.prune(directory)
-        with ExitStack() as stack:
-            opened = self._images.handed(command.images)
+        async with AsyncExitStack() as stack:
+            opened = self._images.handed(command.images, command.pins)
             # A file server that hangs stops nobody else.
             handed = await asyncio.to_thread(stack.enter_context, opened)
             if handed is None:
                 return _not_there(command)
+            if command.confined:
+                apart = self._confined(command.confined, command.pins, stack)
+                handed = _both(handed, await apart)
             return await commands.run(
                 command,
                 log_dir=self._logs[of_os],
@@ -101,6 +108,45 @@ class LocalMachine:
                 handed=handed,
                 report=report,
             )
+
+    async def _confined(
+        self, wanted: Confined, pins: Mapping[str, int], stack: AsyncExitStack
+    ) -> Handed:
+        """Return what a program gets by a QEMU that has no rights."""
+        if self.contents is None:
+            raise Failed("this node has no place where images are read apart")
+        found: dict[str, Image] = {}
+        for path, content in wanted.contents.items():
+            flags = os.O_RDWR if content.writes else os.O_RDONLY
+            device = path if content.block else None
+            told = await asyncio.to_thread(self._open, path, flags, device, pins)
+            stack.callback(os.close, told)
+            if content.made:
+                await asyncio.to_thread(_emptied, told, content)
+            found[path] = Image(told, content)
+        served = self.contents.served(found, wanted.users, alone=wanted.alone)
+        return await stack.enter_async_context(served)
+
+    def _open(
+        self, path: str, flags: int, device: str | None, pins: Mapping[str, int]
+    ) -> int:
+        if path in pins:
+            return os.dup(pins[path])
+        if not device:
+            return self._images.open(path, flags)
+        try:
+            return os.open(device, flags | os.O_CLOEXEC)
+        except OSError as error:
+            raise Failed(f"{path} cannot be opened: {error.strerror}") from None
+
+    @asynccontextmanager
+    async def pinned(self, path: str) -> AsyncIterator[Mapping[str, int]]:
+        """Open an image file once, for all commands that are to see this very one."""
+        found = await asyncio.to_thread(self._images.open, path, os.O_RDONLY)
+        try:
+            yield {path: found}
+        finally:
+            os.close(found)
 
     @asynccontextmanager
     async def exported(self, uri: str) -> AsyncIterator[str | None]:
@@ -212,10 +258,22 @@ class LocalMachine:
             os.close(found)
 
 
+def _emptied(descriptor: int, content: Content) -> None:
+    """Let a file have nothing, or the zeros that a raw disk begins with."""
+    os.ftruncate(descriptor, 0)
+    if content.form == "raw":
+        os.ftruncate(descriptor, content.made)
+
+
+def _both(one: Handed, other: Handed) -> Handed:
+    words = {**one.words, **other.words}
+    return Handed(words, [*one.descriptors, *other.descriptors], other.front)
+
+
 def _not_there(command: Command) -> Output:
     if command.check:
-        title = command.failure or " ".join(command.argv)
-        raise CommandFailed(f"{title} failed: no such file", argv=list(command.argv))
+        said = f"{command.title} failed: no such file"
+        raise CommandFailed(said, argv=command.words)
     return Output(code=1)
 
 

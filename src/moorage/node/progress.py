@@ -81,6 +81,18 @@ def watched(
             yield Watch(told, file, report)
 
 
+def without_percentages(line: str) -> str:
+    r"""Return a line without what a program wrote over and over: how far it is.
+
+    >>> without_percentages("    (3.00/100%)\r    (12.50/100%)\rno room\r")
+    'no room'
+    """
+    parts = (part.strip() for part in line.split("\r"))
+    return "\r".join(
+        part for part in parts if part and not _PERCENT.fullmatch(part.strip(" ()\0"))
+    )
+
+
 def latest(written: str, told: Progress) -> tuple[int, int, str] | None:
     r"""Return done, total and unit of the last line that says them.
 

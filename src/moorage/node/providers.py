@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from moorage.storage import Command
 from moorage.storage.provider import (
     OPTIONAL,
     PARAMETERS,
+    PLACES,
     SCRIPTS,
     FileFact,
     judge,
@@ -24,7 +26,11 @@ from moorage.storage.provider import (
 from moorage.storage.validation import is_provider_name
 
 from . import provider_settings
+from .examples import opener
 from .trust import distrust, distrust_below
+
+OPENER = "VOL_OPEN"
+"""The variable that names the program by which scripts open files over no link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ class Providers:
             If the provider's file cannot be used.
         """
         at = Path(command.cwd)
-        if self.settings is None or at.parent not in self.search_path:
+        if at.parent not in self.search_path:
+            return command
+        command = changed(command, env={**command.env, OPENER: opener()})
+        if self.settings is None:
             return command
         return provider_settings.read(self.settings, at.name).applied(command)
 
@@ -83,14 +92,20 @@ def look(entry: Path) -> Provider:
     if not is_provider_name(entry.name) or not entry.is_dir():
         return unusable(entry.name, str(entry))
     files = {name: fact(entry / name) for name in (*SCRIPTS, *OPTIONAL, PARAMETERS)}
-    listed = ""
-    if files[PARAMETERS].regular:
+    lists = []
+    for name in (PARAMETERS, PLACES):
         try:
-            listed = (entry / PARAMETERS).read_text(errors="replace")
+            lists.append(_listed(entry / name))
         except OSError as error:
-            return unreadable(entry.name, str(entry), error.strerror or "I/O error")
-    found = judge(entry.name, str(entry), files, listed)
+            why = error.strerror or "I/O error"
+            return unreadable(entry.name, str(entry), why, name)
+    found = judge(entry.name, str(entry), files, *lists)
     return found if found.problem else replace(found, problem=company(entry))
+
+
+def _listed(path: Path) -> str:
+    """Return what a list says; nothing of one that is not there."""
+    return path.read_text(errors="replace") if path.is_file() else ""
 
 
 def company(entry: Path) -> str:

@@ -176,7 +176,12 @@ class Scripts:
         if self._groups:
             group = Cgroup.make(self._groups, f"moorage-{name}")
         work = CURRENT.get()
-        note = Note(self._directory / name, work.objects, group)
+        path = self._directory / name
+        try:
+            note = Note(path, work.objects, group)
+        except OSError:  # of a full disk, say
+            Noted(path, group=group).forget()
+            raise
         self._ours[note.path] = work
         try:
             yield note
@@ -200,7 +205,7 @@ class Scripts:
         found = [
             Noted.read(path)
             for path, work in self._ours.items()
-            if work.objects & set(objects) and work.step < before
+            if work.objects & set(objects) and work.step.older(before)
         ]
         ended = [noted for noted in found if noted.running]
         for noted in ended:

@@ -11,6 +11,7 @@ Besides, ``/line`` is a web socket to a guest's console or screen (`LineRequest`
 """
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -26,10 +27,10 @@ from moorage.errors import BadInput, Failed, MoorageError, WrongState
 from moorage.model.addresses import place
 from moorage.protocol import Report
 from moorage.protocol import sender as versions
-from moorage.protocol.sender import Sender
+from moorage.protocol.sender import Mark, Sender, Term
 
 from . import wire
-from .agent import Agent
+from .agent import Agent, Speaker
 from .doorkeeper import Doorkeeper, Limits
 from .keys import Keys
 from .line_door import LineDoor
@@ -38,6 +39,8 @@ _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
 _BACKLOG = 1024
 """Connections that may wait to be accepted."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""What a file system says that takes nothing more."""
 STRANGERS = Limits()
 """What those get who have shown no certificate yet."""
 
@@ -53,21 +56,17 @@ class Request(Struct, frozen=True):
 
     Attributes
     ----------
-    term
-        Which master it is. It only rises, so a slip far up would shut out all masters.
     number
         Which of the master's requests; 0 if it does not count them.
-    mark
-        Of the process that leads, drawn by chance; empty if it does not say.
     sender
         Who asks; a master from before that was told speaks version 1.
     """
 
     verb: str
     args: dict[str, Any]
-    term: Annotated[int, Meta(ge=0, lt=1 << 53)]
+    term: Term
     number: Annotated[int, Meta(ge=0, lt=1 << 53)] = 0
-    mark: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")] = ""
+    mark: Mark = ""
     sender: Sender = Sender()
 
 
@@ -86,16 +85,14 @@ def application(
     under_way: set[asyncio.Task[None]] = set()
 
     async def call(request: web.Request) -> web.StreamResponse:
+        check = checking(request)
         body = await request.read()
-        peer = request.get_extra_info("peercert")
         answer = web.StreamResponse(headers=_HEADERS)
         await answer.prepare(request)
         lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         # The verb goes on when the caller dies: what it began must come to an end. To
         # end it before its time is another verb, script.kill.
-        work = asyncio.create_task(
-            _run(agent, body, lines, lambda: _check_peer(agent, peer, clock()))
-        )
+        work = asyncio.create_task(_run(agent, body, lines, check))
         under_way.add(work)
         work.add_done_callback(under_way.discard)
         beating = asyncio.create_task(_beat(lines, beat))
@@ -109,10 +106,15 @@ def application(
             beating.cancel()
         return answer
 
-    def check(request: web.Request) -> None:
-        _check_peer(agent, request.get_extra_info("peercert"), clock())
+    def checking(request: web.Request) -> Callable[[], frozenset[str]]:
+        """Return what tells who asks, also when it has hung up by then.
 
-    door = LineDoor(agent, check)
+        A request forgets its connection, while what it asked for goes on.
+        """
+        link = request.get_extra_info("ssl_object")
+        return lambda: _speaker(agent, link, clock())
+
+    door = LineDoor(agent, checking)
     app = web.Application(client_max_size=_LARGEST)
     app.add_routes([web.post("/call", call), web.get("/line", door.serve)])
     app.on_shutdown.append(door.hang_up)
@@ -126,25 +128,29 @@ async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> 
         lines.put_nowait({"alive": True})
 
 
-def _check_peer(agent: Agent, peer: dict[str, Any] | None, now: float) -> None:
-    """Refuse a master whose certificate is good no more; who it is was seen before."""
-    if peer and not agent.trusts(peer):
+def _speaker(agent: Agent, link: ssl.SSLObject | None, now: float) -> frozenset[str]:
+    """Return the pins of who asks; refuse a master whose certificate is good no more.
+
+    That it was good was seen when the connection was made. Who hung up before anybody
+    looked has shown none.
+    """
+    peer = link.getpeercert() if link else None
+    shown = link.getpeercert(binary_form=True) if link else None
+    pins = agent.speaker(shown or b"")
+    until = str(peer["notAfter"]) if peer else ""
+    if until and ssl.cert_time_to_seconds(until) < now:
         raise WrongState(
-            "the master's certificate is of an authority that this node trusts no more"
-        )
-    if peer and ssl.cert_time_to_seconds(peer["notAfter"]) < now:
-        raise WrongState(
-            f"the master's certificate expired on {peer['notAfter']}, by this node's "
-            "clock",
+            f"the master's certificate expired on {until}, by this node's clock",
             hint="set the clocks of both; then: gnt-cluster verify",
         )
+    return pins
 
 
 async def _run(
     agent: Agent,
     body: bytes,
     lines: asyncio.Queue[dict[str, Any] | None],
-    check: Callable[[], None],
+    check: Callable[[], frozenset[str]],
 ) -> None:
     def report(done: int, total: int, unit: str, note: str) -> None:
         lines.put_nowait({"progress": [done, total, unit, note]})
@@ -156,26 +162,42 @@ async def _run(
 
 
 async def _answer(
-    agent: Agent, text: bytes, report: Report, check: Callable[[], None]
+    agent: Agent, text: bytes, report: Report, check: Callable[[], frozenset[str]]
 ) -> dict[str, Any]:
     """Return the last line of the answer to one request."""
     try:
-        check()
+        pins = check()
         asked = _decoded(text)
         versions.check(asked.sender, versions.ourselves(), agent.name)
         if asked.mark:
-            agent.hear(asked.term, asked.mark, asked.sender)
+            agent.hear(asked.term, asked.mark, asked.sender, pins)
         result = await agent.handle(
-            asked.verb, asked.args, asked.term, report, asked.number
+            asked.verb,
+            asked.args,
+            asked.term,
+            report,
+            asked.number,
+            Speaker(asked.mark, pins),
         )
     except MoorageError as error:
         return {"error": error.to_json()}
     except Exception as error:  # noqa: BLE001
-        _LOG.exception("a verb broke")
-        told = Failed(f"internal error on the node: {type(error).__name__}: {error}")
-        return {"error": told.to_json()}
+        return {"error": _broken(agent.name, error).to_json()}
     else:
         return {"result": result}
+
+
+def _broken(node: str, error: Exception) -> Failed:
+    """Return what is told of an error that no verb expects: of its disk, or of ours."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        where = f" ({error.filename})" if error.filename else ""
+        return Failed(
+            f"node {node} cannot write what it must keep of its own{where}: "
+            f"{error.strerror}",
+            hint=f"make room where the agent of node {node} keeps its state",
+        )
+    _LOG.exception("a verb broke", exc_info=error)
+    return Failed(f"internal error on the node: {type(error).__name__}: {error}")
 
 
 def _decoded(body: bytes) -> Request:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from moorage import durable
 from moorage.errors import Failed, WrongState
-from moorage.model.commits import Head, Logged, Write
+from moorage.model.commits import Head, Key, Logged, Write
+from moorage.protocol import Portion
 from moorage.store import checksums
 from moorage.store.records import (
     SCHEMA,
@@ -27,6 +28,12 @@ from moorage.store.records import (
 )
 
 _NAME = "state.sqlite"
+_BEHIND = (
+    "SELECT kind, name, value FROM records WHERE (kind, name) > (?, ?) "
+    "ORDER BY kind, name"
+)
+_PORTION = 2 * 1024 * 1024
+"""Bytes that are read at a time, more or less."""
 
 
 class StateCopy:
@@ -125,6 +132,26 @@ class StateCopy:
         if old:
             shutil.rmtree(old.parent, ignore_errors=True)
         return head
+
+    def portion(self, after: Key) -> Portion:
+        """Return the records behind one, as many as go together.
+
+        Raises
+        ------
+        WrongState
+            If there is no copy.
+        """
+        database = self._database()
+        if database is None:
+            raise WrongState("there is no copy of the state here")
+        found: list[Write] = []
+        size = 0
+        for kind, name, value in database.execute(_BEHIND, after):
+            if size > _PORTION:
+                return Portion(head=head_of(database)[0], records=(*found,), more=True)
+            found.append(((kind, name), value))
+            size += len(value) + 100
+        return Portion(head=head_of(database)[0], records=(*found,))
 
     def faults(self) -> list[str]:
         """Read the whole copy, and return what does not fit its checksums."""

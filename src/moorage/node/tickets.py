@@ -25,7 +25,8 @@ from .doorkeeper import Doorkeeper, Limits
 from .hypervisors.kvm import gate
 from .hypervisors.kvm.lines import TICKET
 from .keys import Keys
-from .lines import StreamLine, carry
+from .lines import ALWAYS, StreamLine, carry, traced
+from .text import clean
 
 _LOG = logging.getLogger(__name__)
 PORTS = range(1830, 1862)
@@ -54,7 +55,9 @@ class Tickets:
         self._lasts = lasts
         self._doors: set[_Door] = set()
 
-    def draw(self, address: str, told: Mapping[str, str], connect: Connect) -> Drawn:
+    def draw(
+        self, address: str, told: Mapping[str, str], connect: Connect, by: str = ""
+    ) -> Drawn:
         """Return a new ticket.
 
         Parameters
@@ -65,6 +68,8 @@ class Tickets:
             What its holder is told of the line.
         connect
             Returns a connection to the guest's console.
+        by
+            Who asked the master for it, for the log.
 
         Raises
         ------
@@ -74,20 +79,28 @@ class Tickets:
         context, fingerprint = self._keys.for_strangers()
         family = AF_INET6 if ":" in address else AF_INET
         listener = wire.steady(self._listen(family, address))
-        door = _Door(told, connect)
+        by = f"{clean(by) or 'nobody named'}, at the master"
+        door = _Door(told, connect, by)
         door.keeper = Doorkeeper(listener, door.stranger, context, _STRANGERS)
         asyncio.get_running_loop().call_later(self._lasts, door.shut)
         self._doors = {one for one in self._doors if not one.over} | {door}
+        _LOG.info(
+            "a ticket for the console of %s was drawn by %s",
+            *(clean(told["instance"]), by),
+            extra=ALWAYS,
+        )
         port = listener.getsockname()[1]
         return Drawn(
             port=port, secret=door.secret, fingerprint=fingerprint, lasts=self._lasts
         )
 
     def _listen(self, family: int, address: str) -> socket:
+        waiting = sum(one.keeper is not None for one in self._doors)
+        # Those behind are for when others hold these up, and for migrations, too.
+        last = gate.LAST if waiting < len(PORTS) else range(0)
         try:
-            return gate.listen(family, address, PORTS, "console")
+            return gate.listen(family, address, PORTS, "console", last)
         except Failed as error:
-            waiting = sum(one.keeper is not None for one in self._doors)
             if not waiting:
                 raise
             raise error.with_hint(
@@ -115,12 +128,13 @@ class _Door:
         Those who came, the holder and strangers, while they are there.
     """
 
-    def __init__(self, told: Mapping[str, str], connect: Connect) -> None:
+    def __init__(self, told: Mapping[str, str], connect: Connect, by: str) -> None:
         self.secret = secrets.token_urlsafe(24)
         self.keeper: Doorkeeper | None = None
         self.heard: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._told = told
         self._connect = connect
+        self._by = by
         self._used = False
         self._holder: asyncio.Task[None] | None = None
 
@@ -161,12 +175,10 @@ class _Door:
             self._used, self._holder = True, asyncio.current_task()
             # Not at once: the doorkeeper has not done with this one yet.
             asyncio.get_running_loop().call_soon(self.shut)
-            _LOG.info(
-                "the console of %s was opened with a ticket from %s",
-                self._told["instance"],
-                writer.get_extra_info("peername")[0],
-            )
-            await self._carry(StreamLine(reader, writer))
+            at = writer.get_extra_info("peername")[0]
+            by = f"who came from {at} with a ticket that was drawn by {self._by}"
+            with traced("serial", self._told["instance"], by):
+                await self._carry(StreamLine(reader, writer))
 
     async def _carry(self, came: StreamLine) -> None:
         try:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Keys, certificates, and the contexts in which master and nodes talk.
 
-A node's certificate is good for serving only, the master's for asking only. So a node
-whose key was stolen cannot give orders to another one.
+A node's certificate is good for serving only, a master's for asking only. Nodes know
+each key that may give orders, and no authority: so there is none whose key is worth
+all nodes.
 
 Dates are not looked at here, but by :mod:`.pins` and by the agent's server: they say
 whose certificate is over, and a known key may be used to renew it.
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
@@ -25,6 +27,8 @@ from moorage.errors import Failed
 
 MASTER = "moorage-master"
 """Name in the certificate of whoever gives the orders."""
+RANDOM_BITS = 64
+"""Of a master's serial number; above them is when it was signed, in microseconds."""
 LEAF_DAYS, ROOT_DAYS = 365, 10 * 365
 """How long a certificate lives, and the authority's own."""
 _ONE_DAY = dt.timedelta(days=1)
@@ -43,12 +47,13 @@ def new_key() -> Key:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def key_pem(key: Key) -> bytes:
-    """Return a private key as text."""
+def key_pem(key: Key, passphrase: bytes = b"") -> bytes:
+    """Return a private key as text, sealed with a passphrase if there is one."""
+    sealed = serialization.BestAvailableEncryption(passphrase) if passphrase else None
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        sealed or serialization.NoEncryption(),
     )
 
 
@@ -82,7 +87,8 @@ def serving(directory: Path) -> ssl.SSLContext:
     Parameters
     ----------
     directory
-        Where ``ca.pem``, ``node.pem`` and ``node.key`` are.
+        Where ``ca.pem``, ``node.pem`` and ``node.key`` are; and ``former.pem``, with
+        masters that are heard, and obeyed no more.
 
     Raises
     ------
@@ -92,20 +98,25 @@ def serving(directory: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
-    context.verify_flags |= _NO_DATES
+    # Masters' certificates are trusted themselves, and most are signed by another one.
+    context.verify_flags |= _NO_DATES | ssl.VERIFY_X509_PARTIAL_CHAIN
     with whole(directory, "the node's keys", new_keys(directory)):
         context.load_verify_locations(directory / "ca.pem")
+        if (directory / "former.pem").exists():
+            context.load_verify_locations(directory / "former.pem")
         context.load_cert_chain(*chain(directory, "node"))
     return context
 
 
-def asking(directory: Path) -> ssl.SSLContext:
+def asking(directory: Path, own: str = "master") -> ssl.SSLContext:
     """Return a context in which the master asks a node.
 
     Parameters
     ----------
     directory
-        Where ``ca.pem`` and ``master.pem`` are.
+        Where ``ca.pem`` is, and a file with the master's key and certificate.
+    own
+        Name of that file, without its end.
 
     Raises
     ------
@@ -115,7 +126,7 @@ def asking(directory: Path) -> ssl.SSLContext:
     with whole(directory, "the master's keys", FROM_BACKUP):
         context = ssl.create_default_context(cafile=str(directory / "ca.pem"))
         context.verify_flags |= _NO_DATES
-        context.load_cert_chain(*chain(directory, "master"))
+        context.load_cert_chain(*chain(directory, own))
     return context
 
 
@@ -144,7 +155,7 @@ def whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
         empty = sorted(
             path.name
             for path in directory.glob("*")
-            if path.is_file() and not path.stat().st_size
+            if path.name[0] != "." and path.is_file() and not path.stat().st_size
         )
         cause = f"{', '.join(empty)} without content" if empty else str(error)
         raise Failed(
@@ -160,10 +171,44 @@ def load_key(path: Path) -> Key:
     OSError, ValueError, TypeError
         If there is none that we use.
     """
-    key = serialization.load_pem_private_key(path.read_bytes(), None)
+    return read_key(path.read_bytes())
+
+
+def read_key(text: bytes, passphrase: bytes = b"") -> Key:
+    """Return the key in a text; `passphrase` opens one that is sealed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is none that we use, or it does not open.
+    """
+    key = serialization.load_pem_private_key(text, passphrase or None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{path} holds no elliptic-curve key")
+        raise TypeError("it holds no elliptic-curve key")
     return key
+
+
+def pin_of(certificate: Certificate) -> str:
+    """Return the pin of the key that a certificate is for."""
+    return pin(public(certificate))
+
+
+def introduces(certificate: Certificate) -> bool:
+    """Whether a certificate may sign others."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+    except x509.ExtensionNotFound:
+        return False
+    return found.value.ca
+
+
+def signed_by(certificate: Certificate, other: Certificate) -> bool:
+    """Whether a certificate was signed with the key of another one that may do so."""
+    try:
+        certificate.verify_directly_issued_by(other)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return introduces(other)
 
 
 def public(signed: Certificate | Request) -> ec.EllipticCurvePublicKey:
@@ -226,7 +271,12 @@ def load_request(data: bytes) -> Request:
 
 
 def draft(
-    name: str, issuer: str, key: ec.EllipticCurvePublicKey, now: float, days: int
+    name: str,
+    issuer: str,
+    key: ec.EllipticCurvePublicKey,
+    now: float,
+    days: int,
+    serial: int | None = None,
 ) -> x509.CertificateBuilder:
     """Return a certificate that nobody has signed yet.
 
@@ -234,6 +284,8 @@ def draft(
     ----------
     now
         In seconds. It is valid from a day earlier: clocks are not always right.
+    serial
+        Its number; one drawn by chance if it is None.
     """
     start = dt.datetime.fromtimestamp(now, dt.UTC)
     return (
@@ -241,7 +293,7 @@ def draft(
         .subject_name(_named(name))
         .issuer_name(_named(issuer))
         .public_key(key)
-        .serial_number(x509.random_serial_number())
+        .serial_number(serial or x509.random_serial_number())
         .not_valid_before(start - _ONE_DAY)
         .not_valid_after(start + days * _ONE_DAY)
     )
@@ -251,6 +303,20 @@ def common_name(certificate: Certificate) -> str:
     """Return the name that a certificate is for."""
     found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value)
+
+
+def who(certificate: Certificate) -> str:
+    """Return which master a certificate is of; it stays when the key is another one.
+
+    Empty for a master of before each had a key of its own, and for an authority.
+    """
+    words = common_name(certificate).split()
+    return words[1] if words[0] == MASTER and len(words) > 1 else ""
+
+
+def let_in(certificate: Certificate) -> int:
+    """Return when a master was let in, in microseconds; 0 where nobody noted it."""
+    return certificate.serial_number >> RANDOM_BITS if who(certificate) else 0
 
 
 def _named(name: str) -> x509.Name:

@@ -5,7 +5,8 @@ A master counts its requests. Whoever undoes a step sends the undo later than th
 so of two requests about one object the lower number is the older one; when it arrives
 behind the other, it was held up on its way, and is refused. A request lives as long as
 its connection and no longer than this process, so memory is enough to know the highest
-number.
+number. Each that asks counts for itself, and is known by its mark: the numbers of one
+do not make those of another late.
 """
 
 import asyncio
@@ -21,11 +22,18 @@ from moorage.errors import Stale
 class Step(NamedTuple):
     """Which request it is: the master's term, and its number within the term.
 
-    Number 0 is one that nobody counted; it is never late.
+    Number 0 is one that nobody counted; it is never late. The mark is that of the
+    process that counts.
     """
 
     term: int
     number: int = 0
+    mark: str = ""
+
+    def older(self, other: "Step") -> bool:
+        """Whether it is of an earlier term, of another one's counting, or earlier."""
+        same = (self.term, self.mark) == (other.term, other.mark)
+        return self.number < other.number if same else self.term <= other.term
 
 
 _NOBODY = Step(0)
@@ -59,7 +67,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
-        self._newest: dict[str, Step] = {}
+        self._newest: dict[tuple[str, str], Step] = {}
 
     @asynccontextmanager
     async def take(self, objects: Collection[str], step: Step) -> AsyncIterator[None]:
@@ -93,8 +101,9 @@ class Turns:
     def _pass(self, objects: Collection[str], step: Step) -> None:
         if not step.number:
             return
-        for name in objects:
-            newest = self._newest.get(name, step)
+        counted = [(name, step.mark) for name in objects]
+        for one in counted:
+            newest = self._newest.get(one, step)
             if step < newest:
                 raise Stale(
                     f"request {step.number} is too late: request {newest.number} of "
@@ -102,8 +111,8 @@ class Turns:
                     number=step.number,
                     seen=newest.number,
                 )
-        for name in objects:
-            self._newest.pop(name, None)  # so that the last one stands last
-            self._newest[name] = step
+        for one in counted:
+            self._newest.pop(one, None)  # so that the last one stands last
+            self._newest[one] = step
         while len(self._newest) > _REMEMBERED:
             del self._newest[next(iter(self._newest))]

@@ -48,6 +48,7 @@ def told_as_the_nodes(node: Node, what: str) -> Iterator[None]:
             cause=str(error),
             sent=True,
             silent=False,
+            unfit=True,
         ) from None
     except Stale as error:
         if "term" in error.facts:
@@ -73,6 +74,8 @@ def _cause(error: BaseException) -> str:
         return f"no trust in its certificate: {' '.join(words.split())}"
     if isinstance(error, aiohttp.SocketTimeoutError):
         return "it has fallen silent"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its agent ended in the middle of an answer"
     number = getattr(error, "errno", None)
     words = os.strerror(number) if number else str(error)
     return " ".join(words.split()) or "no answer in time"

@@ -221,6 +221,7 @@ class ToStorage(Operation, frozen=True, kw_only=True):
 
     def converted(self, disk: Disk, wanted: DiskSpec) -> Conversion:
         """Return what is wanted, on the nodes that were named."""
+        disk_checks.check_new(wanted)
         node, _, second = (self.node or "").partition(":")
         return Conversion(disk, wanted, node, second)
 

@@ -28,9 +28,11 @@ from moorage.protocol import (
     SplitMirror,
     SwitchMirror,
 )
+from moorage.storage import Can
 
 from . import copies, node_tasks
 from .conversion import Conversion, targets
+from .disk_access import able
 from .liveness import holds, runs
 from .node_tasks import OfGuest
 
@@ -51,7 +53,6 @@ class Step:
     disk: Disk
     target: Disk
     node: Node
-    adopted: bool
     rate: int
 
     @property
@@ -72,11 +73,10 @@ class Step:
     def make(self) -> Iterator[Task]:
         """Yield what makes the new volume, and attaches it."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
-        if not self.adopted:
-            # The new volume, by the name that people know.
-            asked = replace(target, name=target.name or disk.name)
-            yield from node_tasks.verify(config, asked, node)
-            yield from copies.create(config, target, node)
+        # The new volume, by the name that people know.
+        asked = replace(target, name=target.name or disk.name)
+        yield from node_tasks.verify(config, asked, node)
+        yield from copies.create(config, target, node)
         yield from copies.attach(config, target, node)
         owner = self.owner.name if self.owner else ""
         yield node_tasks.setinfo(config, target, node, owner, label=disk.label)
@@ -165,6 +165,7 @@ class Step:
             mtime=view.now,
             name=None,
             cname=disk.known_as,
+            adopted=disk.was_there,
             tags=(),
             last_node=self.node.uuid,
             epoch=epoch,
@@ -235,7 +236,6 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
             disk=one.disk,
             target=target,
             node=one.worker(view),
-            adopted=one.wanted.adopt is not None,
             rate=rate,
         )
         for one, target in zip(all_of, targets(view, all_of), strict=True)
@@ -255,7 +255,27 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
         for task in step.settle(new, old):
             yield _about(task, old, whose)
     for step, (_, old) in zip(steps, pairs, strict=True):
-        yield from step.clear(old)
+        if not stays(old):
+            yield from step.clear(old)
+
+
+def stays(disk: Disk) -> bool:
+    """Whether the volume that a disk leaves stays, as a disk of nobody's.
+
+    It was there before the disk; a template that destroys nothing gives it back.
+    """
+    return disk.was_there and Can.CREATE in able(disk).can
+
+
+def warnings(all_of: Sequence[Conversion]) -> Iterator[str]:
+    """Say which old volumes stay."""
+    for one in all_of:
+        if stays(one.disk):
+            yield (
+                f"the old volume {one.disk.volume} of disk {one.disk.label} was adopted"
+                ": it stays, as a disk without a name (gnt-disk list); gnt-disk remove "
+                "destroys it"
+            )
 
 
 def _about(task: Task, volume: Disk, words: str) -> Task:

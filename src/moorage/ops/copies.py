@@ -18,9 +18,9 @@ from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
-from .disk_access import elsewhere, forgetting
+from .disk_access import able, elsewhere, forgetting
 from .node_tasks import of_disk, on_disk
-from .storage.units import occupied, unit_of
+from .storage.units import kept_as, occupied, unit_of
 
 
 def keeps(disk: Disk, node: Node) -> bool:
@@ -82,14 +82,30 @@ def check_alone(config: Config, disk: Disk, node: Node) -> None:
 
 def room(config: Config, disks: Iterable[Disk], template: str, node: Node) -> Claim:
     """Claim the room of copies of disks on a node, kept as disks of a template."""
-    made = ((unit_of(config, one), occupied(template, one.size)) for one in disks)
+    made = (
+        (kept_as(template, unit_of(config, one)), occupied(template, one.size))
+        for one in disks
+    )
     return Claim(node=node.uuid, rooms=tuple(made))
 
 
 def create(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
-    """Make the volumes; undone by removing them."""
+    """Make the volumes; undone by removing them. What is adopted is there.
+
+    A provider may want to be told that it is.
+    """
+    if disk.was_there and not able(disk).provider:
+        return
     for one in (*peers(config, disk, node), node):
         yield node_tasks.create(config, disk, one)
+
+
+def second(config: Config, disk: Disk, node: Node) -> Run:
+    """Make a second copy of a disk; undone by removing it.
+
+    Where the first one was adopted, this one was not there: the job made it.
+    """
+    return node_tasks.create(config, replace(disk, adopted=False), node)
 
 
 def attach(

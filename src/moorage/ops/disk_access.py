@@ -10,6 +10,7 @@ from moorage.errors import BadInput, MoorageError, NotFound, Refused, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Node, NodeGroup, Provider
 from moorage.storage import Can, Capabilities, Reach, Template
+from moorage.storage.ownership import ways_out
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 
@@ -41,8 +42,21 @@ def check_sound(disk: Disk) -> None:
     if disk.quarantine:
         raise WrongState(
             f"disk {disk.label} is quarantined: {disk.quarantine}",
-            hint=f"gnt-disk info {disk.label}; when somebody has looked and it is "
+            hint=ways_out(disk)
+            if disk.unproven
+            else f"gnt-disk info {disk.label}; when somebody has looked and it is "
             f"sound: gnt-disk modify --lift-quarantine {disk.label}",
+            disk=disk.uuid,
+        )
+
+
+def check_own(disk: Disk) -> None:
+    """Raise `WrongState` if nobody knows that a disk's volume is not another's."""
+    if disk.unproven:
+        raise WrongState(
+            f"nobody knows whether volume {disk.volume} is that of disk {disk.label}, "
+            "or somebody else's: it is not removed",
+            hint=ways_out(disk),
             disk=disk.uuid,
         )
 

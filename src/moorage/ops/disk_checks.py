@@ -3,9 +3,16 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
+from moorage.errors import (
+    BadInput,
+    MoorageError,
+    NotFound,
+    NotSupported,
+    WrongState,
+)
 from moorage.jobs import View
 from moorage.model import Config, Disk, Node, Pair
+from moorage.model.objects import REUSE
 from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
@@ -30,7 +37,7 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         pools.check_connected(view.config, wanted.pool, group)
     check_enabled(view.config, wanted.template)
     _check_able(wanted)
-    if not wanted.adopt:
+    if not wanted.adopts:
         facts = kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
     _check_name(view.config, wanted)
@@ -38,12 +45,13 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         check_groups(view, wanted, one)
     if pair is None and pairs.is_mirrored(wanted.template):
         return
+    _check_seen(view, wanted, node)
     disk = bear(view, wanted, node, pair=pair)
     if kind.capabilities.provider:
         check_provider(view, disk, node)
         provider = usable(providers(view, node))[str(disk.logical_id[0])]
         check_parameters(wanted.params, provider, force=wanted.force)
-    if wanted.adopt:
+    if wanted.adopts:
         _check_adopted(view, wanted, disk, node)
 
 
@@ -68,10 +76,37 @@ def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None
     able, group = wanted.kind.capabilities, view.config.group(node.group)
     if Can.CREATE in able.can:
         identity.check_unowned(view.config, disk, node)
+    if able.provider:
+        return
     local = able.reach is not Reach.GROUP
     nodes = [node] if local else online(view.config, group)
     path = device(view.config, wanted, group)
     identity.check_adoption(view, path, node, nodes)
+
+
+def _check_seen(view: View, wanted: DiskSpec, node: Node) -> None:
+    """Raise `NotFound` if a provider tells which volumes there are, and it is none."""
+    if not wanted.adopt or wanted.at_path:
+        return
+    if disk_spec.listed(view, wanted, node) == []:
+        provider = wanted.params.get("provider")
+        raise NotFound(
+            f"ExtStorage provider '{provider}' has no volume '{wanted.adopt}' on node "
+            f"{node.name}",
+            hint=f"gnt-storage reconcile --provider {provider}",
+        )
+
+
+def check_new(wanted: DiskSpec) -> None:
+    """Raise `BadInput` if a volume that is there would be filled, unless it is named.
+
+    That data are to be kept, and others put in their place, cannot both be meant.
+    """
+    if wanted.reuse:
+        raise BadInput(
+            f"{REUSE}=True keeps what a volume holds, and this puts other data there",
+            hint="leave it out; what is to be overwritten is named: --adopt NAME",
+        )
 
 
 def check_enabled(config: Config, template: str) -> None:
@@ -115,12 +150,26 @@ def how_to_adopt(wanted: DiskSpec, volume: str) -> str:
 
 
 def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
-    """Whether a node has what a new disk needs: its provider, its volume groups."""
+    """Whether a node has what a new disk needs: its provider, its volume groups.
+
+    Nor does it want spindles, or lack them, where that does not go with the node.
+    """
+    if not wanted.adopt and not _has_spindles(view, wanted, node):
+        return False
     if not wanted.kind.capabilities.provider:
         return _has_groups(view, wanted, node)
     known = usable(view.told(providers_on(node.uuid)) or [])
     found = known.get(str(wanted.params.get("provider")))
     return found is not None and found.valid
+
+
+def _has_spindles(view: View, wanted: DiskSpec, node: Node) -> bool:
+    facts = wanted.kind.capabilities.facts
+    try:
+        exclusive_storage.check(view.config, node, facts, wanted.spindles)
+    except MoorageError:
+        return False
+    return True
 
 
 def _has_groups(view: View, wanted: DiskSpec, node: Node) -> bool:
@@ -151,14 +200,20 @@ def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
 
 def check_distinct(wishes: list[DiskSpec]) -> None:
     """Raise `BadInput` if two disks of one request would be the same."""
-    adopted = [wanted.adopt for wanted in wishes if wanted.adopt]
-    twice = sorted({path for path in adopted if adopted.count(path) > 1})
-    if twice:
-        raise BadInput(f"device {twice[0]} is named twice")
+    adopted = [_meant(wanted) for wanted in wishes if wanted.adopt]
+    again = sorted({one for one in adopted if adopted.count(one) > 1})
+    if again:
+        provider, what = again[0]
+        raise BadInput(f"{'volume' if provider else 'device'} {what} is named twice")
     names = [wanted.name for wanted in wishes if wanted.name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise BadInput(f"two disks would be named '{twice[0]}'")
+
+
+def _meant(wanted: DiskSpec) -> tuple[str, str]:
+    """Return provider and name of what is adopted; of a device, its path alone."""
+    return str(wanted.params.get("provider") or ""), str(wanted.adopt)
 
 
 def check_rate(rate: int) -> None:

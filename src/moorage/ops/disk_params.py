@@ -8,6 +8,7 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Question, Run, View
 from moorage.model import Config, Disk, Node, Provider
+from moorage.model.objects import REUSE, reuses
 from moorage.storage.provider import check_parameters, usable
 
 from . import node_tasks
@@ -27,15 +28,21 @@ def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     BadInput
-        For what says where the data is, which a disk keeps for life, and for what
-        the template does not have.
+        For what says where the data is, or that it was there before the disk, which
+        a disk keeps for life, and for what the template does not have.
     """
     kept = sorted(fixed(disk) & params.keys())
     if kept:
         raise BadInput(f"a disk's '{kept[0]}' cannot be changed", disk=disk.uuid)
     merged = {**disk.params, **params}
     wanted = {key: value for key, value in merged.items() if value != "default"}
-    return {"params": template(disk).parameters(wanted)}
+    if reuses(wanted) and not disk.was_there:
+        raise BadInput(
+            f"the volume of disk {disk.label} was made for it: {REUSE} can only be "
+            "said of a new disk",
+            disk=disk.uuid,
+        )
+    return {"params": template(disk).parameters(wanted), "adopted": disk.was_there}
 
 
 def ask_listed(config: Config, disk: Disk) -> Iterator[Question]:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Ask, Lock, Question, View
 from moorage.model import (
     Claim,
     Config,
@@ -21,20 +21,29 @@ from moorage.model import (
     NodeGroup,
     Pair,
     StoragePool,
+    Volume,
 )
+from moorage.model.objects import REUSE, reuses
+from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.templates import template_named
+from moorage.storage.validation import flag
 from moorage.units import Mib
 
 from . import exclusive_storage, identity, pairs, pools
 from .disk_access import online
 from .disk_names import check_disk_name, hold_names
 from .node_tasks import diskparams, providers_on, settings
+from .storage.directories import provided_place
 from .storage.units import Named, occupied, unit_named
 
-KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type", "pool"})
+KEYS = frozenset(
+    {"size", "mode", "name", "adopt", "epoch", "spindles", "dev_type", "pool"}
+)
 """What Ganeti mixes with the parameters of a template, in the description of a disk."""
 MODES = ("rw", "ro")
+LAST_EPOCH = 1 << 62
+"""More than there will be attachments: a script's arithmetic takes it."""
 LARGEST_DISK = Mib(16 * 1024 * 1024 * 1024)
 """16 PiB: more is a slip of the hand."""
 
@@ -47,9 +56,14 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     template
         Name of the disk template.
     size
-        In MiB; None when it comes from the device that is adopted.
+        In MiB; None when it comes from what is adopted.
     adopt
         A volume that exists.
+    reuse
+        Whether the volume exists, and the provider finds it by the disk's name or its
+        parameters: Ganeti's ``reuse_data=True``.
+    epoch
+        That an adopted disk starts with, for its storage may have seen others.
     params
         Parameters of the template or the provider, `provider` and `access` included.
     force
@@ -67,6 +81,8 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     mode: str = "rw"
     name: str | None = None
     adopt: str | None = None
+    reuse: bool = False
+    epoch: int = 0
     params: dict[str, Any] = field(default_factory=dict)
     force: bool = False
     folder: str = ""
@@ -78,6 +94,16 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     def kind(self) -> type[Template]:
         """The template."""
         return template_named(self.template)
+
+    @property
+    def adopts(self) -> bool:
+        """Whether its volume is there, and not made for it."""
+        return bool(self.adopt) or self.reuse
+
+    @property
+    def at_path(self) -> bool:
+        """Whether it adopts what nodes see at a path, before it is attached."""
+        return bool(self.adopt) and not self.kind.capabilities.provider
 
 
 def wish(
@@ -108,7 +134,8 @@ def specified(
     Parameters
     ----------
     given
-        ``pool`` (name or uuid), ``size``, ``mode``, ``name``, ``adopt``, ``spindles``.
+        ``pool`` (name or uuid), ``size``, ``mode``, ``name``, ``adopt``, ``epoch``,
+        ``spindles``.
     template
         Its name; None if the storage pool says it.
     params
@@ -131,19 +158,61 @@ def specified(
             "dev_type=file, dev_type=ext,provider=NAME, or pool=NAME",
         )
     own = {key: value for key, value in params.items() if value is not None}
-    adopt = given.get("adopt")
+    adopt, kind = given.get("adopt"), template_named(str(template))
     if adopt:
-        adopt = template_named(str(template)).adoptable(str(adopt))
+        adopt = kind.adoptable(str(adopt))
+    reuse = kind.capabilities.provider and _reused(own)
+    if reuse:  # whether the provider is told, its list of parameters says
+        own = unused(own)
     return DiskSpec(
         template=str(template),
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
         adopt=adopt or None,
+        reuse=reuse,
+        epoch=checked_epoch(given.get("epoch"), adopts=bool(adopt) or reuse),
         spindles=exclusive_storage.checked_spindles(given.get("spindles")),
         params=pools.completed(pool, own) if pool else own,
         pool=pool,
     )
+
+
+def _reused(params: Mapping[str, Any]) -> bool:
+    """Whether parameters say that the volume is there; raise `BadInput` for neither."""
+    for name, value in params.items():
+        if name.lower() == REUSE:
+            flag(name, value)
+    return reuses(params)
+
+
+def unused(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without the one that says whether the volume is there."""
+    return {name: one for name, one in params.items() if name.lower() != REUSE}
+
+
+def anew(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a disk for another one, whose volume is made for it."""
+    return unused(params) if reuses(params) else params
+
+
+def checked_epoch(value: object, *, adopts: bool) -> int:
+    """Return the epoch that an adopted disk starts with; 0 where none is said.
+
+    Raises
+    ------
+    BadInput
+        If it is no epoch, or the disk is a new one, whose storage has seen none.
+    """
+    if value is None or value == 0:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadInput(f"an epoch is a whole number from 0 on, not '{value}'")
+    if value > LAST_EPOCH:
+        raise BadInput(f"an epoch is at most {LAST_EPOCH}, not {value}")
+    if not adopts:
+        raise BadInput("a new disk starts with epoch 0: only an adopted one has others")
+    return value
 
 
 def named_params(params: Mapping[str, Any], **fields: str | None) -> dict[str, Any]:
@@ -210,7 +279,7 @@ def hold(wishes: Iterable[DiskSpec]) -> Iterator[Lock]:
     for wanted in wishes:
         yield from pools.hold([wanted.pool.uuid if wanted.pool else None])
         yield from hold_names(wanted.name)
-        if wanted.adopt:
+        if wanted.adopts:
             yield identity.ADOPTION
 
 
@@ -218,11 +287,31 @@ def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question
     """Ask the nodes of a group what :func:`check` must know."""
     capabilities = wanted.kind.capabilities
     nodes = online(config, group)
-    if wanted.adopt:
+    if wanted.at_path:
         yield from identity.ask(config, nodes, device(config, wanted, group))
     for node in nodes:
         if capabilities.provider:
             yield providers_on(node.uuid)
+            if wanted.adopt:
+                yield _listing(config, wanted, node)
+
+
+def _listing(config: Config, wanted: DiskSpec, node: Node) -> Ask[list[Listed]]:
+    """Return what a node is asked of a provider whose volume is adopted."""
+    given = parameters(config, wanted, config.group(node.group))
+    place = provided_place(wanted.template, wanted.kind.parameters(given))
+    return Ask(node.uuid, ListVolumes(places=(place,)))
+
+
+def listed(view: View, wanted: DiskSpec, node: Node) -> list[Volume] | None:
+    """Return what a node sees of a volume that is adopted: itself, or nothing.
+
+    None where its provider does not tell which volumes there are.
+    """
+    told = view.told(_listing(view.config, wanted, node))
+    if not told or told[0].problem:
+        return None
+    return [one for one in told[0].volumes if str(one.logical_id[-1]) == wanted.adopt]
 
 
 def bear(
@@ -275,6 +364,8 @@ def bear(
         group=node.group,
         last_node=node.uuid,
         identity=_identity(view, wanted, node),
+        epoch=wanted.epoch,
+        adopted=wanted.adopts,
         ctime=view.now,
         mtime=view.now,
         tags=wanted.tags,
@@ -303,7 +394,7 @@ def adopted(wanted: DiskSpec) -> dict[str, Any]:
 
 def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, Any]:
     """Return the parameters of a new disk in a group: all that hold, its own first."""
-    preset = wanted.pool.params if wanted.pool else {}
+    preset = unused(wanted.pool.params) if wanted.pool else {}
     return diskparams(config, wanted.template, group) | preset | wanted.params
 
 
@@ -321,12 +412,12 @@ def units(config: Config, wanted: DiskSpec, group: NodeGroup) -> list[Named]:
     kind = wanted.kind
     given = kind.parameters(parameters(config, wanted, group))
     keys = kind.unit_keys(settings(config.cluster, wanted.template), given)
-    return [(kind.unit_template(), key) for key in keys]
+    return [(kind.capabilities.facts.unit, key) for key in keys]
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
     """Return what names an adopted device; a volume has its name, and nothing else."""
-    if not wanted.adopt or Can.CREATE in wanted.kind.capabilities.can:
+    if not wanted.at_path or Can.CREATE in wanted.kind.capabilities.can:
         return None
     return _found(view, wanted, node).identity
 
@@ -348,11 +439,17 @@ def device(config: Config, wanted: DiskSpec, group: NodeGroup) -> str:
 
 def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     """Return how large the new disk is: as wished, or as the adopted device is."""
-    if wanted.adopt:
+    if wanted.at_path:
         return _found(view, wanted, node).size
+    told = listed(view, wanted, node) if wanted.adopt else None
+    if told and told[0].size:
+        return told[0].size
     if wanted.size is None:
         raise BadInput(
-            "the disk has no size", hint="gnt-disk: -s 10G; --disk: size=10G"
+            f"its storage does not tell how large volume '{wanted.adopt}' is"
+            if wanted.adopt
+            else "the disk has no size",
+            hint="gnt-disk: -s 10G; --disk: size=10G",
         )
     return wanted.size
 
@@ -368,8 +465,13 @@ def taken(
             occupied(one.template, born_size(view, one, node)),
         )
         for one in wishes
-        if not one.adopt
+        if not one.adopts
     )
+
+
+def spindles(wishes: Iterable[DiskSpec]) -> int:
+    """Return how many physical volumes new disks get; what is adopted has its own."""
+    return sum(one.spindles or 0 for one in wishes if not one.adopt)
 
 
 def rooms(
@@ -380,4 +482,4 @@ def rooms(
     for place, made in ((node, wishes), (peer, mirrored)):
         found = taken(view, made, place) if place else ()
         if place and found:
-            yield Claim(node=place.uuid, rooms=found)
+            yield Claim(node=place.uuid, rooms=found, spindles=spindles(made))

@@ -7,7 +7,7 @@ many physical volumes (spindles) it gets, and nobody else's blocks are on them.
 
 from moorage.disk_templates import TemplateFacts
 from moorage.errors import BadInput, WrongState
-from moorage.model import Config, Node
+from moorage.model import Cluster, Config, Node, NodeFacts
 from moorage.ops.ndparams import filled
 
 PARAMETER = "exclusive_storage"
@@ -17,6 +17,17 @@ _MOST = 64
 def is_exclusive(config: Config, node: Node) -> bool:
     """Whether a node, or else its group, has exclusive storage."""
     return bool(filled(config, node).get(PARAMETER))
+
+
+def spindles(cluster: Cluster, told: NodeFacts) -> tuple[int, int]:
+    """Return how many physical volumes a node has, and how many of them are empty.
+
+    Those of the cluster's volume group count, as in Ganeti.
+    """
+    for unit in told.units:
+        if unit.key == cluster.volume_group_name and unit.spindles is not None:
+            return unit.spindles, len(unit.empty)
+    return 0, 0
 
 
 def checked_spindles(value: object) -> int | None:

@@ -36,9 +36,21 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from . import kept_rows
+from .exclusive_storage import PARAMETER, is_exclusive, spindles
+from .ndparams import filled
 from .node_tasks import beparams
 from .reach import Facts, Offered, offered, providers, reach
-from .storage.units import Named, has_room, is_provided, occupied, unit_of
+from .storage.units import (
+    Named,
+    current,
+    has_room,
+    is_provided,
+    named,
+    occupied,
+    template_of,
+    told_as,
+    unit_of,
+)
 
 _NO_MEASURE = 2**40
 """More than any instance has."""
@@ -54,6 +66,9 @@ class Newcomer:
         Template and size of each of its disks.
     units
         The storage unit of each.
+    spindles
+        The physical volumes that each gets for itself; None for any share of them.
+        Without any, none gets some.
     """
 
     name: str
@@ -61,6 +76,7 @@ class Newcomer:
     vcpus: int
     disks: tuple[tuple[str, int], ...] = ()
     units: tuple[Named, ...] = ()
+    spindles: tuple[int | None, ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
 
@@ -146,8 +162,13 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
         tags=wanted.tags,
         spindle_use=wanted.spindle_use,
         disks=tuple(
-            _disk(occupied(name, size), unit, how.measured)
-            for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
+            _disk(size, unit, how.measured, count)
+            for (_, size), unit, count in zip(
+                wanted.disks,
+                wanted.units,
+                wanted.spindles or (None,) * len(wanted.disks),
+                strict=True,
+            )
         ),
         reach=reach(how.offered, providers(wanted.units)),
     )
@@ -224,6 +245,7 @@ class _Rows:
         said = self.how.facts.get(node.uuid) if allowed else None
         closed = node.offline or node.drained or not node.vm_capable
         told = said or NodeFacts(version="")
+        params = filled(self.config, node)
         return htools.NodeRow(
             node.name,
             group=[group.uuid for group in groups].index(node.group),
@@ -232,7 +254,9 @@ class _Rows:
             mem_free=told.memory_free,
             cpus=float(told.cpus),
             cpus_own=1,
+            cpu_speed=float(params.get("cpu_speed", 1.0)),
             offline=closed or said is None,
+            **self._spindles(node, told, params),
             master=node.uuid == self.config.cluster.master_node,
             tags=node.tags,
             units=tuple(self._units(node, told)) if said else None,
@@ -249,6 +273,20 @@ class _Rows:
             and _is_up(one)
         )
 
+    def _spindles(
+        self, node: Node, told: NodeFacts, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the physical volumes of an exclusive node, as a row's fields.
+
+        Any other has as many as its node parameter says.
+        """
+        if not params.get(PARAMETER):
+            return {"spindles": int(params.get("spindle_count", 1))}
+        total, empty = spindles(self.cluster, told)
+        taken = sum(one.spindles for one in self.claims if one.node == node.uuid)
+        free = max(0, empty - taken)
+        return {"exclusive": True, "spindles": total, "spindles_free": free}
+
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
         for unit in told.units:
             if is_provided(unit.name) and unit.name not in self.how.measured:
@@ -259,10 +297,12 @@ class _Rows:
                 for claim in self.claims
                 if shared or claim.node == node.uuid
                 for name, size in claim.rooms
-                if name == unit.name
+                if told_as(name) == unit.name
             )
             free = None if unit.free is None else max(0, unit.free - taken)
-            yield htools.Unit(unit.name, free, unit.total, shared)
+            alone = is_exclusive(self.config, node)
+            for name in named(self.cluster, unit, exclusive=alone):
+                yield htools.Unit(name, free, unit.total, shared)
 
     def instances(self) -> Iterator[htools.InstanceRow]:
         """Yield who is here, and who comes, in the order of queries."""
@@ -304,7 +344,7 @@ class _Rows:
             tags=one.tags,
             spindle_use=int(backend["spindle_use"]),
             disks=tuple(
-                _disk(occupied(disk.dev_type, disk.size), unit, self.how.measured)
+                _disk(disk.size, unit, self.how.measured, disk.spindles)
                 for disk, unit in zip(disks, units, strict=True)
             ),
             reach=self._reach(units, home),
@@ -350,10 +390,15 @@ class _Rows:
                 tags=claim.tags,
                 spindle_use=claim.spindle_use,
                 reach=self._reach(claim.units),
-                disks=tuple(
-                    _disk(size, unit, self.how.measured) for unit, size in claim.rooms
-                ),
+                disks=tuple(self._made(claim)),
             )
+
+    def _made(self, claim: Claim) -> Iterator[htools.Disk]:
+        """Yield the disks that are being made; the first one has all their spindles."""
+        for at, (unit, size) in enumerate(claim.rooms):
+            count = 0 if at else claim.spindles
+            found = _disk(size, current(unit), self.how.measured, count)
+            yield replace(found, whole=True)
 
 
 def _is_up(instance: Instance) -> bool:
@@ -370,9 +415,13 @@ def _is_shared(unit: Unit) -> bool:
     return template_named(unit.template).capabilities.reach is Reach.GROUP
 
 
-def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
-    counts = unit in measured if is_provided(unit) else has_room(unit[0])
-    return htools.Disk(size, unit=unit if counts else None)
+def _disk(
+    size: int, unit: Named, measured: frozenset[Named], spindles: int | None = None
+) -> htools.Disk:
+    told_by = template_of(unit)
+    counts = unit in measured if is_provided(unit) else has_room(told_by)
+    local = template_named(told_by).capabilities.facts.node_disk
+    return htools.Disk(size, spindles if local else 0, unit if counts else None)
 
 
 def _template(names: Iterable[str]) -> str:

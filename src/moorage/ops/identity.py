@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import BadInput, Exists, MoorageError, WrongState
 from moorage.jobs import Ask, Lock, Question, View
 from moorage.model import Config, Device, Disk, Node
+from moorage.model.objects import as_text
 from moorage.protocol import GetDevices
 from moorage.storage import Can, Where
 from moorage.storage.templates import template_named
@@ -214,12 +215,24 @@ def check_unowned(config: Config, disk: Disk, node: Node) -> None:
     for other in config.all(Disk):
         there = not other.nodes or node.uuid in other.nodes
         for part in (other, *other.children):
-            same = part.dev_type == disk.dev_type and part.volume == disk.volume
-            if there and same and part.logical_id == disk.logical_id:
+            same = part.dev_type == disk.dev_type and _named_alike(part, disk)
+            if there and same:
                 raise Exists(
                     f"volume {disk.volume} is disk {other.label} already",
                     hint=f"gnt-disk info {other.uuid}",
                 )
+
+
+def _named_alike(one: Disk, other: Disk) -> bool:
+    """Whether two disks of a template may be one volume: a provider knows two names."""
+    if as_text(one.logical_id) == as_text(other.logical_id):
+        return True
+    if not template_named(one.dev_type).capabilities.provider:
+        return False
+    if one.logical_id[0] != other.logical_id[0]:
+        return False
+    names = {one.volume, one.known_as} & {other.volume, other.known_as}
+    return bool(names - {""})
 
 
 def _reached(view: View, node: Node) -> bool:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import MoorageError, WrongState
+from moorage.errors import MoorageError, WrongState, cause_of
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, GuestState, Instance, Node, hvparams
 
@@ -111,11 +111,10 @@ def _has(view: View, node: Node, instance: Instance) -> bool:
 
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
     """Return the refusal for a node that gives no answer and is not marked offline."""
-    cause = error.facts.get("cause", error.message)
     return WrongState(
-        f"node {node.name} gives no answer ({cause}), and nobody has said that "
-        f"it is off: instance {instance.name} may still run there and write to its "
-        "disks",
+        f"node {node.name} gives no answer ({cause_of(error)}), and nobody has said "
+        f"that it is off: instance {instance.name} may still run there and write to "
+        "its disks",
         hint=way_out(node, error),
         node=node.name,
         instance=instance.name,

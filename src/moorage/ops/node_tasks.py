@@ -236,7 +236,12 @@ def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
-    """Make the volume; undone by removing it, if the node made it."""
+    """Make the volume; undone by removing it, if the node made it.
+
+    One that is there already is shown to its provider, and never taken back.
+    """
+    if disk.was_there:
+        return on_disk(config, disk, node, "take over", CreateDisk, lasting=True)
     verbs = CreateDisk, UnmakeDisk
     return on_disk(config, disk, node, "create", *verbs, lasting=True)
 

@@ -108,13 +108,16 @@ def check_apart(node: Node, peer: Node) -> None:
         )
 
 
-def check_online(config: Config, pair: Pair) -> None:
-    """Raise `WrongState` unless both nodes can get their copy of a new disk now."""
+def check_online(config: Config, pair: Pair, other: str = "-n :OTHER") -> None:
+    """Raise `WrongState` unless both nodes can get their copy of a new disk now.
+
+    `other` is the option that names another node.
+    """
     for node in map(config.node, pair.nodes):
         if node.offline:
             raise WrongState(
                 f"node {node.name} is marked offline: it gets no copy of a new disk",
-                hint="name another one: -n :OTHER",
+                hint=f"name another one: {other}",
                 node=node.name,
             )
 

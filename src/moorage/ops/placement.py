@@ -8,7 +8,8 @@ a fleet, and from a decision back to a node or a refusal.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity, WrongState
@@ -25,8 +26,8 @@ from . import fleet
 from .fleet import Newcomer, Reading
 from .node_tasks import settings
 from .reach import Facts
-from .storage.directories import places, places_by_group
-from .storage.units import Named
+from .storage.directories import places, places_on
+from .storage.units import Named, told_as
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
@@ -34,6 +35,7 @@ _SHOWN = 5
 """Refusing nodes that a sentence names."""
 _VOLUME_GROUP = "lvm-vg"
 """The type of storage units that a node tells all of, empty ones, too."""
+_GOING = "another job is taking it to another node group"
 ANYWAY = "to do it all the same: --ignore-capacity"
 """The hint of a refusal for want of memory or room."""
 
@@ -83,15 +85,14 @@ def able(
 
 def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
-    where = places_by_group(config)
+    where = places_on(config)
     for node in nodes:
-        yield Ask(node.uuid, GetFacts(brief=True, places=where(node.group)))
+        yield Ask(node.uuid, GetFacts(brief=True, places=where(node)))
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    where = places(config, config.group(node.group))
-    return Ask(node.uuid, GetFacts(brief=True, places=where))
+    return Ask(node.uuid, GetFacts(brief=True, places=places_on(config)(node)))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
@@ -151,10 +152,7 @@ def place(
         count,
         restrict=tuple(node.name for node in allowed),
     )
-    # One node alone has nowhere to fail over to, with or without the newcomer.
-    alone = sum(not node.offline for node in state.nodes) < 2
-    asking = htools.Asking(capacity=survival and not alone)
-    found = htools.place(state, request, asking)
+    found = htools.place(state, request, htools.Asking(capacity=survival))
     if found.best is None:
         raise _refusal(request, found)
     return tuple(view.config.node(state.nodes[at].name) for at in found.best.nodes)
@@ -171,13 +169,15 @@ def elsewhere(
     """
     config = view.config
     state, index = _among(view, map(config.home, instances), allowed)
-    by_index = {index[one.name]: one.uuid for one in instances}
+    by_index = {index[one.name]: one.uuid for one in instances if one.name in index}
     found = htools.evacuate(state, list(by_index), "primary-only")
     away = {
         by_index[one.inst.idx]: config.node(state.nodes[one.inst.p].name)
         for one in found.away
     }
-    return away, {by_index[at]: why for at, why in found.stuck}
+    # A claim of another job has it elsewhere already.
+    going = {one.uuid: _GOING for one in instances if one.name not in index}
+    return away, going | {by_index[at]: why for at, why in found.stuck}
 
 
 def _among(
@@ -256,9 +256,12 @@ def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
     state = fleet.fleet(view, _one(view, node))
     units = {unit.name: unit for unit in state.nodes[0].units or ()}
     asked: Counter[Named] = Counter()
+    called: dict[Named, Named] = {}
     for name, size in claim.rooms:
-        asked[name] += size
-    for name, total in asked.items():
+        asked[told_as(name)] += size  # plain and mirrored disks have one room
+        called.setdefault(told_as(name), name)
+    for room_of, total in asked.items():
+        name = called[room_of]
         check_there(view, node, name)
         unit = units.get(name)
         if unit is not None and unit.free is not None and total > unit.free:
@@ -280,7 +283,7 @@ def check_there(view: View, node: Node, unit: Named) -> None:
     BadInput
         If nodes are not asked for volume groups: the cluster has none.
     """
-    template, group = unit
+    template, group = told_as(unit)
     told = room(view).get(node.uuid)
     kind = template_named(template)
     if told is None or kind.capabilities.facts.unit != _VOLUME_GROUP:
@@ -305,8 +308,7 @@ def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
 
     What hcheck counts; nodes that can be lost are not named.
     """
-    groups = [group.uuid for group in view.config.all(NodeGroup)]
-    state = fleet.state(view, Reading(fleet.of_groups(view.config, groups), facts))
+    state = _whole(view, facts)
     found: dict[str, list[str]] = {}
     for _, part in state.split():
         for at in htools.unlosable(part):
@@ -314,6 +316,43 @@ def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
             names = [state.insts[one].name for one in lost.stranded]
             found[state.nodes[at].name] = names
     return found
+
+
+def _whole(view: View, facts: Facts) -> htools.State:
+    """Return the whole cluster as the planner has it, by what nodes said."""
+    groups = [group.uuid for group in view.config.all(NodeGroup)]
+    how = Reading(fleet.of_groups(view.config, groups), facts)
+    return view.once("whole", lambda: fleet.state(view, how))
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A node that cannot take over all that it keeps second copies of.
+
+    Attributes
+    ----------
+    node
+        Its name.
+    lost
+        The name of the node whose instances it could not run.
+    needed, free
+        MiB of memory.
+    """
+
+    node: str
+    lost: str
+    needed: int
+    free: int
+
+
+def short_of_memory(view: View, facts: Facts) -> Iterator[Short]:
+    """Yield the nodes without the memory for a failover: what hcheck counts, too."""
+    state = _whole(view, facts)
+    for node in state.failing:
+        if not node.peers:  # overfull, and nobody's failover
+            continue
+        lost, needed = max(node.peers.items(), key=itemgetter(1))
+        yield Short(node.name, state.nodes[lost].name, needed, node.mem_free)
 
 
 def _refusal(request: htools.Allocate, found: Answer) -> NoCapacity:

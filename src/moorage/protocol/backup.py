@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from moorage.model.export import Dump, Export
+from moorage.model.uidpool import STANDARD, UidPool
 from moorage.storage import Outcome
 
 from .guest import WithSystem
@@ -116,6 +117,8 @@ class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):
         Of the export.
     dump
         What the copy is to be, or as the manifest has it.
+    uid_pool
+        Users, one of which is to read or write the dump.
     """
 
     limit = A_WEEK
@@ -123,6 +126,7 @@ class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):
     name: str
     dump: Dump
     writing: Writing = Writing()
+    uid_pool: UidPool = STANDARD
 
     def touched(self) -> frozenset[str]:
         """Return the disk and the export."""
@@ -142,6 +146,8 @@ class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-gue
         Its name.
     dumps
         What the copies are to be, in the order of the disks.
+    uid_pool
+        Users, one of which is to make the dumps.
     """
 
     limit = A_WEEK
@@ -149,6 +155,7 @@ class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-gue
     export: str
     dumps: tuple[Dump, ...]
     writing: Writing = Writing()
+    uid_pool: UidPool = STANDARD
 
     def touched(self) -> frozenset[str]:
         """Return the guest, the disks and the export."""

@@ -55,7 +55,8 @@ class TryProvider(
     part
         Which one; after the only one, its volumes are removed.
     earlier
-        What came of the part before, on another node perhaps.
+        What came of the part before, on another node perhaps; for the first one, of
+        the check whether the provider runs at all.
     """
 
     part: int = 0

@@ -3,7 +3,7 @@
 
 from msgspec.structs import replace
 
-from moorage.model import Disk
+from moorage.model import Device, Disk
 from moorage.storage import Outcome, Where
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -86,9 +86,20 @@ class GrowDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.grow"):
     ----------
     to
         The new size in MiB.
+    measured
+        Whether the device is looked at afterwards: storage may say that it grew.
     """
 
     to: Mib
+    measured: bool = False
+
+
+class SizeDisk(OnDisk[Device], frozen=True, tag="disk.size"):
+    """Attach the volume, tell what it is, and detach it, if it was not attached."""
+
+    def __hash__(self) -> int:
+        """Return the same for the same disk: questions are compared."""
+        return hash((self.disk.uuid, self.disk.serial_no))
 
 
 class SnapshotDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.snapshot"):
@@ -113,7 +124,12 @@ class SnapshotDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.snapsho
         kind = template_named(self.disk.dev_type)
         volume = kind.snapshot_id(self.disk, self.name)
         return replace(
-            self.disk, logical_id=volume, size=self.to, name=None, cname=self.name
+            self.disk,
+            logical_id=volume,
+            size=self.to,
+            name=None,
+            cname=self.name,
+            adopted=False,
         )
 
     def volumes(self) -> tuple[Disk, ...]:

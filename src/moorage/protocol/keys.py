@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on keys and certificates: of a node, and of the authority on the master."""
 
+from typing import Generic, TypeVar
+
 from msgspec import Struct
 
 from .verb import AtMaster, Reading, Verb
+
+_LEADING = "leading-keys"
+R_co = TypeVar("R_co", covariant=True)
 
 
 class MakeRequest(Reading[str], frozen=True, tag="keys.request"):
@@ -25,8 +30,93 @@ class TakeCertificate(Verb[None], frozen=True, kw_only=True, tag="keys.take"):
     certificate: str
 
 
-class TrustAuthorities(Verb[None], frozen=True, kw_only=True, tag="keys.trust"):
+class OnLeading(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A step on the keys that lead: none that was held up comes behind a later one."""
+
+    def touched(self) -> frozenset[str]:
+        """Return these keys."""
+        return frozenset({_LEADING})
+
+
+class TrustMasters(OnLeading[None], frozen=True, kw_only=True, tag="keys.masters"):
+    """Take orders from masters of these certificates, and from nobody else.
+
+    Attributes
+    ----------
+    certificates
+        Of the master and of all candidates, as PEM.
+    former
+        Of masters that were followed: they are told so.
+    issued
+        When it is said, in microseconds: whoever was let in earlier, and is not among
+        them, was taken back.
+    """
+
+    limit = 30.0
+
+    certificates: tuple[str, ...]
+    former: tuple[str, ...] = ()
+    issued: int = 0
+
+
+class TellMasters(AtMaster[None], frozen=True, tag="authority.tell-masters"):
+    """Tell a node whose orders to take, as it is on record when it is told."""
+
+    limit = 30.0
+
+
+class MakeMasterRequest(Reading[str], frozen=True, tag="keys.master-request"):
+    """Return the request for a certificate of a new key to lead with, as PEM."""
+
+
+class TakeMasterKey(OnLeading[None], frozen=True, kw_only=True, tag="keys.take-master"):
+    """Keep a certificate to lead with, beside its key.
+
+    Attributes
+    ----------
+    certificate
+        As PEM.
+    key
+        Of the master itself, for the agent of its own machine; empty for the key that
+        the node made.
+    """
+
+    limit = 30.0
+
+    certificate: str
+    key: str = ""
+
+
+class MasterRequest(Struct, frozen=True, kw_only=True):
+    """A certificate to lead with, as PEM, for a key that is on one machine alone."""
+
+    certificate: str
+
+
+class RequestMaster(
+    AtMaster[MasterRequest], frozen=True, kw_only=True, tag="authority.master"
+):
+    """Let a candidate make a key to lead with, and sign it.
+
+    Attributes
+    ----------
+    own
+        Whether it is the master itself, which is given its next one.
+    """
+
+    reads = True
+
+    own: bool = False
+
+
+class HandKeyOver(AtMaster[None], frozen=True, tag="authority.hand-over"):
+    """Give the master's key to the agent of its own machine: it may lead again."""
+
+
+class TrustAuthorities(OnLeading[None], frozen=True, kw_only=True, tag="keys.trust"):
     """Take orders from whoever one of some authorities signed, and nobody else.
+
+    A master of before each candidate had a key of its own asks for it.
 
     Attributes
     ----------
@@ -87,12 +177,12 @@ class SignKey(AtMaster[None], frozen=True, kw_only=True, tag="authority.sign"):
 class AnnounceTrust(
     AtMaster[None], frozen=True, kw_only=True, tag="authority.announce"
 ):
-    """Tell a node which authorities to trust.
+    """Tell a node whom to obey: this master. Journals of earlier versions have it.
 
     Attributes
     ----------
     only_present
-        Whether it is the present one alone, though there is a next one.
+        It made a difference when nodes trusted authorities.
     """
 
     only_present: bool = False
@@ -106,19 +196,41 @@ class AuthorityFacts(Struct, frozen=True, kw_only=True):
     authority
         The fingerprint of its certificate.
     trusted
-        How many authorities are.
+        How many authorities sign: two while one is followed by another.
+    master
+        The master's certificate, as PEM.
+    let_in_by
+        Its fingerprint: a node that is let in logs it.
     """
 
     authority: str = ""
     authority_ends: float
     master_ends: float
     trusted: int = 1
+    master: str = ""
+    let_in_by: str = ""
 
 
 class GetAuthority(AtMaster[AuthorityFacts], frozen=True, tag="authority.facts"):
     """Return whose certificates there are on the master, and until when."""
 
     reads = True
+
+
+class GetPins(
+    AtMaster[tuple[str, ...]], frozen=True, kw_only=True, tag="authority.pins"
+):
+    """Return the pins of certificates, in their order.
+
+    Attributes
+    ----------
+    certificates
+        As PEM.
+    """
+
+    reads = True
+
+    certificates: tuple[str, ...]
 
 
 class PrepareAuthority(AtMaster[None], frozen=True, tag="authority.prepare"):

@@ -5,11 +5,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from .sender import Sender
+from .sender import Mark, Sender, Term
 from .verb import Reading
 
 Kind = Literal["serial", "vnc"]
 """The serial console, or the screen, which speaks VNC (RFC 6143)."""
+
+Asker = Annotated[str, Meta(max_length=255)]
 
 
 class GuestLine(Struct, frozen=True, kw_only=True):
@@ -21,6 +23,8 @@ class GuestLine(Struct, frozen=True, kw_only=True):
         Of the instance.
     ticket
         The password that VNC asks for, for two minutes, unless the guest has its own.
+    by
+        Who asked the master for it, for the log.
     """
 
     uuid: str
@@ -28,6 +32,7 @@ class GuestLine(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     kind: Kind = "serial"
     ticket: str = ""
+    by: Asker = ""
 
 
 class LineRequest(Struct, frozen=True):
@@ -43,8 +48,8 @@ class LineRequest(Struct, frozen=True):
     """
 
     line: GuestLine
-    term: int
-    mark: str = ""
+    term: Term
+    mark: Mark = ""
     sender: Sender = Sender()
 
 
@@ -78,9 +83,12 @@ class DrawTicket(Reading[Drawn], frozen=True, kw_only=True, tag="console.ticket"
         Of the instance.
     address
         Of the node, where they come.
+    by
+        Who asked the master for it, for the log.
     """
 
     uuid: str
     name: str
     hypervisor: str = "kvm"
     address: str
+    by: Asker = ""

@@ -12,14 +12,19 @@ from msgspec import Meta, Struct
 from moorage import __version__
 from moorage.errors import WrongState
 
-NEWEST = 3
+NEWEST = 4
 """Version of the protocol between master and agents; raised when a verb or its meaning
 changes. 1 is from before versions were told, 2 brought copies of the master's state, 3
-several calls in one request."""
+several calls in one request, 4 a key for each master."""
 SEVERAL = 3
 """The version from which on an agent takes several calls in one request."""
 OLDEST = 1
 """The oldest version that this software still speaks."""
+
+Term = Annotated[int, Meta(ge=0, lt=1 << 53)]
+"""Which master it is. It only rises, so a slip far up would shut out all masters."""
+Mark = Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")]
+"""Of the process that leads, drawn by chance; empty if it does not say."""
 
 _Number = Annotated[int, Meta(ge=1, lt=1 << 31)]
 _Word = Annotated[str, Meta(max_length=255)]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on the copies of the master's state, and on who leads.
 
-A candidate keeps a copy of the store and of the cluster's keys: with them it can become
-the master.
+A candidate keeps a copy of the store, and a key of its own: with them it can become the
+master.
 """
 
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from moorage.model.commits import Head, Logged, Write
+from moorage.model.commits import Head, Key, Logged, Write
 
 from .verb import AtMaster, Reading, Verb
 
@@ -39,6 +39,12 @@ class Standing(Struct, frozen=True, kw_only=True):
         the agent was started.
     software
         Version of its Moorage.
+    wants
+        Whether somebody on the node asks the master to let it lead.
+    released
+        Where the store of the master stood that let it lead; None if none did.
+    key
+        Pin of the key that it can lead with, as a candidate; empty if it has none.
     """
 
     term: int
@@ -48,12 +54,64 @@ class Standing(Struct, frozen=True, kw_only=True):
     copy: Head | None = None
     confirmed: float | None = None
     software: str = ""
+    wants: bool = False
+    released: Head | None = None
+    key: str = ""
 
 
 class GetStanding(Reading[Standing], frozen=True, tag="state.standing"):
     """Return what the node has heard of masters; whoever asks need not lead."""
 
     heeds_term = False
+
+
+class WantLead(Reading[None], frozen=True, kw_only=True, tag="state.want"):
+    """Note that the node, a candidate, is to be the next master; it need not lead yet.
+
+    The living master reads it where the copy is whole, and ends as planned. Nothing but
+    memory is changed, and nobody else reads it: no other node can make a master end.
+
+    Attributes
+    ----------
+    seconds
+        How long the wish stands; 0 to take it back.
+    """
+
+    heeds_term = False
+
+    seconds: float
+
+
+class Portion(Struct, frozen=True, kw_only=True):
+    """Some records of a copy, in their order.
+
+    Attributes
+    ----------
+    head
+        Where the copy stands.
+    more
+        Whether others come after them.
+    """
+
+    head: Head
+    records: tuple[Write, ...] = ()
+    more: bool = False
+
+
+class ReadCopy(Reading[Portion], frozen=True, kw_only=True, tag="state.read"):
+    """Return records of the copy; a candidate that became the master needs them.
+
+    Attributes
+    ----------
+    after
+        The last record that is known.
+    """
+
+    heeds_term = False
+    limit = 60.0
+    long = True
+
+    after: Key = ("", "")
 
 
 class OnCopy(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
@@ -90,10 +148,25 @@ class ApplyCommits(OnCopy[Head | None], frozen=True, kw_only=True, tag="state.ap
     ----------
     after
         Where the store stood before the first of them.
+    more
+        Whether the copy lacks others after them.
     """
 
     after: Head
     commits: tuple[Logged, ...] = ()
+    more: bool = False
+
+
+class ReleaseLead(OnCopy[None], frozen=True, kw_only=True, tag="state.release"):
+    """Note that the master has ended, and lets this node lead.
+
+    Attributes
+    ----------
+    head
+        Where its store stands: the copy has all of it.
+    """
+
+    head: Head
 
 
 class BeginCopy(OnCopy[None], frozen=True, kw_only=True, tag="state.begin"):
@@ -127,7 +200,7 @@ class SealCopy(OnCopy[Head], frozen=True, kw_only=True, tag="state.seal"):
 
 
 class KeepKeys(OnCopy[None], frozen=True, kw_only=True, tag="state.keys"):
-    """Keep the cluster's keys for the next master.
+    """Keep the certificates of the authorities that signed the nodes.
 
     Attributes
     ----------
@@ -145,7 +218,7 @@ class CheckCopy(OnCopy[list[str]], frozen=True, tag="state.check"):
 
 
 class DropCopy(OnCopy[None], frozen=True, tag="state.drop"):
-    """Forget the copy and the keys: the node is no candidate any more."""
+    """Forget the copy and the key: the node is no candidate any more."""
 
 
 class CopyStatus(Struct, frozen=True, kw_only=True):
@@ -172,5 +245,14 @@ class CopyStatus(Struct, frozen=True, kw_only=True):
 
 class GetCopies(AtMaster[list[CopyStatus]], frozen=True, tag="state.copies"):
     """Return what the master knows of its copies."""
+
+    reads = True
+
+
+class GetWatcher(AtMaster[float | None], frozen=True, tag="watcher.look"):
+    """Return when the watcher last looked, in seconds; None where none is expected.
+
+    That this master began to lead counts as a look: before, it could not.
+    """
 
     reads = True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb of the node agent is: a request with its arguments, and its answer."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
 
@@ -21,6 +21,8 @@ on a disk: the node ends its programs, when an administrator says so."""
 A_WEEK, A_MONTH = 7 * LONG, 30 * LONG
 """Seconds that data may be on its way, to an export or to another disk: nobody knows
 how much it is. A node that gives no sign of life is noticed long before."""
+_LINE, _LONG_LINE = 1 << 20, 16 << 20
+"""Bytes of an answer, and of one that grows with what a node has."""
 _NAME = "verb"
 """What the name of a verb is called, in a journal and on the wire."""
 
@@ -87,6 +89,11 @@ class Verb(
     def verb(self) -> str:
         """The verb's name."""
         return name_of(type(self))
+
+    @property
+    def most(self) -> int:
+        """Bytes of the longest line of an answer: more, it cannot mean."""
+        return _LONG_LINE if self.long else _LINE
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disks whose epochs fence the step."""
@@ -213,6 +220,18 @@ class WithDisks(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
 def _disks(call: Verb[object], name: str) -> tuple[Disk, ...]:
     found: Disk | tuple[Disk, ...] = getattr(call, name)
     return (found,) if isinstance(found, Disk) else found
+
+
+def disks_in(found: object) -> Iterator[Disk]:
+    """Yield every disk that a verb, or a part of one, names."""
+    if isinstance(found, Disk):
+        yield found
+    elif isinstance(found, Struct):
+        for name in found.__struct_fields__:
+            yield from disks_in(getattr(found, name))
+    elif isinstance(found, tuple):
+        for one in found:
+            yield from disks_in(one)
 
 
 def one_disk(call: Verb[object]) -> Disk | None:

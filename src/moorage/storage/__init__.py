@@ -8,6 +8,8 @@ from .base import Template, VolumeRequest, nothing
 from .capabilities import Can, Capabilities
 from .command import (
     Command,
+    Confined,
+    Content,
     Holder,
     Opened,
     Outcome,
@@ -17,5 +19,5 @@ from .command import (
     Steps,
     Where,
 )
-from .templates import TEMPLATES, template_named
+from .templates import TEMPLATES, check_made, template_named
 from .templates.ext import metadata

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from moorage.errors import BadInput, NotSupported
-from moorage.model import Disk, MirrorState, Need, Pair, Unit, Volume
+from moorage.model import Disk, MirrorState, Need, Pair, Unit, Volume, id_parts
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Id, Outcome, Params, Settings, Site, Steps, Where
 from moorage.storage.validation import check_name, flag, looks_ours, number, text
@@ -43,6 +43,18 @@ class Template(ABC):
     @abstractmethod
     def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
         """Return the identity of a new volume, in Ganeti's terms."""
+
+    @classmethod
+    def check_made(cls, disk: Disk) -> None:
+        """Raise `BadInput` unless a disk is one that this template can have made."""
+        found, parts = disk.logical_id, id_parts(disk)
+        if len(found) != len(parts) or not all(map(isinstance, found, parts)):
+            kinds = ", ".join(one.__name__ for one in parts)
+            raise BadInput(
+                f"disk {disk.label} is no disk of template '{cls.name}': where its "
+                f"data is must be said in {len(parts)} parts ({kinds})",
+                disk=disk.uuid,
+            )
 
     @classmethod
     def children(cls, born: "VolumeRequest", size: Mib) -> tuple[Disk, ...]:

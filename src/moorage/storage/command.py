@@ -11,6 +11,7 @@ from msgspec import field as struct_field
 
 from moorage.errors import NotSupported
 from moorage.model import Provider
+from moorage.model.pair import HIDDEN
 
 Settings = Mapping[str, str]
 """The fields of the cluster that a template needs, by their names."""
@@ -31,8 +32,57 @@ class Opened(StrEnum):
     MADE = "made"
     """A regular file; an empty one is made where there is none."""
     DIRECTORY = "directory"
+    PLACE = "place"
+    """A directory; where there is none, the program gets an empty word for it."""
     ENTRY = "entry"
     """A name in a directory that is there, to make, rename or remove."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An image or a device whose content a program works with, and not with the file.
+
+    A QEMU without any right opens it, as guests' QEMU do, and hands the content on: so
+    whoever wrote the image has nobody to mislead.
+
+    Attributes
+    ----------
+    form
+        Its format, which is never guessed: ``raw`` or ``qcow2``.
+    writes
+        Whether it is written to.
+    block
+        Whether it is a block device, or else an image file.
+    made
+        Bytes of a new disk: what the file had is gone. 0 for one that is there.
+    packed
+        Whether what is written is compressed.
+    """
+
+    form: str
+    writes: bool = False
+    block: bool = False
+    made: int = 0
+    packed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """What a program gets by such a QEMU.
+
+    Attributes
+    ----------
+    contents
+        By the words of its command.
+    users
+        Ranges of user-ids, one of which QEMU runs as.
+    alone
+        Whether the program needs nothing else: it runs as that user then, too.
+    """
+
+    contents: Mapping[str, Content]
+    users: tuple[tuple[int, int], ...]
+    alone: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +143,14 @@ class Command:
     stdin, stdout
         Image files, of those in `images`, that it reads and writes by its standard
         input and output; empty for none.
+    confined
+        What it gets by a QEMU that has no rights; None for nothing.
+    pins
+        Descriptors of image files that the node has open already, by their words: what
+        was looked at is what the program gets.
+    secrets
+        Parts of its words that nobody is to read in an error: a job keeps those, and
+        shows them to whoever asks.
     """
 
     argv: tuple[str, ...]
@@ -108,6 +166,25 @@ class Command:
     whole: bool = False
     stdin: str = ""
     stdout: str = ""
+    confined: Confined | None = None
+    pins: Mapping[str, int] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What a failure calls it: Ganeti's words, or its own that may be read."""
+        return self.failure or " ".join(self.words)
+
+    @property
+    def words(self) -> list[str]:
+        """The program and its arguments, as they may be read."""
+        return [self.readable(word) for word in self.argv]
+
+    def readable(self, text: str) -> str:
+        """Return a text of the program's, or about it, without the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
 
 
 @dataclass(frozen=True, slots=True)

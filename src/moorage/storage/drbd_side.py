@@ -26,7 +26,7 @@ class Side:
     @property
     def here(self) -> str:
         """Uuid of this node; `Failed` is raised on one that keeps no copy."""
-        names = [one.name for one in self.site.holders]
+        names = [one.name for one in self.site.holders[:2]]
         if self.site.node not in names:
             raise Failed(f"node {self.site.node} keeps no copy of the disk")
         return pair_kept(self.disk).nodes[names.index(self.site.node)]
@@ -127,6 +127,6 @@ def path_of(volume: Disk) -> str:
     return "/dev/" + "/".join(map(str, volume.logical_id))
 
 
-def setup(*words: str) -> Command:
+def setup(*words: str, secrets: tuple[str, ...] = ()) -> Command:
     """Return a command for the kernel's DRBD."""
-    return Command(("drbdsetup", *words))
+    return Command(("drbdsetup", *words), secrets=secrets)

@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from msgspec import DecodeError, json
+from msgspec import json
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import HALF_MADE, REPLACED, Dump, Export, Form, check_name
-from moorage.units import Mib, mib_for
+from moorage.model.uidpool import UidPool
+from moorage.units import MIB, Mib, mib_for
 
-from .command import Command, Opened, Outcome, Steps
+from . import manifest
+from .command import Command, Confined, Content, Opened, Outcome, Steps
 from .exports_ini import from_ini, to_ini
+from .qcow2 import LENGTH, Header, header
 
 MANIFEST, INI = "manifest.json", "config.ini"
 MARK = ".mark"
@@ -103,8 +106,8 @@ class Exports:
             size = yield from _held(path, dump, length)
             found.append(replace(dump, size=size, bytes=length, sha256=digest))
         sealed = replace(export, dumps=tuple(found))
-        manifest = json.format(json.encode(sealed)).decode()
-        texts = {f"{draft}/{MANIFEST}": manifest}
+        told = json.format(json.encode(sealed)).decode()
+        texts = {f"{draft}/{MANIFEST}": told}
         if filled:
             texts[f"{draft}/{INI}"] = to_ini(sealed, filled)
         for path, text in texts.items():
@@ -189,17 +192,17 @@ class Exports:
         folder = self.folder(name)
         told = yield _read(f"{folder}/{MANIFEST}")
         if not told.code:
-            return _checked(_decoded(name, told.stdout))
+            return manifest.decoded(name, told.stdout)
         told = yield _read(f"{folder}/{INI}")
         if told.code:
             raise NotFound(
                 f"there is no export {name} in {self.root}", hint="gnt-backup list"
             )
-        return _checked((yield from self._measured(name, told.stdout)))
+        return (yield from self._measured(name, told.stdout))
 
     def _measured(self, name: str, text: str) -> Steps[Export]:
         """Return what Ganeti wrote, with the length of each dump."""
-        export = _checked(from_ini(name, text))
+        export = manifest.checked(from_ini(name, manifest.bounded(name, text)))
         found = list[Dump]()
         for dump in export.dumps:
             length = yield from _length(self.dump(name, dump))
@@ -224,30 +227,46 @@ class Exports:
             )
         return ""
 
-    def blank(self, name: str, dump: Dump) -> Command:
+    def look(self, name: str, dump: Dump) -> Steps[str]:
+        """Return why the image of a dump must not be read; empty if it may be."""
+        if dump.form is not Form.QCOW2:
+            return ""
+        try:
+            found = yield from _header(self.dump(name, dump))
+        except BadInput as error:
+            return f"dump {dump.file} cannot be read: {error.message}"
+        if found.foreign:
+            return f"dump {dump.file} names another file: it is not what was exported"
+        if found.size > dump.size * MIB:
+            return f"dump {dump.file} is larger than the {dump.size} MiB of its disk"
+        return ""
+
+    def stamp(self, name: str, dump: Dump) -> Steps[str]:
+        """Return what changes when a dump is written to: which file it is, and when.
+
+        The kernel tells of each write from then on: what somebody had written into
+        memory that is the file's is with the storage before.
+        """
+        path = self.dump(name, dump)
+        yield _at(Opened.FILE, "sync", "--", path, check=False)
+        form = "--format=%d:%i %s %.9Y %.9Z"
+        told = yield _at(Opened.FILE, "stat", "--dereference", form, "--", path)
+        return told.stdout
+
+    def blank(self, name: str, dump: Dump, users: UidPool) -> Command:
         """Return what makes the file that a running guest's data are copied into."""
-        path, size = self.growing(name, dump), f"{dump.size}M"
-        if dump.form is Form.QCOW2:
-            made = ("qemu-img", "create", "-q", "-f", "qcow2", path, size)
-            return _at(Opened.MADE, *made)
-        return _at(Opened.MADE, "truncate", f"--size={size}", "--", path)
+        path = self.growing(name, dump)
+        return Command(
+            ("qemu-img", "info", "-f", "raw", "--output=json", path),
+            images={path: Opened.MADE},
+            confined=Confined({path: grown(dump)}, users),
+        )
 
 
-def _decoded(name: str, text: str) -> Export:
-    try:
-        found = json.decode(text, type=Export)
-    except (DecodeError, UnicodeError) as error:
-        raise BadInput(
-            f"the manifest of export {name} cannot be read: {error}"
-        ) from None
-    return replace(found, name=name)
-
-
-def _checked(export: Export) -> Export:
-    """Return an export whose dumps are all within its directory."""
-    for dump in export.dumps:
-        check_name(dump.file)
-    return export
+def grown(dump: Dump, *, packed: bool = False) -> Content:
+    """Return the content of a dump that is to be written, empty at first."""
+    size = dump.size * MIB
+    return Content(dump.form.value, writes=True, made=size, packed=packed)
 
 
 def _missing(path: str) -> Steps[bool]:
@@ -270,13 +289,13 @@ def _held(path: str, dump: Dump, length: int) -> Steps[Mib]:
     if dump.form is Form.OS:
         return dump.size
     if dump.form is Form.QCOW2:
-        told = yield Command(
-            ("qemu-img", "info", "-f", "qcow2", "--output=json", path),
-            images={path: Opened.FILE},
-            reads=True,
-        )
-        length = json.decode(told.stdout, type=dict[str, Any])["virtual-size"]
+        length = (yield from _header(path)).size
     return max(dump.size, mib_for(length))
+
+
+def _header(path: str) -> Steps[Header]:
+    words = ("od", "-A", "n", "-v", "-t", "x1", "-N", str(LENGTH), "--", path)
+    return header((yield _at(Opened.FILE, *words)).stdout)
 
 
 def _digest(path: str) -> Steps[str]:
@@ -285,7 +304,8 @@ def _digest(path: str) -> Steps[str]:
 
 
 def _read(path: str) -> Command:
-    return _at(Opened.FILE, "cat", "--", path, check=False)
+    words = ("head", f"--bytes={manifest.LARGEST + 1}", "--", path)
+    return _at(Opened.FILE, *words, check=False)
 
 
 def _written(path: str, text: str) -> Command:
@@ -306,5 +326,5 @@ def _gone(path: str) -> Command:
 def _at(how: Opened, *argv: str, check: bool = True) -> Command:
     """Return a command on the one of its last words that is a path."""
     path = next(word for word in reversed(argv) if word.startswith("/"))
-    looks = argv[0] in ("stat", "test", "cat", "sha256sum")
+    looks = argv[0] in ("stat", "test", "head", "od", "sha256sum")
     return Command(argv, check=check, images={path: how}, reads=looks)

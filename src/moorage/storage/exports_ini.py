@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from configparser import ConfigParser
 from configparser import Error as NoIni
 from io import StringIO
+from math import isfinite
 from typing import Any
 
 from moorage.errors import BadInput
@@ -134,7 +135,7 @@ def _export(name: str, parser: ConfigParser, about: Mapping[str, str]) -> Export
     }
     return Export(
         name=name,
-        made=float(about.get("timestamp", 0)),
+        made=_moment(about.get("timestamp", "0")),
         node=about.get("source", ""),
         instance=Exported(
             name=told["name"],
@@ -148,6 +149,13 @@ def _export(name: str, parser: ConfigParser, about: Mapping[str, str]) -> Export
         ),
         dumps=tuple(_dump(told, slot, os) for slot in range(_count(told, "disk"))),
     )
+
+
+def _moment(text: str) -> float:
+    found = float(text)
+    if not isfinite(found):
+        raise ValueError(f"{text} is no moment")
+    return found
 
 
 def _count(told: Mapping[str, str], word: str) -> int:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
@@ -84,6 +85,25 @@ def devices_of(row: Row) -> list[str]:
     ['/dev/sda', '/dev/sdb']
     """
     return sorted({word.partition("(")[0] for word in words(row["devices"])})
+
+
+def spindles_of(group: str, devices: Sequence[Row] | None) -> dict[str, Any]:
+    """Return the physical volumes of a group, as the fields of its unit.
+
+    Parameters
+    ----------
+    devices
+        Those of all groups; None where nobody asked.
+    """
+    if devices is None:
+        return {}
+    own = [row for row in devices if row["vg_name"] == group]
+    there = sorted(
+        (row["pv_name"], int(row["pv_free"]) // MIB)
+        for row in own
+        if row["pv_name"] != _MISSING and not int(row["pv_used"])
+    )
+    return {"spindles": len(own), "empty": tuple(Mib(free) for _, free in there)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ OPTIONAL = {
 }
 """The scripts that the interface got later."""
 PARAMETERS = "parameters.list"
+PLACES = "places.list"
+"""Which of its parameters name directories; a provider may lack it."""
 SEARCH_PATH = (
     "/srv/ganeti/extstorage",
     "/usr/local/lib/ganeti/extstorage",
@@ -101,15 +103,21 @@ def not_found(name: str) -> str:
     return f"Directory for External Storage Provider {name} not found in search path"
 
 
-def judge(name: str, path: str, files: Mapping[str, FileFact], listed: str) -> Provider:
+def judge(
+    name: str,
+    path: str,
+    files: Mapping[str, FileFact],
+    listed: str,
+    places: str = "",
+) -> Provider:
     """Return the provider that a directory holds.
 
     Parameters
     ----------
     files
         One entry for each of :data:`SCRIPTS`, :data:`OPTIONAL`, :data:`PARAMETERS`.
-    listed
-        Content of :data:`PARAMETERS`.
+    listed, places
+        Content of :data:`PARAMETERS`, and of :data:`PLACES`.
     """
     required = (*SCRIPTS, PARAMETERS)
     present = [one for one in OPTIONAL if not files[one].missing]
@@ -123,6 +131,7 @@ def judge(name: str, path: str, files: Mapping[str, FileFact], listed: str) -> P
         optional=tuple(present),
         parameters=parse_parameters(listed),
         problem=next(filter(None, problems), ""),
+        places=tuple(parse_parameters(places)),
     )
 
 
@@ -131,9 +140,9 @@ def unusable(name: str, path: str) -> Provider:
     return Provider(name=name, path=path, problem=not_found(name))
 
 
-def unreadable(name: str, path: str, why: str) -> Provider:
-    """Return the record of a provider whose list of parameters cannot be read."""
-    problem = f"Error while reading the EXT parameters file at {path}/{PARAMETERS}"
+def unreadable(name: str, path: str, why: str, listed: str = PARAMETERS) -> Provider:
+    """Return the record of a provider one of whose lists cannot be read."""
+    problem = f"Error while reading the EXT parameters file at {path}/{listed}"
     return Provider(name=name, path=path, problem=f"{problem}: {why}")
 
 
@@ -211,6 +220,16 @@ def check_parameters(
             allowed=sorted(allowed),
             unknown=sorted(unknown),
         )
+
+
+def lists(provider: Provider, name: str) -> bool:
+    """Whether a provider lists a parameter, by its name or by a wildcard.
+
+    >>> nas = Provider(name="nas", path="/srv/nas", parameters={"reuse_*": ""})
+    >>> lists(nas, "reuse_data")
+    True
+    """
+    return _is_listed(name, provider.parameters)
 
 
 def _is_listed(name: str, allowed: Iterable[str]) -> bool:

@@ -4,6 +4,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import json
 
@@ -39,7 +40,8 @@ class ConfigStore:
         the process has to end. What the store holds is for its next leader to see.
     settled
         Waited for with the version of each commit, before anybody is told of it: until
-        those have it who keep copies.
+        those have it who keep copies. It returns what is to be told of those that do
+        not.
     watchers
         Called with each change that was committed.
     stories
@@ -50,12 +52,13 @@ class ConfigStore:
         self.config = Config()
         self.term = 0
         self.lost = asyncio.Event()
-        self.settled: Callable[[int], Awaitable[None]] = _nobody
+        self.settled: Callable[[int], Awaitable[Sequence[str]]] = _nobody
         self.watchers: list[Callable[[Change], None]] = []
         self.stories = Stories()
         self._store = store
         self._version = 0
         self._writer = asyncio.Lock()
+        self._over = ""
 
     @classmethod
     async def open(
@@ -90,10 +93,16 @@ class ConfigStore:
         change: Change | None,
         records: Sequence[Write] = (),
         occasion: Occasion = NOTHING,
+        remarks: list[str] | None = None,
     ) -> Config:
         """Apply `change` and write `records`, all or nothing, durably.
 
         What it does to disks is added to their stories, with its `occasion`.
+
+        Parameters
+        ----------
+        remarks
+            Gets what is to be told of copies that do not have it.
 
         Raises
         ------
@@ -104,16 +113,39 @@ class ConfigStore:
             If the store could not be written, now or before.
         """
         # A caller that is cancelled must not leave the store a version ahead of us.
-        work = asyncio.create_task(self._commit(change, records, occasion))
+        told = [] if remarks is None else remarks
+        work = asyncio.create_task(self._commit(change, records, occasion, told))
         work.add_done_callback(_heard)
         return await asyncio.shield(work)
 
+    async def note(self, records: Sequence[Write]) -> None:
+        """Write records of which nobody is told, and which wait for no copy.
+
+        Raises
+        ------
+        StoreLost
+            If the store could not be written, now or before.
+        """
+        work = asyncio.create_task(self._note(records))
+        work.add_done_callback(_heard)
+        await asyncio.shield(work)
+
+    async def _note(self, records: Sequence[Write]) -> None:
+        async with self._writer:
+            if self._over:
+                raise StoreLost(self._over)
+            self._version = await self._written(records)
+
     async def _commit(
-        self, change: Change | None, records: Sequence[Write], occasion: Occasion
+        self,
+        change: Change | None,
+        records: Sequence[Write],
+        occasion: Occasion,
+        remarks: list[str],
     ) -> Config:
         async with self._writer:
-            if self.lost.is_set():
-                raise StoreLost
+            if self._over:
+                raise StoreLost(self._over)
             old = self.config
             config = apply(old, change) if change else old
             chapter = self.stories.writes(old, config, change or Change(), occasion)
@@ -122,18 +154,18 @@ class ConfigStore:
             self.config = config
             self.stories.note(chapter)
             version = self._version
-        await self._told(version)
+        remarks += await self._told(version)
         if change:
             for watcher in self.watchers:
                 watcher(change)
         return config
 
-    async def _told(self, version: int) -> None:
+    async def _told(self, version: int) -> Sequence[str]:
         try:
-            await self.settled(version)
+            return await self.settled(version)
         except StoreLost as error:
             _LOG.critical("nothing is committed any more: %s", error)
-            self.lost.set()
+            self._lose(str(error))
             raise
 
     async def _written(self, writes: Sequence[Write]) -> int:
@@ -142,8 +174,13 @@ class ConfigStore:
         except Exception as error:
             # Even a conflict: somebody else leads, and all that follows is refused.
             _LOG.critical("nothing is committed any more: %s", error, exc_info=error)
-            self.lost.set()
-            raise StoreLost(str(error)) from error
+            self._lose(str(error) or type(error).__name__)
+            raise StoreLost(self._over) from error
+
+    def _lose(self, why: str) -> None:
+        """Note that nothing is committed any more; the first reason is the one told."""
+        self._over = self._over or why
+        self.lost.set()
 
     async def story(self, uuid: str) -> list[Event]:
         """Return what happened to a disk, in order; it may be gone.
@@ -156,17 +193,23 @@ class ConfigStore:
         found = await self._store.read(stories.KIND, stories.prefix(uuid))
         return [stories.decoded(found[name]) for name in sorted(found)]
 
+    async def end(self) -> None:
+        """Commit nothing more: who leads next may be told what there is."""
+        async with self._writer:
+            self._over = self._over or "another node takes the lead"
+
     async def close(self) -> None:
         """Let go of the store."""
         async with self._writer:
             await self._store.close()
 
 
-async def _nobody(_version: int) -> None:
+async def _nobody(_version: int) -> Sequence[str]:
     """Keep no copies."""
+    return ()
 
 
-def _heard(work: asyncio.Task[Config]) -> None:
+def _heard(work: asyncio.Task[Any]) -> None:
     """Take note of the end of a commit that its caller may not wait for."""
     if not work.cancelled():
         work.exception()

@@ -57,10 +57,21 @@ def _demotions(records: Mapping[Key, bytes]) -> Iterator[Write]:
     }
     marked = [key for key, node in nodes.items() if node.get("master_candidate", True)]
     marked.sort(key=lambda key: (key[1] not in masters, nodes[key]["name"]))
+    yield from _sized(records)
     for key in marked[_POOL:]:
         serial_no = nodes[key].get("serial_no", 1) + 1
         changed = {"master_candidate": False, "serial_no": serial_no}
         yield key, json.encode(nodes[key] | changed)
+
+
+def _sized(records: Mapping[Key, bytes]) -> Iterator[Write]:
+    """Yield the cluster with as many candidates as it had: new ones have fewer."""
+    for key, value in records.items():
+        known = json.decode(value) if key[0] == "cluster" else {}
+        if key[0] == "cluster" and "candidate_pool_size" not in known:
+            serial_no = known.get("serial_no", 1) + 1
+            changed = {"candidate_pool_size": _POOL, "serial_no": serial_no}
+            yield key, json.encode(known | changed)
 
 
 def _rewrite(database: sqlite3.Connection, writes: Iterator[Write]) -> None:

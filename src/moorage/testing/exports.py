@@ -2,6 +2,7 @@
 """What simulated nodes do with the files of exports, and with what disks hold."""
 
 import json
+import struct
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,7 +14,7 @@ from moorage.units import MIB
 from .contents import copied, place
 from .stored import Stored
 
-_TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t"})
+_TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t", "-S"})
 """Options of ``qemu-img`` that take a word."""
 
 
@@ -30,34 +31,27 @@ def contents(san: Stored, node: str, at: str) -> dict[str, Any]:
 
 def qemu_img(san: Stored, node: str, _operands: list[str], command: Command) -> Output:
     """Copy what a disk or a dump holds, make an empty image, or tell of one."""
-    words, options = _parsed(command.argv[2:])
-    if command.argv[1] == "create":
-        path, size = words
-        san.files[san.key(node, path)] = _file(int(size.removesuffix("M")) * MIB)
-        return Output()
+    words = _parsed(command.argv[2:])
+    for path, one in command.confined.contents.items() if command.confined else ():
+        if one.made:
+            san.files[san.key(node, path)] = _file(one.made)
     if command.argv[1] == "info" and place(san, node, words[0]) is None:
         return Output(code=1)
     if command.argv[1] == "info":
         held = contents(san, node, words[0])
         return Output(json.dumps({"virtual-size": held["size"]}))
-    if "-n" in options:
-        return copied(san, node, *words)
-    source, target = words
-    san.files[san.key(node, target)] = contents(san, node, source)
-    return Output()
+    return copied(san, node, *words)
 
 
-def _parsed(argv: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    words, options = list[str](), list[str]()
+def _parsed(argv: tuple[str, ...]) -> list[str]:
+    words = list[str]()
     given = iter(argv)
     for word in given:
-        if word.startswith("-"):
-            options.append(word)
-            if word in _TAKING_A_WORD:
-                next(given)
-        else:
+        if word in _TAKING_A_WORD:
+            next(given)
+        elif not word.startswith("-"):
             words.append(word)
-    return words, options
+    return words
 
 
 def _file(size: int, data: str = "") -> dict[str, Any]:
@@ -70,10 +64,16 @@ def printf(san: Stored, node: str, operands: list[str], command: Command) -> Out
     return Output()
 
 
-def cat(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
+def head(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
     """Print a file."""
     found = san.files.get(san.key(node, operands[-1]))
     return Output(found["data"]) if found else Output(code=1)
+
+
+def od(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
+    """Print the beginning of a dump: the header of an image of its size."""
+    size = contents(san, node, operands[-1])["size"]
+    return Output((struct.pack(">4sI16xQ", b"QFI\xfb", 2, size)).hex(" "))
 
 
 def digest(san: Stored, node: str, operands: list[str], _command: Command) -> Output:

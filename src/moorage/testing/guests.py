@@ -41,6 +41,7 @@ class SimHypervisor:
     """
 
     name = "kvm"
+    pretends = False
 
     def __init__(self, node: str, san: San) -> None:
         self._node = node

@@ -42,6 +42,11 @@ PROVIDERS = (
     provider("usersan", "snapshot", "open", "close"),
 )
 """What simulated nodes have: with all scripts, with the first seven, userspace only."""
+NAMED = (
+    provider("named", reuse_data="whether the volume is there already"),
+    provider("namedlist", "list"),
+)
+"""Providers that know a volume by the name of its disk; they are put on nodes apart."""
 SYSTEMS = (Os(name="tiny", path="/sim/os/tiny"),)
 
 
@@ -134,7 +139,7 @@ class SimMachine:
         await asyncio.sleep(0)
         self.ran.append(command)
         if self.refuse(self.node, command):
-            title = command.failure or " ".join(command.argv)
+            title = command.title
             raise CommandFailed(
                 f"{title} failed (exited with exit code 1): it was told to"
             )
@@ -158,6 +163,12 @@ class SimMachine:
         if room is None:
             return Output()
         return Output(f"{MIB} {room} {max(0, room - self.used())}\n")
+
+    @asynccontextmanager
+    async def pinned(self, path: str) -> AsyncIterator[Mapping[str, int]]:
+        """Yield no descriptor: nobody swaps simulated files."""
+        del path
+        yield {}
 
     @asynccontextmanager
     async def exported(self, uri: str) -> AsyncIterator[str | None]:

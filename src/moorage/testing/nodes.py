@@ -19,7 +19,9 @@ from moorage.protocol import (
     ExpelNode,
     GetCopies,
     GetFacts,
+    GetWatcher,
     Report,
+    TellMasters,
     Verb,
     fitting,
     one_by_one,
@@ -97,6 +99,8 @@ class SimNodes:
         When set, a verb waits for it before it starts: a step that arrives late.
     under_way
         The verbs that nodes work on.
+    watched
+        When the watcher looked last, in seconds; None where none is expected.
     """
 
     def __init__(self, directory: Path, san: San | None = None) -> None:
@@ -106,6 +110,7 @@ class SimNodes:
         self.lose_reply: set[int] = set()
         self.cut: dict[int, str] = {}
         self.hold: asyncio.Event | None = None
+        self.watched: float | None = None
         self._numbers = count(1)
         self._directory = directory
         self.under_way: set[asyncio.Task[Any]] = set()
@@ -118,9 +123,11 @@ class SimNodes:
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb; it goes on when the caller dies, as on another machine."""
-        if type(call) in key_issuing.OWN or isinstance(call, GetCopies):
+        if key_issuing.goes_nowhere(call) or isinstance(call, GetCopies):
             return cast("R", None)  # no network is used, and nobody signs anything
-        if isinstance(call, ExpelNode):
+        if isinstance(call, GetWatcher):
+            return cast("R", self.watched)
+        if isinstance(call, ExpelNode | TellMasters):
             return cast("R", None)
         if isinstance(call, EnrolNode):  # it answers, and that is all there is to it
             return cast("R", await self.call(node, GetFacts(), term, report))

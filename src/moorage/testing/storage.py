@@ -63,7 +63,7 @@ class San(Stored):
         else:
             output = TOOLS[program.name](self, node, _operands(command), command)
         if output.code and command.check:
-            title = command.failure or " ".join(command.argv)
+            title = command.title
             raise CommandFailed(
                 f"{title} failed (exited with exit code {output.code}), last lines of "
                 f"output:\n{output.stdout}"
@@ -79,16 +79,26 @@ class San(Stored):
         }
         if script.name in asking:
             return asking[script.name]()
-        volume = env["VOL_NAME"]
+        by_name = provider.startswith("named")
+        volume = env["VOL_CNAME"] if by_name else env["VOL_NAME"]
         if script.name == "create":
-            new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
-            self.volumes.setdefault(volume, new)
-            return Output()
+            return self._created(provider, volume, env)
         if script.name in ("remove", "detach", "close"):
             return self._let_go(script.name, node, volume)
         if volume not in self.volumes:
             return Output(f"there is no volume {volume}", 1)
         return self._use(script.name, node, volume, env)
+
+    def _created(self, provider: str, volume: str, env: dict[str, str]) -> Output:
+        """Make a volume; where disks' names are volumes', only what is not there."""
+        reuses, there = env.get("EXTP_REUSE_DATA") == "True", volume in self.volumes
+        if reuses:
+            return Output() if there else Output(f"there is no volume {volume}", 1)
+        if there and provider.startswith("named"):
+            return Output(f"volume {volume} is there already", 1)
+        new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
+        self.volumes.setdefault(volume, new)
+        return Output()
 
     def _room(self, provider: str, env: dict[str, str]) -> Output:
         """Return what was set for a tier, or for the whole provider."""
@@ -127,7 +137,7 @@ class San(Stored):
             return Output(f"{device}\nkvm:nbd:unix:/sim/{volume}\n")
         if action == "open":
             return self._open(key, volume, alone=env["VOL_OPEN_EXCLUSIVE"] == "True")
-        if action == "grow":
+        if action == "grow" and env["EXTP_PROVIDER"] not in self.stunted:
             self.volumes[volume] = found | {"size": int(env["VOL_NEW_SIZE"])}
         elif action == "setinfo":
             self.volumes[volume] = found | {"note": env["VOL_METADATA"]}

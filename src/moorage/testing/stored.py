@@ -94,6 +94,8 @@ class Stored:
         Guests by ``node uuid`` that powered themselves off there.
     broken
         What must never happen, and happened in this process.
+    stunted
+        Providers whose ``grow`` says yes, and does nothing.
     turn
         The file that a process locks while a program works on what others see; None
         where there is one process alone.
@@ -113,6 +115,7 @@ class Stored:
     slow_sync: int = field(default=0, init=False)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
+    stunted: set[str] = field(default_factory=set, init=False)
     turn: Path | None = field(default=None, init=False)
 
     @property

@@ -162,6 +162,7 @@ TOOLS: Mapping[str, Tool] = {
     "sync": _nothing,
     "qemu-img": exports.qemu_img,
     "printf": exports.printf,
-    "cat": exports.cat,
+    "head": exports.head,
+    "od": exports.od,
     "sha256sum": exports.digest,
 }

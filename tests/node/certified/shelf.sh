@@ -20,7 +20,7 @@ name=$VOL_NAME
 image=$dir/v/$name
 lease=$dir/l/$name
 draft=$dir/t/$name
-there() { [ -e "$image" ] || fail "there is no volume $name"; }
+there() { [ -e "$image" ] && [ ! -L "$image" ] || fail "there is no volume $name"; }
 mine() { [ ! -e "$lease" ] || awk -v me="$VOL_NODE" "$1" "$lease"; }
 case $action in
 create)

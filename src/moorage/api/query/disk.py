@@ -5,7 +5,7 @@ from moorage.model import Disk, Node, NodeGroup, shown_id
 from moorage.ops.storage.units import sunit, unit_of
 from moorage.storage import template_named
 
-from .field import Getter, number, other, text, unit
+from .field import Getter, flag, number, other, text, unit
 from .objects import resource
 from .snapshot import Snapshot
 
@@ -109,6 +109,10 @@ DISK = resource(
         text("identity", "Identity", "What names an adopted device"),
         number("epoch", "Epoch", "Rises with every attach and move"),
         text("quarantine", "Quarantine", "Why nobody may use it"),
+        flag("unproven", "Unproven", "Whether its volume may be somebody else's"),
+        flag(
+            "adopted", "Adopted", "Whether its volume was there before it", "was_there"
+        ),
         number("spindles", "Spindles", "Spindles"),
     ),
 )

@@ -11,7 +11,7 @@ from moorage.model.standstill import remedy, told
 from moorage.ops import osparams
 from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
-from moorage.ops.storage.units import sunit, unit_of
+from moorage.ops.storage.units import occupied, sunit, unit_of
 
 from .console import CONSOLE
 from .field import (
@@ -242,6 +242,10 @@ def _sizes(scene: Snapshot, one: Instance) -> list[int]:
     return [disk.size for disk in scene.config.disks_of(one)]
 
 
+def _usage(scene: Snapshot, one: Instance) -> int:
+    return sum(occupied(d.dev_type, d.size) for d in scene.config.disks_of(one))
+
+
 def _units(scene: Snapshot, one: Instance) -> list[list[Any]]:
     config = scene.config
     return [sunit(unit_of(config, disk)) for disk in config.disks_of(one)]
@@ -274,9 +278,7 @@ DISKS = (
     other("disk.uuids", "Disk_UUIDs", "Their uuids", "disks"),
     other("disk.templates", "Disk_templates", "Their templates", _each("dev_type")),
     other("disk.sunits", "Disk_units", "Their storage units", _units),
-    unit(
-        "disk_usage", "DiskUsage", "Sum of their sizes", lambda s, i: sum(_sizes(s, i))
-    ),
+    unit("disk_usage", "DiskUsage", "What they take on each of its nodes", _usage),
     unit("sda_size", "LegacyDisk/0", "Size of the first", nth(_nth("size"), 0)),
     unit("sdb_size", "LegacyDisk/1", "Size of the second", nth(_nth("size"), 1)),
 )

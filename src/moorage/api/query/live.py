@@ -2,24 +2,29 @@
 """Asking nodes for their facts: each once, all at the same time, not for ever."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from moorage.errors import MoorageError, NotSupported, Unreachable
+from moorage.errors import MoorageError, NotSupported, Unreachable, answered_unfit
 from moorage.jobs import Engine, Nodes
 from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
 from moorage.node.lines import Line
-from moorage.ops.storage.directories import places_by_group
+from moorage.ops.storage.directories import places_on
 from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb, silent
 from moorage.protocol.line import GuestLine
 from moorage.store import ConfigStore
 
 from .snapshot import Snapshot
 
+_LOG = logging.getLogger(__name__)
+_REST = 60.0
+"""Seconds for which lists do without a node that hangs, or answers as no agent does:
+else each of them would wait for it, or read what it sends."""
 T = TypeVar("T")
 Facts = dict[str, NodeFacts | MoorageError]
 
@@ -43,6 +48,8 @@ class Sources:
         Opens a line to a guest on a node, for a master of a term.
     copies
         Returns what is known of the copies of the state.
+    left_alone
+        Until when a node is not asked for lists, and why, by its uuid.
     """
 
     truth: ConfigStore
@@ -52,6 +59,7 @@ class Sources:
     clock: Callable[[], float] = time.time
     lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
     copies: Callable[[], Sequence[CopyStatus]] = tuple
+    left_alone: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def scene(self) -> Snapshot:
         """Return the newest snapshot; no node was asked yet."""
@@ -84,12 +92,12 @@ async def ask(
     """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    where = places_by_group(config)
+    where = places_on(config)
     answers = await together(
         _ask(
             sources,
             node,
-            GetFacts(places=where(node.group) if room else (), brief=brief),
+            GetFacts(places=where(node) if room else (), brief=brief),
         )
         for node in asked
     )
@@ -105,10 +113,24 @@ async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError
 
 
 async def _ask(sources: Sources, node: Node, call: Verb[T]) -> T | MoorageError:
+    until, why = sources.left_alone.get(node.uuid, (0.0, ""))
+    left = until - sources.clock()
+    if 0 < left <= _REST:
+        return Unreachable(f"{why}; it is asked again in {left:.0f} s")
     try:
         async with asyncio.timeout(sources.patience):
-            return await sources.nodes.call(node, call, sources.truth.term, silent)
+            found = await sources.nodes.call(node, call, sources.truth.term, silent)
     except TimeoutError:
-        return Unreachable(f"node {node.name} said nothing in {sources.patience:g} s")
+        said = f"node {node.name} said nothing in {sources.patience:g} s"
+        return _leave_alone(sources, node, Unreachable(said))
     except MoorageError as error:
-        return error
+        return _leave_alone(sources, node, error) if answered_unfit(error) else error
+    sources.left_alone.pop(node.uuid, None)
+    return found
+
+
+def _leave_alone(sources: Sources, node: Node, error: MoorageError) -> MoorageError:
+    """Take note that nothing good comes of asking a node, and say so in the log."""
+    sources.left_alone[node.uuid] = sources.clock() + _REST, error.message
+    _LOG.warning("lists do without a node for %.0f s: %s", _REST, error.message)
+    return error

@@ -4,10 +4,11 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from moorage.errors import MoorageError
+from moorage.errors import MoorageError, cause_of
 from moorage.model import Config, Node, NodeFacts, Unit
+from moorage.ops.exclusive_storage import is_exclusive, spindles
 from moorage.ops.ndparams import NAMES, filled
-from moorage.ops.storage.units import sunit
+from moorage.ops.storage.units import named, sunit
 
 from .field import (
     Field,
@@ -32,7 +33,7 @@ def _live(
     name: str,
     title: str,
     doc: str,
-    get: Callable[[Snapshot, NodeFacts], Any] | str,
+    get: Callable[[Snapshot, Node, NodeFacts], Any] | str,
     *,
     room: bool = False,
 ) -> Field:
@@ -44,7 +45,7 @@ def _live(
         facts = scene.facts.get(node.uuid)
         if not isinstance(facts, NodeFacts):
             return Missing.NODATA
-        return getattr(facts, get) if isinstance(get, str) else get(scene, facts)
+        return getattr(facts, get) if isinstance(get, str) else get(scene, node, facts)
 
     return kind(name, title, doc, found, live=True, room=room)
 
@@ -57,20 +58,37 @@ def _unit(scene: Snapshot, facts: NodeFacts) -> Unit | None:
     return next((units[name] for name in enabled if name in units), None)
 
 
-def _room(name: str) -> Callable[[Snapshot, NodeFacts], Any]:
-    def found(scene: Snapshot, facts: NodeFacts) -> Any:  # noqa: ANN401
+def _room(name: str) -> Callable[[Snapshot, Node, NodeFacts], Any]:
+    def found(scene: Snapshot, _node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
         value = getattr(_unit(scene, facts), name, None)
         return Missing.NODATA if value is None else value
 
     return found
 
 
-def _storage(_scene: Snapshot, facts: NodeFacts) -> list[dict[str, Any]]:
+def _storage(scene: Snapshot, node: Node, facts: NodeFacts) -> list[dict[str, Any]]:
     """Return the storage units as planners read them; null is unknown room."""
+    alone = is_exclusive(scene.config, node)
     return [
-        {"sunit": sunit(unit.name), "free": unit.free, "total": unit.total}
+        {
+            "sunit": sunit(name, exclusive=alone),
+            "free": unit.free,
+            "total": unit.total,
+        }
         for unit in facts.units
+        for name in named(scene.config.cluster, unit, exclusive=alone)
     ]
+
+
+def _spindles(at: int) -> Callable[[Snapshot, Node, NodeFacts], Any]:
+    """Return a getter of all physical volumes (0) or the empty ones (1)."""
+
+    def found(scene: Snapshot, node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
+        if not is_exclusive(scene.config, node):
+            return None
+        return spindles(scene.config.cluster, facts)[at]
+
+    return found
 
 
 def _silence(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
@@ -79,12 +97,12 @@ def _silence(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
         return Missing.OFFLINE
     said = scene.facts.get(node.uuid)
     if isinstance(said, MoorageError):
-        return str(said.facts.get("cause", said.message))
+        return cause_of(said)
     return ""
 
 
-def _accelerator(name: str) -> Callable[[Snapshot, NodeFacts], Any]:
-    return lambda _scene, facts: getattr(facts.accelerator, name, None)
+def _accelerator(name: str) -> Callable[[Snapshot, Node, NodeFacts], Any]:
+    return lambda _scene, _node, facts: getattr(facts.accelerator, name, None)
 
 
 LIVE = (
@@ -96,11 +114,11 @@ LIVE = (
     _live(unit, "dfree", "DFree", "Room to use", _room("free"), room=True),
     _live(other, "storage", "Storage", "Its storage units", _storage, room=True),
     _live(number, "ctotal", "CTotal", "Processors", "cpus"),
-    _live(number, "cnodes", "CNodes", "NUMA nodes", lambda _s, _f: None),
-    _live(number, "csockets", "CSockets", "Sockets", lambda _s, _f: None),
-    _live(number, "cnos", "CNOs", "Processors kept for it", lambda _s, _f: 1),
-    _live(number, "sptotal", "SpTotal", "Spindles", lambda _s, _f: None),
-    _live(number, "spfree", "SpFree", "Spindles to use", lambda _s, _f: None),
+    _live(number, "cnodes", "CNodes", "NUMA nodes", lambda _s, _n, _f: None),
+    _live(number, "csockets", "CSockets", "Sockets", lambda _s, _n, _f: None),
+    _live(number, "cnos", "CNOs", "Processors kept for it", lambda _s, _n, _f: 1),
+    _live(number, "sptotal", "SpTotal", "Spindles", _spindles(0), room=True),
+    _live(number, "spfree", "SpFree", "Spindles to use", _spindles(1), room=True),
     _live(
         text,
         "accelerator",
@@ -120,7 +138,7 @@ LIVE = (
         "links",
         "Links",
         "Bridges that network cards can be in",
-        lambda _s, f: None if f.links is None else [one.name for one in f.links],
+        lambda _s, _n, f: None if f.links is None else [one.name for one in f.links],
     ),
     _live(text, "version", "Version", "Of its agent", "version"),
     _live(

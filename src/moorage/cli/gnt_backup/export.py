@@ -6,9 +6,9 @@ from moorage.cli.follow import perform
 from moorage.cli.operation import first_given
 from moorage.cli.options import JOB, SHUTDOWN_TIMEOUT, moot, refused
 from moorage.errors import BadInput
-from moorage.units import parse_size
+from moorage.units import parse_rate
 
-RATE = Option(("--rate",), "how much a second at most: 50M, 1G", "SIZE", parse_size)
+RATE = Option(("--rate",), "how much a second at most: 50M, 1G", "SIZE", parse_rate)
 _INSTANCE_ALONE = ("shutdown", "long_sleep", "remove_instance", "shutdown_timeout")
 
 

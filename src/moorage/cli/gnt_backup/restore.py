@@ -77,7 +77,10 @@ _INSTANCE_ALONE = (
     *("force_params", "os_size", "no_nics"),
 )
 """Options that say nothing of a disk that is imported alone."""
-_DISK = ("disk_template", "src_node", "src_path", "rate", "ignore_capacity")
+_DISK = (
+    *("disk_template", "src_node", "src_path", "rate", "ignore_capacity"),
+    "trust_export",
+)
 
 
 def _restore_disk(call: Call) -> None:
@@ -129,6 +132,10 @@ COMMAND = Command(
             local=True,
         ),
         Option(("--no-nics",), "no network card, whatever the export says"),
+        Option(
+            ("--trust-export",),
+            "take all that the export says: parameters, cards, tags, scripts' names",
+        ),
         moot(
             "--identify-defaults",
             "what the cluster says just the same is never kept for an instance",
@@ -140,6 +147,9 @@ COMMAND = Command(
     ),
     examples={
         "gnt-backup import web1": "as it was, where its export lies",
+        "gnt-backup import --trust-export web1": (
+            "with all parameters of an export that nobody else can write to"
+        ),
         "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2": (
             "under another name, on other storage"
         ),

@@ -25,6 +25,7 @@ def _failover(call: Call) -> None:
         paths.master_places(),
         paths.node_places(),
         voting=not call.option("no_voting"),
+        lossy=bool(call.option("accept_loss")),
         agreed=agreed,
     )
     for line in told:
@@ -52,8 +53,12 @@ COMMANDS = (
         (
             Option(
                 ("--no-voting",),
-                "though more than half of the nodes give no answer, or another copy "
-                "of the state is further",
+                "though no more than half of the nodes give an answer",
+            ),
+            Option(
+                ("--accept-loss",),
+                "go on without what a later master did, or another candidate says "
+                "that it has, and nobody gives",
             ),
             Option(("--yes-do-it",), "do not ask"),
             moot("--ignore-offline-nodes", "nodes marked offline have no vote"),

@@ -32,7 +32,10 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
     if not told:
         return {}
     ends = moment(told.get("authority_ends"))
-    return {"Certificate authority": {"SHA-256": told.get("authority"), "until": ends}}
+    return {
+        "Certificate authority": {"SHA-256": told.get("authority"), "until": ends},
+        "Master's certificate": {"SHA-256": told.get("let_in_by") or ""},
+    }
 
 
 _OTHERS = (

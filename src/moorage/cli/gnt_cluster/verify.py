@@ -29,7 +29,12 @@ def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
     if checked:
         yield "* Verified " + ", ".join(_checked(*one) for one in checked)
     errors, warnings = found["errors"], found["warnings"]
-    for word, findings in (("ERROR", errors), ("WARNING", warnings)):
+    notices = found.get("notices", ())
+    for word, findings in (
+        ("ERROR", errors),
+        ("WARNING", warnings),
+        ("NOTICE", notices),
+    ):
         for one in findings:
             if coded:
                 kind, _, name = str(one["object"]).partition(" ")
@@ -75,8 +80,9 @@ def _verify_disks(call: Call) -> int:
 
 def _repair_disk_sizes(call: Call) -> None:
     fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", **call.fields)
-    for instance, slot, what, value in fixed or ():
-        call.terminal.print(f"{instance}: disk/{slot}: {what} is {value} MiB")
+    for name, slot, what, value in fixed or ():
+        where = f"disk {name}" if slot is None else f"{name}: disk/{slot}"
+        call.terminal.print(f"{where}: {what} is {value} MiB")
 
 
 _GROUP = Option(
@@ -125,7 +131,19 @@ COMMANDS = (
         _repair_disk_sizes,
         "Correct the recorded sizes of disks whose devices have another one",
         (Operand("INSTANCE", 0, None, "instances"),),
-        JOB,
-        examples={"gnt-cluster repair-disk-sizes web1": "the disks of web1"},
+        (
+            Option(
+                ("--disk",),
+                "a disk that no instance has; may be repeated",
+                "DISK",
+                repeats=True,
+                dest="disks",
+            ),
+            *JOB,
+        ),
+        examples={
+            "gnt-cluster repair-disk-sizes web1": "the disks of web1",
+            "gnt-cluster repair-disk-sizes --disk data1": "a disk that nobody has",
+        },
     ),
 )

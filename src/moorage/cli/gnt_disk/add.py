@@ -3,11 +3,22 @@
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS, spindles
+from moorage.cli.options import (
+    FORCE_PARAMS,
+    IGNORE_CAPACITY,
+    JOB,
+    TAGS,
+    epoch,
+    spindles,
+)
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .options import ACCESS, MODE, PARAM, PROVIDER
+
+EPOCH = Option(
+    ("--epoch",), "that an adopted disk starts with; 0 without it", "N", epoch
+)
 
 
 def _add(call: Call) -> None:
@@ -48,7 +59,8 @@ ADD = Command(
         Option(("--pool",), "the storage pool that it is in", "NAME"),
         PARAM,
         ACCESS,
-        Option(("--adopt",), "take over what is there already", "PATH"),
+        Option(("--adopt",), "take over a device or volume that is there", "NAME"),
+        EPOCH,
         Option(("--name",), "the disk's name, as the operand", "NAME"),
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),
         Option(
@@ -78,6 +90,9 @@ ADD = Command(
         "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5": (
             "a device that is there already"
         ),
+        "gnt-disk add -t ext -p san -s 10G --adopt lun7 --epoch 12 data4": (
+            "a volume that is there, whose storage has seen epoch 11"
+        ),
     },
 )
 ADOPT = Command(
@@ -93,6 +108,7 @@ ADOPT = Command(
         Option(
             ("-s", "--size"), "where the storage tells none: 10G", "SIZE", parse_size
         ),
+        EPOCH,
         MODE,
         PARAM,
         Option(("-n", "--node"), "the node that has it", "NODE"),

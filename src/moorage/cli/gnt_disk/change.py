@@ -130,7 +130,14 @@ REMOVAL = (
         ),
         "Remove a detached disk and all its data",
         (DISK,),
-        (*ASKING, *JOB),
+        (
+            Option(
+                ("--volume-is-ours",),
+                "somebody looked: the volume of a disk in quarantine is its own",
+            ),
+            *ASKING,
+            *JOB,
+        ),
         examples={"gnt-disk remove -f data1": "without a question"},
     ),
     Command(

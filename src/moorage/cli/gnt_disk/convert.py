@@ -41,7 +41,7 @@ COMMANDS = (
         (DISK,),
         (
             *_TARGET,
-            Option(("--adopt",), "a device to overwrite, not a new volume", "PATH"),
+            Option(("--adopt",), "what to overwrite, instead of a new volume", "NAME"),
             *_HOW,
         ),
         examples={

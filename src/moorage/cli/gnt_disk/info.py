@@ -27,6 +27,7 @@ _INFO = (
     *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
     *("provider", "pool", "params", "sunit", "size", "mode", "status", "instance"),
     *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
+    *("unproven", "adopted"),
 )
 
 
@@ -68,6 +69,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
         "Last node": disk["last_node"],
         "Epoch": disk["epoch"],
         "Quarantine": disk["quarantine"],
+        "Adopted": "yes, its volume was there before it" if disk["adopted"] else None,
         "Missed writes": disk["behind"],
         **(_copies(live) if live else {}),
         "Tags": _joined(disk["tags"]) or "(none)",
@@ -75,6 +77,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
     seldom = (
         *("Provider", "Storage pool", "Quarantine"),
         *("Nodes", "Last node", "Storage unit", "Missed writes"),
+        "Adopted",
     )
     return {k: v for k, v in shown.items() if v or k not in seldom}
 

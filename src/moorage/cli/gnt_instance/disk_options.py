@@ -21,12 +21,13 @@ from moorage.cli.option_syntax import (
     change_key_values,
     numbered,
 )
-from moorage.cli.options import spindles
+from moorage.cli.options import epoch, spindles
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 Given = tuple[str, dict[str, Any]]
 _ACTIONS = ("add", "attach", "modify", "remove", "detach")
+_NUMBERS = (("size", parse_size), ("epoch", epoch), ("spindles", spindles))
 _ALONE = ("add", "attach", "remove", "detach")
 
 
@@ -63,7 +64,7 @@ def new_disks(given: Sequence[Given]) -> list[dict[str, Any]]:
 
 
 def _new_disk(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    if "size" in keys and "adopt" in keys:
+    if "size" in keys and "adopt" in keys and not keys.keys() & {"provider", "pool"}:
         raise BadInput(f"{word} has a size and is adopted: only one of these goes")
     if "size" not in keys and "adopt" not in keys:
         raise BadInput(f"{word} has no size", hint="--disk N:size=10G")
@@ -76,7 +77,7 @@ def described(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     found.update({key: "default" for key, value in keys.items() if value is None})
     numbers: dict[str, Any] = {}
     try:
-        for name, convert in (("size", parse_size), ("spindles", spindles)):
+        for name, convert in _NUMBERS:
             if name in found:
                 numbers[name] = int(convert(found[name]))
     except BadInput as error:

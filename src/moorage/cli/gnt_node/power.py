@@ -16,6 +16,7 @@ from moorage.cli.options import (
     PRIORITY,
     moot,
     refused,
+    seconds,
 )
 from moorage.cli.table import NORMAL, UNAVAILABLE
 from moorage.errors import BadInput
@@ -98,6 +99,26 @@ COMMANDS = (
         "Reboot a node at once; its guests die with it",
         NODE,
         (*INSISTING, *JOB),
+    ),
+    Command(
+        "shutdown-orphan",
+        performs(
+            "OP_NODE_SHUTDOWN_ORPHAN",
+            "Guest {guest} of node {node_name} is ended",
+            asks="Power down guest {guest} of node {node_name}, which is no instance?",
+        ),
+        "Power down a guest that the configuration does not know",
+        (*NODE, Operand("GUEST", field="guest")),
+        (
+            Option(
+                ("-m", "--timeout"), "seconds that the guest has", "SECONDS", seconds
+            ),
+            *ASKING,
+            *JOB,
+        ),
+        examples={
+            "gnt-node shutdown-orphan node3 web9": "one that a restored backup lacks"
+        },
     ),
     Command(
         "power",

@@ -62,6 +62,7 @@ def _lines(found: Found) -> Iterator[str]:
     counts = found["counts"]
     yield ", ".join(f"{counts[state]} {state}" for state in sorted(counts))
     yield from _unlooked(found["storages"])
+    yield from _unasked(found["unasked"])
     yield from (f"Nothing is concluded: {doubt}" for doubt in found["doubts"])
     yield "Plan:" if found["plan"] else "There is nothing to do"
     yield from _steps(found["plan"])
@@ -82,6 +83,13 @@ def _unlooked(storages: Sequence[Found]) -> Iterator[str]:
             nodes.setdefault((where, why), []).append(one["node"])
     for (where, why), names in nodes.items():
         yield f"Not looked at: {where} on {', '.join(names)}: {why}"
+
+
+def _unasked(names: Sequence[str]) -> Iterator[str]:
+    """Yield what could tell of volumes, and has no disks and no pools."""
+    if names:
+        again = " ".join(f"--provider {name}" for name in names)
+        yield f"Not asked: {', '.join(names)} (gnt-storage reconcile {again})"
 
 
 def _volumes(found: Found) -> Iterator[Sequence[str]]:

@@ -126,7 +126,9 @@ class _Run:
     def _how(self) -> Filling | None:
         """Return how to fill; None when the cluster is in no state for it."""
         options = self.options
-        bad = self.start.failing
+        # A master that tells storage units adds as it answers: see `Guard`.
+        told = self.start.tells_units
+        bad = [] if told else self.start.failing
         closed = set() if options.accept_existing else {node.group for node in bad}
         broken = self._broken_groups() if options.independent else []
         state = _without_groups(self.start, closed.union(broken))
@@ -143,12 +145,18 @@ class _Run:
         if not places:
             few = "Not enough online nodes" if nodes == 2 else "No online nodes"
             raise NoCapacity(f"failure during allocation: {few}")
-        safe = Safety(online_only=options.accept_existing, skip=broken)
+        safe = Safety(
+            online_only=options.accept_existing,
+            skip=broken,
+            start=self.start if told else None,
+        )
+        unchecked = options.no_capacity_checks or (told and self.start.is_alone)
         limit = options.max_length
         return Filling(
             places,
-            None if options.no_capacity_checks else safe,
+            None if unchecked else safe,
             None if limit == -1 else max(0, limit),
+            mirrors=told,
         )
 
     def _broken_groups(self) -> list[int]:

@@ -10,13 +10,14 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, ValidationError, json
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
@@ -45,12 +46,16 @@ def watch(call: Call) -> int:
     except NoMaster as error:
         show(error, call.terminal)
         return NOT_MASTER
-    if until and until > time.time() and not call.option("ignore_pause"):
-        told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(until))
-        call.terminal.talk(f"The watcher is paused until {told}")
-        return 0
-    call.client.call("AutoArchiveJobs", call.option("job_age"), 30.0)
-    with _memory(_place(call)) as file:
+    file = _place(call)
+    _as_the_timer(file.parent)
+    with _alone(file):
+        if until and until > time.time() and not call.option("ignore_pause"):
+            told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(until))
+            call.terminal.talk(f"The watcher is paused until {told}")
+            if not call.option("dry_run"):
+                _keep(file, _remembered(file))  # it has looked, to see that
+            return 0
+        call.client.call("AutoArchiveJobs", call.option("job_age"), 30.0)
         return _watched(call, file)
 
 
@@ -117,33 +122,59 @@ def _place(call: Call) -> Path:
     return MasterPlaces(Path(call.option("dir") or preset)).watcher
 
 
+def _as_the_timer(directory: Path) -> None:
+    """Become the master's user where root typed this: the timer's next run is its."""
+    if not os.geteuid():
+        from moorage.daemons import state_directory  # noqa: PLC0415 - as above
+
+        state_directory.become_owner(directory)
+
+
 @contextmanager
-def _memory(file: Path) -> Iterator[Path]:
-    """Hold the watcher's memory: one watcher looks at a time."""
-    try:
-        held = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise Failed(f"{file} cannot be kept: {error.strerror}") from error
+def _alone(file: Path) -> Iterator[None]:
+    """Hold the lock beside the watcher's memory: one watcher looks at a time."""
+    held = _opened(file.with_suffix(".lock"))
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield file
+        yield
     except BlockingIOError:
         raise WrongState("another watcher is at work") from None
     finally:
         os.close(held)
 
 
+def _opened(lock: Path) -> int:
+    """Open the lock; one that root left in the master's directory gives way."""
+    how = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    try:
+        with suppress(PermissionError):
+            return os.open(lock, how, 0o600)
+        lock.unlink()
+        return os.open(lock, how, 0o600)
+    except OSError as error:
+        raise _unkept(lock, error) from error
+
+
 def _remembered(file: Path) -> Memory:
+    """Return what was kept; what root left there, and nobody can read, is lost."""
     try:
         return json.decode(file.read_bytes(), type=Memory)
-    except (FileNotFoundError, DecodeError, ValidationError):
+    except (FileNotFoundError, PermissionError, DecodeError, ValidationError):
         return Memory()
 
 
 def _keep(file: Path, memory: Memory) -> None:
-    scratch = file.with_suffix(".part")
-    scratch.write_bytes(json.encode(memory))
-    scratch.replace(file)
+    try:
+        durable.write(file, json.encode(memory))
+    except OSError as error:
+        raise _unkept(file, error) from error
+
+
+def _unkept(file: Path, error: OSError) -> Failed:
+    return Failed(
+        f"the watcher cannot keep {file}: {error.strerror}",
+        hint=f"namei -l {file}; df -h {file.parent}",
+    )
 
 
 COMMAND = Command(

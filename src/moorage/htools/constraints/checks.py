@@ -205,19 +205,19 @@ def _units(to: Arrival) -> Violation | None:
         if at is None:
             facts["units here"] = ["/".join(one) for one in units.names]
             return Violation(node.idx, Fail.DISK, "no such unit", facts)
-        room = free[at]
-        if room is None or units.shared[at]:
-            continue
-        free[at] = left = room - size
-        facts |= {"asked": size, "free": room}
-        if left < 0:
-            return Violation(node.idx, Fail.DISK, "unit", facts, MIB, -left, called)
-        floor = units.floor[at]
-        if comfort and left < floor:
-            facts["to keep free"] = floor
-            name_of = "unit floor"
-            short = floor - left
-            return Violation(node.idx, Fail.DISK, name_of, facts, MIB, short, called)
+        for place in units.rooms(name):
+            room = free[place]
+            if room is None or units.shared[place]:
+                continue
+            free[place] = left = room - size
+            floor = units.floor[place] if comfort else 0
+            facts |= {"asked": size, "free": room}
+            if left < 0:
+                return Violation(node.idx, Fail.DISK, "unit", facts, MIB, -left, called)
+            if left < floor:
+                facts["to keep free"] = floor
+                lack, short = "unit floor", floor - left
+                return Violation(node.idx, Fail.DISK, lack, facts, MIB, short, called)
     return None
 
 

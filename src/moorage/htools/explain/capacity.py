@@ -33,7 +33,7 @@ def explain_full(
     """
     row = row_of(f"new-{len(done.new)}", size, template, spindle_use)
     request = Allocate(row, 2 if template == PAIRED else 1)
-    safe = None if template == PAIRED else how.safe
+    safe = None if template == PAIRED and not how.mirrors else how.safe
     fits = _fits(how, safe)
     if fits(done.state, request):
         return Explanation((), None, row.name, refused=False)
@@ -55,7 +55,7 @@ def _fits(how: Filling, safe: Predicate | None) -> Callable[[State, Allocate], b
 
 def _told(state: State, request: Allocate, how: Filling) -> list[Reason]:
     inst = newcomer(state, request.inst)
-    safe = None if inst.template == PAIRED else how.safe
+    safe = None if inst.template == PAIRED and not how.mirrors else how.safe
     found = try_allocate(state, inst, how.places, Asking(), safe)
     guard = _guard(safe) if isinstance(safe, Safety) else None
     return [
@@ -66,7 +66,9 @@ def _told(state: State, request: Allocate, how: Filling) -> list[Reason]:
 
 def _guard(safe: Safety) -> Guard:
     known = safe.guard
-    return Guard(online_only=known.online_only, skip_groups=known.skipped)
+    return Guard(
+        online_only=known.online_only, skip_groups=known.skipped, start=known.start
+    )
 
 
 def _left_out(state: State, needed: int, tried: set[int]) -> Iterator[Reason]:

@@ -72,7 +72,7 @@ def refusal_reasons(
     Parameters
     ----------
     guard
-        Says which losses matter; all when None.
+        Says which losses matter; `Guard.of_change` when None.
     """
     told: set[tuple[tuple[str, ...], str, str]] = set()
     breach: Breach | None = None
@@ -169,7 +169,7 @@ def explain_place(
 
 
 def _already(state: State, told: Sequence[Reason]) -> Iterator[Reason]:
-    """Yield which node cannot be lost even now: then nothing may be placed."""
+    """Yield which node cannot be lost even now, where then nothing may be placed."""
     known = any(one.constraint == "n+1" and one.finding for one in told)
     found = None if known else Breach(state).already
     if found is not None:

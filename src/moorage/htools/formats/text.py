@@ -316,9 +316,25 @@ def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
         template=template,
         tags=row.cell(9).words(),
         spindle_use=row.get(10, Cell.count, 1),
-        disks=(Disk(disk, row.get(11, _spindles, None)),),
+        disks=row.get(13, _disks, ())
+        or (Disk(disk, row.get(11, _spindles, None), whole=True),),
         forthcoming=row.get(12, Cell.flag, default=False),
     )
+
+
+def _disks(cell: Cell) -> tuple[Disk, ...]:
+    """Return the disks of an instance that says where they are."""
+    entries = cell.text.split(";") if cell.text else []
+    return tuple(_disk(replace(cell, text=one)) for one in entries)
+
+
+def _disk(cell: Cell) -> Disk:
+    size, *more = cell.text.split(",")
+    if len(more) not in (1, *range(3, 10)) or "" in more:
+        raise cell.bad("a disk (size,spindles,type,key)")
+    spindles = _spindles(replace(cell, text=more[0]))
+    unit = sunit.unit_name(more[1:]) if len(more) > 1 else None
+    return Disk(replace(cell, text=size).size(), spindles, unit)
 
 
 def _place(cell: Cell, places: dict[str, int]) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writing the text format (see `moorage.htools.formats.text`)."""
 
-from moorage.htools.fleet import Fleet, Group, InstanceRow, NodeRow, Unit
+from moorage.htools.fleet import Disk, Fleet, Group, InstanceRow, NodeRow, Unit
 from moorage.htools.policy import Policy, Spec
 
 
@@ -66,6 +66,7 @@ def _unit_text(unit: Unit) -> str:
 
 
 def _instance_line(fleet: Fleet, inst: InstanceRow) -> str:
+    told = any(disk.unit for disk in inst.disks)
     spindles = [disk.spindles for disk in inst.disks]
     known = [count for count in spindles if count is not None]
     return _joined(
@@ -82,7 +83,14 @@ def _instance_line(fleet: Fleet, inst: InstanceRow) -> str:
         inst.spindle_use,
         sum(known) if len(known) == len(spindles) else "-",
         _flag(inst.forthcoming),
+        *([";".join(map(_disk_text, inst.disks))] if told else ()),
     )
+
+
+def _disk_text(disk: Disk) -> str:
+    """Return a disk with its unit: a sum of all does not say which room is taken."""
+    count = "-" if disk.spindles is None else disk.spindles
+    return ",".join(map(str, (disk.size, count, *(disk.unit or ()))))
 
 
 def _policy_line(owner: str, policy: Policy) -> str:

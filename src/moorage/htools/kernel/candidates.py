@@ -110,7 +110,7 @@ class Candidates:
         for c in range(
             self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
         ):
-            if self.tables.wanted[c] == unit:
+            if self.tables.wanted[c] in (unit, -2 - unit):
                 found -= self.tables.sizes[c]
         return found
 

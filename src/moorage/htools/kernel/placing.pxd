@@ -30,3 +30,4 @@ cdef class Placing:
     cdef double pair(self, int i, int p, int s) noexcept
     cdef void shift(self, int k, int p) noexcept
     cdef double shifted(self, int p, int s, double unsafe) noexcept
+    cdef double unit_spread(self, int s) noexcept

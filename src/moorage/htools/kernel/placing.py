@@ -250,7 +250,7 @@ class Placing:
         else:
             for k in range(self.tables.k):
                 self.scores.new[k] = self.scores.x[p * self.tables.k + k]
-        for k in range(self.tables.shared):
+        for k in range(self.tables.k):
             self.shift(k, p)
         self.scores.as_is()
         if counts and self.tables.tags > 0:
@@ -281,11 +281,11 @@ class Placing:
     def shift(self, k, p):
         """Write sum, variance and spread of a value after p changed."""
         total, now = self.scores.sums[k], self.scores.new[k]
-        was = self.scores.x[p * self.tables.k + k]
+        was, count = self.scores.x[p * self.tables.k + k], self.scores.counts[k]
         d = now - was
         dd = now * now - was * was
-        dev = (self.scores.online * dd - 2.0 * total * d) - d * d
-        dev = self.scores.variances[k] + dev / (self.scores.online * self.scores.online)
+        dev = (count * dd - 2.0 * total * d) - d * d
+        dev = self.scores.variances[k] + (dev / (count * count) if count else 0.0)
         # The two rows of bounds are free here; they hold the shifted sums.
         self.moves.widest[k] = total + d
         self.moves.least[k] = max(0.0, dev)
@@ -298,11 +298,14 @@ class Placing:
         measured, shares = self.scores.measured, self.tables.shares
         totals, variances = self.moves.widest, self.moves.least
         count, width, online = self.tables.shared, self.tables.k, self.scores.online
+        mean = self.unit_spread(s) if self.tables.counted > 0 else 0.0
         for k in range(count):
             spread = shares[k * col.SW + col.S_SPREAD]
             added = shares[k * col.SW + col.S_SUM]
             now, was = new[width + k], x[s * width + k]
-            if spread >= 0 and now == was:  # most values of a second copy's node
+            if self.tables.counted > 0 and shares[k * col.SW + col.S_UNITS] != 0:
+                measured[spread] = mean
+            elif spread >= 0 and now == was:  # most values of a second copy's node
                 measured[spread] = self.roots[k]
             elif spread >= 0:
                 d = now - was
@@ -314,3 +317,18 @@ class Placing:
                 moved = (sums[k] + new[k]) - x[p * width + k]
                 measured[added] = (moved + now) - was
         return self.scores.weigh(unsafe)
+
+    def unit_spread(self, s):
+        """Return the mean spread over storage units after p and s changed."""
+        found, width = 0.0, self.tables.k
+        for k in range(self.tables.shared, width):
+            now, was = self.scores.new[width + k], self.scores.x[s * width + k]
+            count, d = self.scores.counts[k], now - was
+            if d == 0.0 or count == 0.0:
+                found += self.roots[k]
+                continue
+            dd = now * now - was * was
+            dev = (count * dd - 2.0 * self.moves.widest[k] * d) - d * d
+            dev = self.moves.least[k] + dev / (count * count)
+            found += sqrt(dev) if dev > 0.0 else 0.0
+        return found / self.tables.counted

@@ -72,6 +72,8 @@ class Rows:
             self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
         ):
             u = self.tables.wanted[c]
+            if u < -1:
+                u = -2 - u
             if (
                 u >= 0
                 and self.tables.kinds[node * self.tables.units + u] == col.COUNTED
@@ -90,6 +92,10 @@ class Rows:
             self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
         ):
             u = self.tables.wanted[c]
+            if u < -1:  # it need not be here; if it is, it has the same room
+                u = -2 - u
+                if self.tables.kinds[node * self.tables.units + u] == col.ABSENT:
+                    continue
             if u < 0 or self.tables.kinds[node * self.tables.units + u] == col.ABSENT:
                 return 0
             if self.tables.kinds[node * self.tables.units + u] == col.COUNTED:

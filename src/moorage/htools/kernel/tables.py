@@ -128,7 +128,8 @@ class Tables:
             seen : (n * units,)
                 1 where the free share is known.
         wanted : (any,) of int
-            Units of the instances, one after the other; -1 for one that no node has.
+            Units of the instances, one after the other; -1 for one that no node has,
+            -2 - u for one that has the room of another, and may be missing.
         sizes : (any,)
             How much of each, MiB.
         """

@@ -48,9 +48,14 @@ class Nowhere:
         return whole
 
 
-def safety(asking: Asking) -> Predicate | None:
-    """Return the predicate that an allocation must leave true."""
-    return Guard() if asking.capacity else None
+def safety(asking: Asking, state: State) -> Predicate | None:
+    """Return the predicate that an allocation must leave true: what can be lost, can.
+
+    One node alone has nowhere to fail over to, with or without a newcomer; Ganeti's
+    hail, whose masters tell no storage units, places nothing on it.
+    """
+    passed = state.tells_units and state.is_alone
+    return Guard.of_change(state) if asking.capacity and not passed else None
 
 
 def lacks_network(group: Group, inst: Inst) -> bool:
@@ -160,7 +165,7 @@ def _try(
         return "No online nodes" if count == 1 else "Not enough online nodes"
     if asking.dedicated:
         return try_dedicated(state, inst, places, asking)
-    found = try_allocate(state, inst, places, asking, safety(asking))
+    found = try_allocate(state, inst, places, asking, safety(asking, state))
     return described(state, found)
 
 

@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from moorage.disk_templates import FACTS
 from moorage.errors import NotFound
 from moorage.htools import inst as insts_of
 from moorage.htools.assignment import drop_primary
@@ -151,7 +152,13 @@ def answer(state: State, request: Request, asking: Asking) -> Response:
 
 
 def _is_dedicated(state: State, request: Request) -> bool:
-    """Say whether a new instance goes to nodes with exclusive storage."""
+    """Say whether a new instance goes to nodes with exclusive storage.
+
+    That is Ganeti's way, which looks at no loss. A master that tells storage units
+    chooses there as anywhere else.
+    """
+    if state.tells_units:
+        return False
     if isinstance(request, Allocate):
         return is_dedicated(state, request.group)
     if isinstance(request, MultiAllocate):
@@ -189,6 +196,8 @@ def _evacuated(
 
 def newcomer(state: State, row: InstanceRow) -> Inst:
     """Return a new instance, as the next one of a state."""
+    if state.tells_units and not FACTS[row.template].node_disk:
+        row = replace(row, disks=tuple(replace(one, spindles=0) for one in row.disks))
     inst = insts_of.from_row(len(state.insts), row)
     read_tags(state.fleet.tags, inst)
     nodes = state.fleet.nodes
@@ -306,7 +315,7 @@ def _opcode(state: State, inst: Inst, verb: str, target: int) -> dict[str, Any]:
 
     name = state.nodes[target].name if target != NOWHERE else None
     if verb == R:
-        return plan.replace_opcode(inst.name, name)
+        return plan.replace_opcode(inst, name)
     assert verb in (F, FA)  # noqa: S101 - evacuation knows no other verb
     return plan.migrate_opcode(inst, name)
 
@@ -327,7 +336,7 @@ def _second(
         and not state.nodes[at].offline
     ]
     places = [(old.p, mates)] if mates else []
-    found = try_allocate(without, inst, places, asking, safety(asking))
+    found = try_allocate(without, inst, places, asking, safety(asking, state))
     tried.append(described(state, found))
     if found.best is None:
         raise _Unmet(", ".join(found.log))

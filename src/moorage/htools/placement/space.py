@@ -85,6 +85,8 @@ class Filling:
         What must stay true; None to fill without a thought for failures.
     limit : int or None
         Largest number of new instances.
+    mirrors : bool
+        Whether it is asked of mirrored ones, too: the master does, Ganeti's hspace not.
     shelf : ArrayCache
         Keeps the arrays of the last state.
     """
@@ -92,6 +94,7 @@ class Filling:
     places: Places
     safe: Predicate | None
     limit: int | None = None
+    mirrors: bool = False
     shelf: ArrayCache = field(default_factory=ArrayCache)
 
 
@@ -128,10 +131,18 @@ class Safety:
         Pass over nodes that are lost already.
     skip
         Groups that do not matter.
+    start
+        What must be losable only if it was so in this state.
     """
 
-    def __init__(self, *, online_only: bool = False, skip: Sequence[int] = ()) -> None:
-        self.guard = Guard(online_only=online_only, skip_groups=skip)
+    def __init__(
+        self,
+        *,
+        online_only: bool = False,
+        skip: Sequence[int] = (),
+        start: State | None = None,
+    ) -> None:
+        self.guard = Guard(online_only=online_only, skip_groups=skip, start=start)
         self.last: tuple[State, bool] | None = None
 
     def __call__(self, state: State) -> bool:
@@ -152,7 +163,7 @@ def fill(state: State, inst: Inst, how: Filling) -> Filled:
 
 def fill_on(start: Filled, inst: Inst, how: Filling) -> Filled:
     """Return a filling carried on with an instance of some size."""
-    if how.safe is None or inst.mirror is Mirror.INTERNAL:
+    if how.safe is None or (inst.mirror is Mirror.INTERNAL and not how.mirrors):
         return _one_by_one(start, inst, replace(how, safe=None))
     if how.limit != 0:
         first = try_next(start.state, inst, len(start.new), how)

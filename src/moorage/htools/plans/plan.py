@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from moorage.htools.constants import fixed
+from moorage.disk_templates import IN_UNITS
+from moorage.htools.constants import PAIRED, fixed
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.moves import FA, FR, FRF, RF, F, R
 from moorage.htools.node import Node
@@ -44,32 +45,47 @@ def commands(step: Step, nodes: Sequence[Node]) -> list[str]:
     texts = {
         "migrate": f"{verb} -f {name}",
         "migrate to": f"{verb} -f -n {to} {name}",
-        "replace": f"replace-disks -n {to} {name}",
+        "replace": f"replace-disks -n {to} {_naming(step.before)}{name}",
     }
     return [texts[work] for work in _WORK[step.move.verb]]
 
 
 def opcodes(step: Step, nodes: Sequence[Node]) -> list[dict[str, Any]]:
     """Return the opcodes of a step, as JSON values."""
-    name, target = step.before.name, step.move.target
+    target = step.move.target
     to = nodes[target].name if target >= 0 else None
     return [
-        replace_opcode(name, to)
+        replace_opcode(step.before, to)
         if work == "replace"
         else migrate_opcode(step.before, to if work == "migrate to" else None)
         for work in _WORK[step.move.verb]
     ]
 
 
-def replace_opcode(name: str, to: str | None) -> dict[str, Any]:
-    """Return the opcode that gives an instance another secondary."""
+def mirrored_slots(inst: Inst) -> list[int]:
+    """Return the slots of mirrored disks, where there are others, too; else nothing."""
+    kinds = [IN_UNITS.get(one.unit[0]) if one.unit else None for one in inst.disks]
+    found = [at for at, kind in enumerate(kinds) if kind and kind.name == PAIRED]
+    return found if len(found) < len(kinds) else []
+
+
+def _naming(inst: Inst) -> str:
+    slots = mirrored_slots(inst)
+    return f"--disks={','.join(map(str, slots))} " if slots else ""
+
+
+def replace_opcode(inst: Inst, to: str | None) -> dict[str, Any]:
+    """Return the opcode that gives an instance another secondary.
+
+    Beside disks of other kinds, the mirrored ones are named.
+    """
     return {
         "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
-        "instance_name": name,
+        "instance_name": inst.name,
         "early_release": False,
         "ignore_ipolicy": False,
         "mode": "replace_new_secondary",
-        "disks": [],
+        "disks": mirrored_slots(inst),
         "remote_node": to,
     }
 

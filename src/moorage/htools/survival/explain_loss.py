@@ -127,11 +127,11 @@ class Breach:
     state
         Before the change.
     guard
-        Says which losses matter; all when None.
+        Says which losses matter; `Guard.of_change` when None.
     """
 
     def __init__(self, state: State, guard: Guard | None = None) -> None:
-        self.guard = guard or Guard()
+        self.guard = guard or Guard.of_change(state)
         self.already = None if self.guard(state) else self._named(state, already=True)
 
     def finding(self, after: State) -> Violation | None:
@@ -142,6 +142,8 @@ class Breach:
 
     def _named(self, state: State, *, already: bool) -> Violation | None:
         for group, at in self.guard.suspects.items():
+            if at in self.guard.excused:
+                continue
             loss = survive(state.group_view(group), at, thorough=True)
             if not loss:
                 return _breach(state, loss, already=already)

@@ -112,8 +112,11 @@ class Losses:
                 return False
             for idx in self.state.nodes[at].primaries:
                 inst = self.state.insts[idx]
-                if self.held.get(idx) is not inst and not self._put(grid, inst):
+                known = self.held.get(idx)
+                if known is not inst and not self._put(grid, inst):
                     return False
+                if known and _kept(known) != _kept(inst):
+                    return False  # another one, which has the number now
         for at in touched:
             grid.put_node(self.state, at)
         self.fixed = grid.fixed(self.state)
@@ -296,3 +299,8 @@ def _mask(inst: Inst) -> int:
 def is_movable(inst: Inst) -> bool:
     """Say whether an instance restarts as it is, rather than being made anew."""
     return inst.mirror is Mirror.INTERNAL or is_shared(inst)
+
+
+def _kept(inst: Inst) -> tuple[object, ...]:
+    """Return what the arrays keep of an instance for good."""
+    return inst.wants, inst.reach, inst.excl_tags, inst.desired

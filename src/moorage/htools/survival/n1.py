@@ -12,6 +12,7 @@ disks cannot be used. Instances of other nodes do not move.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from moorage.htools.constants import Fail, Mirror
 from moorage.htools.constraints.violation import Violation, is_away
@@ -195,19 +196,43 @@ class Guard:
         As there.
     skip_groups
         Groups that do not matter.
+    start
+        The state that a change begins with: what it cannot lose, need not be losable
+        afterwards. None where every node matters.
+
+    Attributes
+    ----------
+    excused : set of int
+        Nodes that were found to be so, as far as it was asked.
     """
 
     def __init__(
-        self, *, online_only: bool = False, skip_groups: Iterable[int] = ()
+        self,
+        *,
+        online_only: bool = False,
+        skip_groups: Iterable[int] = (),
+        start: State | None = None,
     ) -> None:
         self.online_only = online_only
         self.skipped = set(skip_groups)
+        self.start = start
+        self.before = Guard() if start is not None else None
+        self.excused: set[int] = set()
         self.losses: dict[int, Losses] = {}
         self.suspects: dict[int, int] = {}
         self.base: tuple[State, int | None] | None = None
 
+    @classmethod
+    def of_change(cls, state: State) -> Self:
+        """Return what guards a change of a state.
+
+        Where a master tells storage units, what cannot be lost already stops nobody. On
+        Ganeti's it stops everybody: there the answers are those of Ganeti's planner.
+        """
+        return cls(start=state if state.tells_units else None)
+
     def __call__(self, state: State) -> bool:
-        """Say whether any one node in view can be lost."""
+        """Say whether any one node in view can be lost that matters."""
         self.base = None
         return self._broken(state) is None
 
@@ -219,6 +244,8 @@ class Guard:
             self.base = state, self._broken(state)
         group, broken = state.nodes[nodes[0]].group, self.base[1]
         losses = self.losses.get(group)
+        if any(state.nodes[at].group == group for at in self.excused):
+            return None
         if losses is None or (broken is not None and broken != group):
             return None if broken is None else False
         if broken is None:
@@ -232,9 +259,21 @@ class Guard:
                 continue
             passed = self.online_only
             asked = [one.idx for one in view.seen if not (passed and one.offline)]
-            if self.first_unlosable(view, asked) is not None:
+            if self._is_broken(view, asked):
                 return group
         return None
+
+    def _is_broken(self, view: State, asked: Iterable[int]) -> bool:
+        """Say whether one of some nodes cannot be lost that could be at the start."""
+        left = set(asked) - self.excused
+        while (at := self.first_unlosable(view, left)) is not None:
+            if self.start is None or self.before is None:
+                return True
+            if self.before.first_unlosable(self.start, [at]) is None:
+                return True
+            self.excused.add(at)
+            left.remove(at)
+        return False
 
     def unlosable(self, state: State) -> list[int]:
         """Return the nodes in view whose loss would strand somebody."""

@@ -156,9 +156,16 @@ def seat(cards: dict[str, int], index: int, most: int) -> int | None:
 
 
 class Hypervisor(Protocol):
-    """The verbs; all but :meth:`guests` raise `Failed` with what the machine said."""
+    """The verbs; all but :meth:`guests` raise `Failed` with what the machine said.
+
+    Attributes
+    ----------
+    pretends
+        Whether its guests are no processes, which copy nothing and write nothing.
+    """
 
     name: str
+    pretends: bool
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""

@@ -46,6 +46,7 @@ class Fake:
     """
 
     name = "fake"
+    pretends = True
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir.absolute()

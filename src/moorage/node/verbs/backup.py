@@ -11,8 +11,9 @@ from msgspec import json, structs
 
 from moorage.errors import Failed, MoorageError, NotFound
 from moorage.model import Disk
-from moorage.model.export import Dump, Export, Form
+from moorage.model.export import Dump, Export
 from moorage.node import oses
+from moorage.node.commands import drive
 from moorage.node.hypervisors.base import Target
 from moorage.protocol import (
     BeginExport,
@@ -33,16 +34,35 @@ from moorage.protocol import (
     Writing,
 )
 from moorage.protocol.verb import A_WEEK
-from moorage.storage import Command, Opened, Outcome, Progress
-from moorage.storage.exports import Exports
+from moorage.storage import (
+    Command,
+    Confined,
+    Content,
+    Opened,
+    Outcome,
+    Output,
+    Progress,
+)
+from moorage.storage.exports import Exports, grown
 from moorage.storage.uri import image_name
-from moorage.units import Mib
+from moorage.units import Mib, mib_for
 
 from .context import NodeContext
 from .guest import places_of, told_of
 from .sizes import measured
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A disk as `qemu-img` gets it: a word, and what it is if it has a path.
+
+    A program that reaches storage by a URI does so with the rights of the agent.
+    """
+
+    word: str
+    contents: Mapping[str, Content] = field(default_factory=dict)
 
 
 def _exports(at: NodeContext) -> Exports:
@@ -129,22 +149,42 @@ async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[st
 
 async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
     """Copy a disk that is attached here into an export."""
-    place = _place(at, args.disk, args.hypervisor)
+    place = _place(at, args.disk, args.hypervisor, writes=False)
     target = _exports(at).growing(args.name, args.dump)
-    packed = ("-c",) if args.writing.compress else ()
+    size = await _size(at, place)
+    one = structs.replace(args.dump, size=max(args.dump.size, size))
+    new = grown(one, packed=args.writing.compress)
+    # One cluster of the new image at least is left out, or written.
+    known = ("-p", "-n", "--target-is-zero", "-S", "64k", "-f", "raw", "-O", "raw")
     await at.run(
         Command(
             (
-                *("qemu-img", "convert", "-p", "-f", "raw"),
-                *("-O", args.dump.form.value, *packed, *_rated(args.writing)),
-                *(place.word, target),
+                *("qemu-img", "convert", *known, "-t", "writeback"),
+                *(*_rated(args.writing), place.word, target),
             ),
-            images={**place.images, target: Opened.MADE},
+            images={target: Opened.MADE},
+            confined=Confined(
+                {**place.contents, target: new},
+                args.uid_pool,
+                alone=bool(place.contents),
+            ),
             progress=_progress(f"copy disk {args.disk.label}", args.dump),
             limit=A_WEEK,
         ),
         report,
     )
+
+
+async def _size(at: NodeContext, place: _Place) -> Mib:
+    """Return how large a volume is that is attached here; storage may have rounded."""
+    files = [path for path, one in place.contents.items() if not one.block]
+    look = Command(
+        ("qemu-img", "info", "-f", "raw", "--output=json", place.word),
+        images=dict.fromkeys(files, Opened.FILE),
+        reads=True,
+    )
+    told = json.decode((await at.run(look)).stdout, type=dict[str, Any])
+    return mib_for(told["virtual-size"])
 
 
 async def dump_guest(at: NodeContext, args: DumpGuest, report: Report) -> None:
@@ -154,7 +194,8 @@ async def dump_guest(at: NodeContext, args: DumpGuest, report: Report) -> None:
     hypervisor = at.hypervisor(args.hypervisor)
     await hypervisor.end_dump(args.uuid)  # one that was interrupted writes to them
     for disk, one in zip(args.disks, args.dumps, strict=True):
-        await at.run(exports.blank(args.export, await _whole_of(at, args, disk, one)))
+        whole = await _whole_of(at, args, disk, one)
+        await at.run(exports.blank(args.export, whole, args.uid_pool))
         path = exports.growing(args.export, one)
         targets.append(Target(disk=disk.uuid, path=path, form=one.form.value))
     await hypervisor.dump(args.uuid, tuple(targets), args.writing, report)
@@ -191,22 +232,31 @@ async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
     Failed
         If it is not.
     """
-    source = await _whole(at, args.name, args.dump, report)
     place = _place(at, args.disk, args.hypervisor)
-    form = args.dump.form.value
-    await at.run(
-        Command(
-            (
-                *("qemu-img", "convert", "-p", "-n", "-f", form, "-O", "raw"),
-                # What is written is on the storage when it ends.
-                *("-t", "writeback", *_rated(args.writing), source, place.word),
+    known = ("-p", "-n", "-f", "raw", "-O", "raw", "-t", "writeback")
+    async with _whole(at, args.name, args.dump, report) as (source, pins):
+        await at.run(
+            Command(
+                # What is written is on the storage when it ends (writeback).
+                (
+                    "qemu-img",
+                    "convert",
+                    *known,
+                    *_rated(args.writing),
+                    source,
+                    place.word,
+                ),
+                confined=Confined(
+                    {source: Content(args.dump.form.value), **place.contents},
+                    args.uid_pool,
+                    alone=bool(place.contents),
+                ),
+                pins=pins,
+                progress=_progress(f"restore disk {args.disk.label}", args.dump),
+                limit=A_WEEK,
             ),
-            images={**place.images, source: Opened.FILE},
-            progress=_progress(f"restore disk {args.disk.label}", args.dump),
-            limit=A_WEEK,
-        ),
-        report,
-    )
+            report,
+        )
 
 
 async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> None:
@@ -217,57 +267,62 @@ async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> 
     Failed
         If the dump is not whole.
     """
-    source = await _whole(at, args.export, args.dump, report)
-    async with _script(at, "import", args, args.index) as script:
+    async with (
+        _whole(at, args.export, args.dump, report) as (source, pins),
+        _script(at, "import", args, args.index) as script,
+    ):
         images = {**script.images, source: Opened.FILE}
-        await at.run(replace(script, stdin=source, images=images, limit=A_WEEK), report)
+        whole = replace(script, stdin=source, images=images, pins=pins, limit=A_WEEK)
+        await at.run(whole, report)
 
 
-async def _whole(at: NodeContext, name: str, one: Dump, report: Report) -> str:
-    """Return the path of a dump that is as it was exported, and stands on its own."""
+@asynccontextmanager
+async def _whole(
+    at: NodeContext, name: str, one: Dump, report: Report
+) -> AsyncIterator[tuple[str, Mapping[str, int]]]:
+    """Yield the path of a dump that is as it was exported, and its open descriptor.
+
+    It is one file from the first look to the last one, and has to be the same after it
+    was read: whoever may write to it may do so meanwhile.
+
+    Raises
+    ------
+    Failed
+        If it is not whole, or changed while the block ran.
+    """
     exports = _exports(at)
-    problem = await at.do(exports.verified(name, one), report)
     path = exports.dump(name, one)
-    if not problem and one.form is Form.QCOW2:
-        problem = _dependent(one, (await at.run(_info(path))).stdout)
+    async with at.machine.pinned(path) as pins:
+
+        async def run(command: Command) -> Output:
+            return await at.run(replace(command, pins=pins), report)
+
+        stamp = await drive(exports.stamp(name, one), run)
+        problem = await drive(exports.verified(name, one), run)
+        problem = problem or await drive(exports.look(name, one), run)
+        _refuse(name, problem)
+        yield path, pins
+        problem = await drive(exports.verified(name, one), run)
+        if await drive(exports.stamp(name, one), run) != stamp:
+            problem = problem or f"dump {one.file} was written to while it was read"
+        _refuse(name, problem)
+
+
+def _refuse(name: str, problem: str) -> None:
     if problem:
         raise Failed(problem, hint=f"gnt-backup verify {name}", export=name)
-    return path
 
 
-def _info(path: str) -> Command:
-    return Command(
-        ("qemu-img", "info", "-f", "qcow2", "--output=json", path),
-        images={path: Opened.FILE},
-        reads=True,
-    )
-
-
-def _dependent(one: Dump, told: str) -> str:
-    """Return why an image must not be read: it names other files of this node."""
-    found: dict[str, Any] = json.decode(told)
-    special = found.get("format-specific", {}).get("data", {})
-    if "backing-filename" in found or "data-file" in special:
-        return f"dump {one.file} names another file: it is not what was exported"
-    if found.get("virtual-size", 0) > one.size << 20:
-        return f"dump {one.file} is larger than the {one.size} MiB of its disk"
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A disk as `qemu-img` gets it: a word, and what of it is an image file."""
-
-    word: str
-    images: Mapping[str, Opened] = field(default_factory=dict)
-
-
-def _place(at: NodeContext, disk: Disk, hypervisor: str) -> _Place:
+def _place(
+    at: NodeContext, disk: Disk, hypervisor: str, *, writes: bool = True
+) -> _Place:
     where = at.where(disk)
-    found = where.for_hypervisor(hypervisor, userspace=False)
+    # The program is QEMU's own, whatever runs the guest.
+    offered = hypervisor if where.path or hypervisor.lower() in where.uris else "kvm"
+    found = where.for_hypervisor(offered, userspace=False)
     if found != where.path:
         return _Place(image_name(found))
-    return _Place(found, {} if where.block else {found: Opened.FILE})
+    return _Place(found, {found: Content("raw", writes=writes, block=where.block)})
 
 
 def _rated(writing: Writing) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from moorage import __version__
-from moorage.errors import CommandFailed, Failed
+from moorage.errors import Failed
 from moorage.node.trials import Trials
 from moorage.protocol import (
     ClearProvider,
@@ -35,6 +35,8 @@ from .context import NodeContext
 
 R = TypeVar("R")
 
+_HISTORY = frozenset({".git", ".hg", ".svn", ".bzr"})
+
 
 async def try_(at: NodeContext, args: TryProvider, _report: Report) -> CheckResult:
     """Do a part of a check; after the only one, remove its volumes."""
@@ -60,12 +62,18 @@ async def digest(at: NodeContext, args: DigestProvider, _report: Report) -> Scri
     _check_valid(site, args.provider)
     top = Path(site.providers[args.provider].path)
     files = sorted(path for path in top.rglob("*") if path.is_file())
+    files = [path for path in files if not _is_history(path.relative_to(top))]
     known = os.uname()
     return Scripts(
         version=__version__,
         system=f"{known.sysname} {known.release} {known.machine}",
         files={str(path.relative_to(top)): _sha256(path) for path in files},
     )
+
+
+def _is_history(path: Path) -> bool:
+    """Whether a file is of a version control system, and none that scripts read."""
+    return not _HISTORY.isdisjoint(path.parts)
 
 
 def _sha256(path: Path) -> str:
@@ -130,7 +138,7 @@ async def _seen(at: NodeContext, step: Step) -> Seen:
     began = time.monotonic()
     try:
         output = await at.run(step.command)
-    except CommandFailed as error:
+    except Failed as error:
         killed = bool(error.facts.get("killed"))
         lasted = time.monotonic() - began
         return Seen(ok=False, said=error.message, killed=killed, seconds=lasted)

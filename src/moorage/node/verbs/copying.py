@@ -56,11 +56,16 @@ def _name(drive: Drive) -> str:
     return place if place == drive.where.path else image_name(place)
 
 
-async def mirror(at: NodeContext, args: MirrorDisk, _report: Report) -> None:
-    """Begin to copy a running guest's disk, and to write to both."""
+async def mirror(at: NodeContext, args: MirrorDisk, report: Report) -> None:
+    """Begin to copy a running guest's disk, and to write to both.
+
+    Where the guest is none, nobody writes: a program copies what is there.
+    """
     new = at.drive(args.to, args.slot)
     at.held.lend(args.to.uuid, args.hypervisor, args.uuid)
     hypervisor = at.hypervisor(args.hypervisor)
+    if hypervisor.pretends:
+        await at.run(copying(at.drive(args.disk), new, args.rate), report)
     await hypervisor.mirror(args.uuid, args.disk.uuid, new, args.rate)
 
 

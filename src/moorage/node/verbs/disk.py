@@ -3,7 +3,7 @@
 
 from msgspec.structs import replace
 
-from moorage.errors import Failed, MoorageError, NotSupported, WrongState
+from moorage.errors import Exists, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.creations import DENIED, MADE, REMOVING, Creation
 from moorage.protocol import (
@@ -18,12 +18,14 @@ from moorage.protocol import (
     OpenDisk,
     RemoveDisk,
     Report,
+    SizeDisk,
     SnapshotDisk,
     UnmakeDisk,
     VerifyDisk,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
 from moorage.storage import Outcome, Steps, Template, Where
+from moorage.storage.ownership import could_be_taken, ways_out
 from moorage.units import Mib
 
 from .context import NodeContext
@@ -34,8 +36,11 @@ MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} I
 
 
 async def create(at: NodeContext, args: CreateDisk, report: Report) -> Outcome:
-    """Make the volume."""
+    """Make the volume; one that is there is none of this node's making."""
     steps = at.template_of(args).create(args.disk)
+    if args.disk.was_there:
+        return await at.do(steps, report)
+    await _check_free(at, args)
     return await _make(at, args, args.disk, steps, report)
 
 
@@ -43,7 +48,7 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
     """Take back a `create` or `snapshot`, whatever came of it here.
 
     Only what this node made is destroyed. Where the storage refused, the volume, if
-    there is one, is somebody else's.
+    there is one, is somebody else's; and one that was adopted is, whoever asks.
 
     Raises
     ------
@@ -51,7 +56,7 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
         If nobody can tell whose volume it is.
     """
     making = at.makings.of(args.disk)
-    if making is None:
+    if making is None or args.disk.was_there:
         return Outcome.UNCHANGED  # it never began
     if making.came == DENIED and making.before is None:
         report(0, 0, "log", _left_alone(at, args.disk))
@@ -61,8 +66,12 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
     if making.before is None and making.came != MADE:
         _check_own(at, args.disk, making)
     disk = replace(args.disk, name=None) if making.copy else args.disk
-    await _check_unused(at, disk)
-    outcome = await _remove(at, args, disk, report)
+    try:
+        await _check_unused(at, disk)
+        outcome = await _remove(at, args, disk, report)
+    except MoorageError as error:
+        error.facts["made"] = True  # so it is ours, whoever removes it later
+        raise
     at.makings.drop(disk)
     return outcome
 
@@ -144,8 +153,43 @@ async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:
 
 
 async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
-    """Enlarge the volume."""
-    return await at.do(at.template_of(args).grow(args.disk, args.to), report)
+    """Enlarge the volume.
+
+    Raises
+    ------
+    Failed
+        If the storage said that it did, and the device says otherwise.
+    """
+    outcome = await at.do(at.template_of(args).grow(args.disk, args.to), report)
+    if args.measured:
+        # A grown volume may answer elsewhere.
+        where = await at.do(at.template_of(args).attach(args.disk))
+        at.held.put(args.disk, where)
+        found = await measured(at, where, args.hypervisor)
+        if found.kind and found.size < args.to:
+            raise Failed(
+                f"the storage of disk {args.disk.label} says that it grew to {args.to} "
+                f"MiB, and on node {at.name} it has {found.size} MiB",
+                hint=f"{REPAIR} --disk {args.disk.label}, if that is not what its "
+                "record says",
+                disk=args.disk.uuid,
+                node=at.name,
+            )
+    return outcome
+
+
+async def size(at: NodeContext, args: SizeDisk, _report: Report) -> Device:
+    """Return what the disk is here; what was not attached is detached again."""
+    held = at.held.get(args.disk.uuid)
+    if held:
+        return await measured(at, held, args.hypervisor)
+    template = at.template_of(args)
+    try:
+        where = await at.do(template.attach(args.disk))
+        await at.do(template.open(args.disk, exclusive=True))
+        return await measured(at, where, args.hypervisor)
+    finally:
+        await at.do(template.detach(args.disk))
 
 
 async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outcome:
@@ -197,7 +241,10 @@ def _check_device(
     if disk.identity is not None:
         raise Failed(told, hint=REPAIR, disk=disk.uuid, node=at.name)
     if found.size < disk.size:
-        raise Failed(told, hint=MEASURE, disk=disk.uuid, node=at.name)
+        alone = f"while no instance has it: {REPAIR} --disk {disk.label}"
+        raise Failed(
+            told, hint=f"{alone}; else: {MEASURE}", disk=disk.uuid, node=at.name
+        )
     report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
 
 
@@ -221,6 +268,27 @@ async def _make(
     return outcome
 
 
+async def _check_free(at: NodeContext, args: CreateDisk) -> None:
+    """Raise `Exists` if a volume of that name was here before anybody asked for it.
+
+    A name of our kind is nobody else's, but a copy of an adopted volume has its name.
+    """
+    making = at.makings.of(args.disk)
+    if making and making.came != REMOVING:
+        return  # the first attempt looked
+    parts = [replace(args, disk=one) for one in args.disk.children] or [args]
+    for part in parts:
+        disk = part.disk
+        if could_be_taken(disk) and await _there(at, part, disk):
+            raise Exists(
+                f"node {at.name} has a volume {'/'.join(disk.logical_id)} already, "
+                f"which is not that of disk {args.disk.label}: it is not overwritten",
+                hint=f"look at it on {at.name}; choose another node, or rename it",
+                disk=args.disk.uuid,
+                node=at.name,
+            )
+
+
 async def _there(at: NodeContext, args: OnDisk[object], disk: Disk) -> bool | None:
     """Return whether a volume is there; None where the template cannot tell."""
     try:
@@ -242,7 +310,7 @@ def _check_own(at: NodeContext, disk: Disk, making: Creation) -> None:
         raise Failed(
             f"node {at.name} was interrupted while it made volume {disk.volume} of "
             f"disk {disk.label}: nobody can tell whether the volume there is this one",
-            hint=f"gnt-disk remove {disk.uuid}",
+            hint=ways_out(disk),
             disk=disk.uuid,
         )
 
@@ -305,6 +373,7 @@ VERBS = (
     OpenDisk.done_by(open_),
     CloseDisk.done_by(close),
     GrowDisk.done_by(grow),
+    SizeDisk.done_by(size),
     SnapshotDisk.done_by(snapshot),
     VerifyDisk.done_by(verify),
     NoteDisk.done_by(setinfo),

@@ -12,6 +12,7 @@ from moorage.model import (
     Device,
     GuestState,
     Held,
+    LeadFacts,
     NodeFacts,
     Os,
     Provider,
@@ -53,6 +54,18 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         accelerator=next(filter(None, _known(at)), None),
         powered_off=() if args.brief else tuple(await _powered_off(at)),
         links=await at.machine.links(),
+        lead=None if args.brief else _lead(at),
+    )
+
+
+def _lead(at: NodeContext) -> LeadFacts | None:
+    """Return what is known of those who may lead, where they have keys."""
+    if at.keys is None:
+        return None
+    return LeadFacts(
+        key=at.copies.own_key(),
+        masters=at.keys.masters,
+        changes=at.fence.led.all(),
     )
 
 

@@ -17,9 +17,8 @@ async def draw(at: NodeContext, args: DrawTicket, _report: Report) -> Drawn:
     async def connect() -> socket:
         return await at.hypervisor(args.hypervisor).connect(args.uuid, "serial", "")
 
-    return at.tickets.draw(
-        args.address, {"instance": args.name, "node": at.name}, connect
-    )
+    told = {"instance": args.name, "node": at.name}
+    return at.tickets.draw(args.address, told, connect, args.by)
 
 
 VERBS = (DrawTicket.done_by(draw),)

@@ -36,8 +36,8 @@ async def old(
 async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
     """Forget what is left of old objects that the cluster does not know any more.
 
-    A new master asks for it. Late steps of its predecessors are fenced by their term,
-    so the epochs of disks that are gone fence nothing any more.
+    Late steps of earlier masters are fenced by their term, and the master that asks
+    has none under way: the epochs of disks that are gone fence nothing any more.
     """
     before = time.time() - _YOUNG
     for kept in (at.fence, at.makings):

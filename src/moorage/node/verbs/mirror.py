@@ -68,7 +68,10 @@ def _is_enough(args: AwaitSync, found: MirrorState) -> bool:
 async def _side(at: NodeContext, args: OnDisk[MirrorState]) -> MirrorState | None:
     pair = pair_of(args.disk)
     names = [one.name for one in args.holders]
-    minor = pair.minors[names.index(at.name)] if pair else None
+    if pair is None or at.name not in names[:2]:
+        label = args.disk.label
+        raise Failed(f"node {at.name} keeps no copy of disk {label}")
+    minor = pair.minors[names.index(at.name)]
     found = await at.do(at.template_of(args).mirrors())
     return next((one for one in found if one.minor == minor), None)
 

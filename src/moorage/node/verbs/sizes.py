@@ -28,7 +28,7 @@ async def measured(at: NodeContext, where: Where, hypervisor: str) -> Device:
     """
     if where.path:
         return await at.machine.device(where.path)
-    uri = where.uris.get(hypervisor.lower())
+    uri = where.uris.get(hypervisor.lower()) or where.uris.get("kvm")
     if not uri:
         return Device()
     try:

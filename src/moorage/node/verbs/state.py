@@ -14,9 +14,13 @@ from moorage.protocol import (
     GetStanding,
     HeedTerm,
     KeepKeys,
+    Portion,
+    ReadCopy,
+    ReleaseLead,
     Report,
     SealCopy,
     Standing,
+    WantLead,
 )
 
 from .context import NodeContext
@@ -33,11 +37,30 @@ async def standing(at: NodeContext, _args: GetStanding, _report: Report) -> Stan
         copy=await at.copies.run(at.copies.state.head),
         confirmed=at.copies.confirmed(),
         software=__version__,
+        wants=at.copies.wanted(),
+        released=at.copies.released,
+        key=at.copies.own_key(),
     )
+
+
+async def want(at: NodeContext, args: WantLead, _report: Report) -> None:
+    """Note that this node is to be the next master."""
+    at.copies.want(args.seconds)
+
+
+async def read(at: NodeContext, args: ReadCopy, _report: Report) -> Portion:
+    """Return records of the copy."""
+    return await at.copies.run(partial(at.copies.state.portion, args.after))
+
+
+async def release(at: NodeContext, args: ReleaseLead, _report: Report) -> None:
+    """Note that the master has ended, and lets this node lead."""
+    at.copies.released = args.head
 
 
 async def heed(at: NodeContext, _args: HeedTerm, report: Report) -> Standing:
     """Take orders of no earlier master; the fence has noted the term by now."""
+    at.copies.want(0.0)
     return await standing(at, GetStanding(), report)
 
 
@@ -46,7 +69,7 @@ async def apply(at: NodeContext, args: ApplyCommits, _report: Report) -> Head | 
     state = at.copies.state
     due = args.commits[-1].head if args.commits else args.after
     there = await at.copies.run(partial(state.apply, args.commits, args.after))
-    if there and there.holds(due):
+    if there and there.holds(due) and not args.more:
         at.copies.confirm()
     return there
 
@@ -67,7 +90,7 @@ async def seal(at: NodeContext, args: SealCopy, _report: Report) -> Head:
 
 
 async def keep(at: NodeContext, args: KeepKeys, _report: Report) -> None:
-    """Keep the cluster's keys for the next master."""
+    """Keep the certificates of the authorities that signed the nodes."""
     await at.copies.run(partial(at.copies.keep_keys, args.files))
 
 
@@ -77,12 +100,15 @@ async def check(at: NodeContext, _args: CheckCopy, _report: Report) -> list[str]
 
 
 async def drop(at: NodeContext, _args: DropCopy, _report: Report) -> None:
-    """Forget the copy and the keys: the node is no candidate any more."""
+    """Forget the copy and the key: the node is no candidate any more."""
     await at.copies.run(at.copies.state.drop)
 
 
 VERBS = (
     GetStanding.done_by(standing),
+    WantLead.done_by(want),
+    ReadCopy.done_by(read),
+    ReleaseLead.done_by(release),
     HeedTerm.done_by(heed),
     ApplyCommits.done_by(apply),
     BeginCopy.done_by(begin),

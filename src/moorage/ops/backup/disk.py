@@ -31,7 +31,7 @@ from moorage.protocol import Writing
 
 from . import dumps
 from .dumps import Format
-from .restore import as_before, load
+from .restore import as_before, left_of_disk, load
 from .source import Source
 
 
@@ -124,7 +124,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         writing = Writing(compress=self.compressed, rate=self.rate)
         yield dumps.begin(export.name, node)
         if owner and live:
-            yield dumps.copy_running(export, owner, [disk], node, writing)
+            yield dumps.copy_running(config, export, owner, [disk], node, writing)
         else:
             held = self._held(view, owner, node)
             if not held:
@@ -173,6 +173,8 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         Its name, or its directory.
     rate
         MiB a second at most; 0 for as fast as it goes.
+    trust_export
+        Whether all that the export says is taken, as if it had been typed.
     """
 
     op_id = "OP_DISK_IMPORT"
@@ -187,6 +189,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     params: dict[str, Any] = field(default_factory=dict)
     ignore_capacity: bool = False
     rate: int = 0
+    trust_export: bool = False
 
     @property
     def source(self) -> Source:
@@ -219,7 +222,9 @@ class DiskImport(Operation, frozen=True, kw_only=True):
                 hint=f"gnt-backup import --src-dir {export.name} NAME",
             )
         asked = self.params | ({"size": self.size} if self.size else {})
-        told = as_before(export.dumps[0], asked, self.disk_template, "the disk")
+        (dump,) = export.dumps
+        template, trusted = self.disk_template, self.trust_export
+        told = as_before(dump, asked, template, "the disk", trusted=trusted)
         fields = {key: told.pop(key) for key in ("size", "mode", "pool") if key in told}
         template = told.pop("dev_type", None)
         return RestoredDisk(
@@ -243,8 +248,12 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         return self.whole(view).claims(view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say which nodes of the group will not reach it."""
-        return self.whole(view).warnings(view)
+        """Say which nodes of the group will not reach it, and what is not taken."""
+        whole = self.whole(view)
+        yield from whole.warnings(view)
+        if not self.trust_export:
+            (dump,) = whole.export.dumps
+            yield from left_of_disk(dump, self.params, self.disk_template, 0)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, put the dump on it, record the disk."""

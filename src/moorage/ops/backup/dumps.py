@@ -10,7 +10,7 @@ from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Ask, Lock, Run, Task, View
 from moorage.model import Config, Disk, Instance, Node, pair_of
 from moorage.model.export import Dump, Export, Exported, Form, Moment
-from moorage.ops import copies, node_tasks, osparams
+from moorage.ops import copies, disk_spec, node_tasks, osparams
 from moorage.ops.liveness import holds
 from moorage.protocol import (
     BeginExport,
@@ -86,7 +86,7 @@ def dump_of(disk: Disk, slot: int, form: Form) -> Dump:
         form=form,
         size=disk.size,
         dev_type=disk.dev_type,
-        params=disk.params,
+        params=disk_spec.anew(disk.params),
         name=disk.name,
         mode=disk.mode,
     )
@@ -164,7 +164,11 @@ def copy(
         what=f"dump disk {disk.label} to export {name} on {node.name}",
         node=node.uuid,
         do=DumpDisk(
-            **node_tasks.of_disk(config, disk), name=name, dump=dump, writing=writing
+            **node_tasks.of_disk(config, disk),
+            name=name,
+            dump=dump,
+            writing=writing,
+            uid_pool=config.cluster.uid_pool,
         ),
     )
 
@@ -187,7 +191,12 @@ def copy_by_os(
 
 
 def copy_running(
-    export: Export, instance: Instance, disks: list[Disk], node: Node, writing: Writing
+    config: Config,
+    export: Export,
+    instance: Instance,
+    disks: list[Disk],
+    node: Node,
+    writing: Writing,
 ) -> Run:
     """Return the task that copies the disks of a guest that runs."""
     guest = node_tasks.of_guest(instance)
@@ -200,6 +209,7 @@ def copy_running(
             export=export.name,
             dumps=export.dumps,
             writing=writing,
+            uid_pool=config.cluster.uid_pool,
         ),
         undo=EndDump(**guest),
     )

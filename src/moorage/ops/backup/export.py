@@ -211,6 +211,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         way = self.way(view)
         if way is Way.LIVE:
             yield dumps.copy_running(
+                view.config,
                 export,
                 self.instance(view),
                 self.disks(view),

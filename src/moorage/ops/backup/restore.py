@@ -30,6 +30,7 @@ from moorage.model import (
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
 from moorage.model.networks import outside
+from moorage.model.objects import reuses
 from moorage.ops import disk_spec, node_tasks, osparams, pools
 from moorage.ops.disk_checks import check_rate
 from moorage.ops.disk_names import hold_names
@@ -37,6 +38,7 @@ from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.nics import POOL
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
+from . import trust
 from .source import Source
 
 _OWN = ("mac", "ip", "name")
@@ -109,12 +111,18 @@ def load(
             name=export.name,
             dump=dump,
             writing=Writing(rate=rate),
+            uid_pool=view.config.cluster.uid_pool,
         ),
     )
 
 
 def as_before(
-    dump: Dump, given: Mapping[str, Any], template: str | None, what: str
+    dump: Dump,
+    given: Mapping[str, Any],
+    template: str | None,
+    what: str,
+    *,
+    trusted: bool,
 ) -> dict[str, Any]:
     """Return the description of a disk: as asked for, and else as it was.
 
@@ -122,13 +130,15 @@ def as_before(
     ----------
     template
         For a disk that is asked for in none, and in no storage pool.
+    trusted
+        Whether the parameters of the export are taken, too.
 
     Raises
     ------
     BadInput
         If the dump does not fit in it.
     """
-    if given.get("adopt"):
+    if given.get("adopt") or reuses(given):
         raise BadInput(f"{what}: what is imported adopts nothing")
     size = given.get("size") or dump.size
     if isinstance(size, int) and size < dump.size:
@@ -139,8 +149,17 @@ def as_before(
     if given.get("pool"):
         return {"mode": dump.mode, **given, "size": size}
     wanted = given.get("dev_type") or template or dump.dev_type
-    kept = dump.params if wanted == dump.dev_type else {}
+    kept = trust.disk(dump, trusted=trusted) if wanted == dump.dev_type else {}
     return {"mode": dump.mode, **kept, **given, "dev_type": wanted, "size": size}
+
+
+def left_of_disk(
+    dump: Dump, given: Mapping[str, Any], template: str | None, number: int
+) -> Iterator[str]:
+    """Yield a sentence on what is not taken of a disk that is made as it was."""
+    wanted = given.get("dev_type") or template or dump.dev_type
+    if wanted == dump.dev_type and not given.get("pool"):
+        yield from trust.left_of_disk(dump, given, number)
 
 
 class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
@@ -156,6 +175,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         MiB a second at most; 0 for as fast as it goes.
     no_nics
         Whether it gets no network card, whatever the export says.
+    trust_export
+        Whether all that the export says is taken, as if it had been typed.
     """
 
     mode: str = "import"
@@ -163,6 +184,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     src_path: str | None = None
     rate: int = 0
     no_nics: bool = False
+    trust_export: bool = False
 
     @property
     def source(self) -> Source:
@@ -217,6 +239,13 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                 "an instance is imported where its export lies: leave -I out"
             )
         by_os = any(dump.form is Form.OS for dump in export.dumps)
+        if by_os and not self.os_type and not self.trust_export:
+            raise BadInput(
+                f"only the import script of an OS reads the dumps of {export.name}, "
+                "and which one runs here is not for an export to say",
+                hint=f"-o OS, or {trust.OPTION}",
+            )
+        told = told if self.trust_export else trust.plain(told)
         asked = {
             name: getattr(self, name)
             for name in InstanceCreate.__struct_fields__
@@ -245,11 +274,17 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                 f"{len(self.disks)}",
                 hint="gnt-disk add and attach make more of them afterwards",
             )
-        given = [*self.disks, *({} for _ in export.dumps[len(self.disks) :])]
+        given = self._asked_of_disks(export)
         return [
-            as_before(dump, one, self.disk_template, f"disk {slot}")
+            as_before(
+                *(dump, one, self.disk_template, f"disk {slot}"),
+                trusted=self.trust_export,
+            )
             for slot, (one, dump) in enumerate(zip(given, export.dumps, strict=True))
         ]
+
+    def _asked_of_disks(self, export: Export) -> list[dict[str, Any]]:
+        return [*self.disks, *({} for _ in export.dumps[len(self.disks) :])]
 
     def _nics(self, view: View, known: Sequence[Nic]) -> list[dict[str, Any]]:
         """Return the cards: those of the export, changed as asked for.
@@ -281,6 +316,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         """Tell what is not as it was exported."""
         whole = self.whole(view)
         yield from whole.warnings(view)
+        if not self.trust_export:
+            yield from self._left(view.config, whole.export)
         missing = whole.os_missing(view)
         if missing:
             yield f"the instance keeps the OS of its export, but {missing}"
@@ -290,7 +327,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                 "its dumps are what was exported"
             )
         known = whole.export.instance
-        told = known.hvparams if known else {}
+        told = known.hvparams if known and self.trust_export else {}
         if told.get("vnc_bind_address") and whole.hvparams == _CLOSED | whole.hvparams:
             yield (
                 "its screen was open to whoever reached the node: it has no port here, "
@@ -303,6 +340,20 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                     f"network card {number} gets a new MAC address: another instance "
                     f"has {nic.mac}"
                 )
+
+    def _left(self, config: Config, export: Export) -> Iterator[str]:
+        """Yield a sentence for all that is not taken from the export."""
+        told = export.instance
+        if told is None:
+            return
+        names = {"hvparams": self.hvparams, "osparams": self.osparams}
+        yield from trust.left(config, told, {**names, "tags": self.tags})
+        for number, nic in enumerate(() if self.no_nics else told.nics):
+            given = (self.nics or [])[number : number + 1]
+            yield from trust.left_of_card(config, number, nic, *given or [{}])
+        asked = self._asked_of_disks(export)
+        for number, (one, dump) in enumerate(zip(asked, export.dumps, strict=True)):
+            yield from left_of_disk(dump, one, self.disk_template, number)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, put the dumps on them, and record it all at the end."""

@@ -22,10 +22,11 @@ def copies(seen: Seen) -> Iterator[Finding]:
     for one in seen.view.told(copies_on(seen.view)) or []:
         if one.state == "behind":
             node = seen.config.node(one.node)
-            lacks = "all" if one.commits is None else one.commits
+            few = one.commits
+            lacks = "all commits" if few is None else counted(few, "commit")
             yield Finding(
                 f"node {node.name}",
-                f"its copy of the state is behind, and lacks {lacks} commits "
+                f"its copy of the state is behind, and lacks {lacks} "
                 f"({one.why}): a failover to it would lose them",
                 f"gnt-node info {node.name}",
                 warning=True,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from moorage.model import Disk, Held, Node
 from moorage.ops import copies
+from moorage.storage.ownership import ways_out
 
 from .observation import Finding, Seen
 
@@ -16,7 +17,9 @@ def quarantined(seen: Seen) -> Iterator[Finding]:
             yield Finding(
                 f"disk {disk.label}",
                 f"it is quarantined: {disk.quarantine}",
-                f"gnt-disk info {disk.uuid}; when it is sound: "
+                ways_out(disk)
+                if disk.unproven
+                else f"gnt-disk info {disk.uuid}; when it is sound: "
                 f"gnt-disk modify --lift-quarantine {disk.uuid}",
             )
 

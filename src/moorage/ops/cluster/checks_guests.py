@@ -98,7 +98,7 @@ def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
             f"node {node.name}",
             f"it has a guest {guest.name or guest.uuid} ({guest.state}) that the "
             "configuration does not know",
-            f"end it on {node.name} by hand",
+            f"gnt-node shutdown-orphan {node.name} {guest.uuid}",
         )
     elif guest.state in ("incoming", "moved"):
         yield Finding(

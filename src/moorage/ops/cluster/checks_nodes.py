@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage import __version__
-from moorage.errors import MoorageError, Stale
+from moorage.errors import MoorageError, Stale, cause_of
 from moorage.ops.silence import way_out
 from moorage.units import counted
 
@@ -17,10 +17,9 @@ def silent(seen: Seen) -> Iterator[Finding]:
         if _refuses_master(error):
             continue
         node = seen.config.node(uuid)
-        cause = error.facts.get("cause", error.message)
         yield Finding(
             f"node {node.name}",
-            f"it gives no answer ({cause}), and is not marked offline",
+            f"it gives no answer ({cause_of(error)}), and is not marked offline",
             way_out(node, error),
         )
 

@@ -4,15 +4,16 @@
 One bad default would stop every later disk or guest, far from whoever set it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
-from moorage.model import Cluster, hvparams, uidpool
+from moorage.model import DISKLESS, Cluster, hvparams, uidpool
 from moorage.ops.merging import check_diskparams
 from moorage.ops.placement import check_allocator
+from moorage.storage import TEMPLATES
 
 HYPERVISORS = ("kvm", "fake")
 """Every hypervisor that a node can have."""
@@ -63,6 +64,35 @@ def check_hypervisor(name: str) -> None:
     if name not in HYPERVISORS:
         told = " and ".join(HYPERVISORS)
         raise BadInput(f"there is no hypervisor '{name}': {told} are known")
+
+
+def check_some_hypervisors(names: Collection[str]) -> None:
+    """Raise `BadInput` unless these can be all hypervisors of a cluster."""
+    if not names:
+        raise BadInput(
+            "at least one hypervisor must be enabled",
+            hint="--enabled-hypervisors=kvm",
+        )
+    for name in names:
+        check_hypervisor(name)
+
+
+def check_known_templates(names: Iterable[str]) -> None:
+    """Raise `BadInput` if there is no such disk template."""
+    for name in names:
+        if name not in TEMPLATES and name != DISKLESS:
+            known = ", ".join(sorted({*TEMPLATES, DISKLESS}))
+            raise BadInput(f"there is no disk template '{name}': there is {known}")
+
+
+def check_some_templates(names: Collection[str]) -> None:
+    """Raise `BadInput` unless these can be all disk templates of a cluster."""
+    if not names:
+        raise BadInput(
+            "at least one disk template must be enabled",
+            hint=f"--enabled-disk-templates={DISKLESS}",
+        )
+    check_known_templates(names)
 
 
 def check_hvparams(name: str, own: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
 from moorage.ops.identity import is_adopted
-from moorage.ops.storage.directories import places_by_group
+from moorage.ops.storage.directories import places_on
 from moorage.protocol import GetFacts
 
 
@@ -26,6 +26,8 @@ class Finding(Struct, frozen=True):
         A command to type.
     warning
         Whether nothing is broken yet.
+    notice
+        Whether it may well be as it should be, and is told all the same.
     code
         Of its own, for programs; empty for most.
     """
@@ -35,6 +37,7 @@ class Finding(Struct, frozen=True):
     hint: str = ""
     warning: bool = False
     code: str = ""
+    notice: bool = False
 
     def to_json(self) -> dict[str, str]:
         """Return what clients get."""
@@ -75,9 +78,9 @@ class Seen:
 
 def ask_facts(config: Config) -> Iterator[Ask[NodeFacts]]:
     """Ask every node that is not marked offline for all that it knows of itself."""
-    where = places_by_group(config)
+    where = places_on(config)
     for node in config.online():
-        yield Ask(node.uuid, GetFacts(places=where(node.group)))
+        yield Ask(node.uuid, GetFacts(places=where(node)))
 
 
 def see(view: View) -> Seen:

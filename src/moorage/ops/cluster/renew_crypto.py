@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Node
 from moorage.ops import certificates
 from moorage.protocol import (
     AbandonAuthority,
-    AnnounceTrust,
     PrepareAuthority,
-    RenewMaster,
     RetireAuthority,
     SwitchAuthority,
 )
@@ -22,15 +20,15 @@ _NO_SSH = Moot("nodes are reached over TLS, not by ssh")
 
 
 class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
-    """Renew the master's certificate, the nodes', and the authority.
+    """Renew the master's key, the nodes', and the authority.
 
     Attributes
     ----------
     node_certificates
         Of all nodes and of the master; each node is a job of its own.
     cluster_certificate
-        The authority, and with it all certificates, in one job. Both authorities are
-        trusted until it ends.
+        The authority, and with it all keys, in one job. The master trusts both
+        authorities until it ends.
     force
         With `node_certificates`, believe nodes by their certificates alone, whatever
         keys they have. With `cluster_certificate`, shut out nodes that are marked
@@ -55,9 +53,12 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes for new keys, and how far the authority is."""
+        yield certificates.key_request_on(view, _own(view))
         if self.cluster_certificate:
             yield certificates.authority_on(view)
             yield from (certificates.request_on(node) for node in view.config.online())
+            for node in _candidates(view):
+                yield certificates.key_request_on(view, node)
 
     def check(self, view: View) -> None:
         """Refuse to shut out a node that is off for a while, or silent."""
@@ -78,6 +79,8 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         view.answer(certificates.authority_on(view))
         for node in view.config.online():
             view.answer(certificates.request_on(node))
+        for node in _candidates(view):
+            view.answer(certificates.key_request_on(view, node))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the nodes that are left out."""
@@ -88,49 +91,36 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
             yield f"node {node.name} is marked offline, and {told}"
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Renew the master's own certificate, or let an authority follow another."""
+        """Renew the master's own key, or let an authority follow another."""
         if not self.cluster_certificate:
-            what = "renew the master's certificate"
-            yield certificates.on_master(view, what, RenewMaster())
+            yield from certificates.new_key(view, _own(view))
+            yield from certificates.told(view)
             return
-        yield from self._announced(view)
+        yield self._begun(view)
         for node in view.config.online():
-            yield from certificates.renewal(view, node, by_next=True)
+            new = yield from certificates.renewal(view, node, by_next=True)
+            if node in (*_candidates(view), _own(view)):
+                yield from certificates.new_key(view, new, node)
         what = "let the new authority sign"
         yield certificates.on_master(view, what, SwitchAuthority(), final=True)
-        for node in view.config.online():
-            yield Run(
-                what=f"let node {node.name} trust the new authority alone",
-                node=node.uuid,
-                do=AnnounceTrust(only_present=True),
-                final=True,
-                tolerant=True,
-            )
+        yield from certificates.told(view)
         what = "trust the new authority alone"
         yield certificates.on_master(view, what, RetireAuthority(), final=True)
 
-    def _announced(self, view: View) -> Iterator[Task]:
-        """Yield what makes all trust the next authority beside the present one.
+    def _begun(self, view: View) -> Task:
+        """Return what makes the next authority; the master trusts both.
 
         It is taken back only by the job that began it: after one that came to no end,
         nodes may have certificates of the next authority already.
         """
         said = view.answer(certificates.authority_on(view))
         first = said is not None and said.trusted == 1
-        yield certificates.on_master(
+        return certificates.on_master(
             view,
             "make a new authority",
             PrepareAuthority(),
             undo=AbandonAuthority() if first else None,
         )
-        for node in view.config.online():
-            yield Run(
-                what=f"let node {node.name} trust both authorities",
-                node=node.uuid,
-                do=AnnounceTrust(),
-                undo=AnnounceTrust(only_present=True) if first else None,
-                lasting=True,
-            )
 
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
         """Return a job for each node."""
@@ -144,6 +134,16 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         """Return whom the jobs are for, in their order."""
         nodes = [] if self.cluster_certificate else view.config.online()
         return {"jobs": [], "names": [node.name for node in nodes]}
+
+
+def _own(view: View) -> Node:
+    return view.config.node(view.config.cluster.master_node)
+
+
+def _candidates(view: View) -> list[Node]:
+    """Return the nodes that get a new key to lead with, besides the master."""
+    online = view.config.online()
+    return [one for one in online if one.master_candidate and one != _own(view)]
 
 
 def _offline(view: View) -> list[Node]:

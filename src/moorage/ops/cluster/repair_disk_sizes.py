@@ -4,14 +4,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import MoorageError
+from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Device, Disk, Instance, Node
 from moorage.ops import identity
-from moorage.ops.disk_access import template
+from moorage.ops.disk.grow import grow_locks
+from moorage.ops.disk_access import candidates, check_own, template
 from moorage.ops.instance.base import hold
-from moorage.ops.node_tasks import devices_on
-from moorage.protocol import MeasureDisks
+from moorage.ops.node_tasks import devices_on, of_disk
+from moorage.protocol import MeasureDisks, SizeDisk
 from moorage.units import Mib
 
 
@@ -25,24 +26,34 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     instances
-        Whose disks; all instances if none is named.
+        Whose disks; all instances if neither one nor a disk is named.
+    disks
+        Disks that no instance has, by name or uuid: each is attached where it was last,
+        measured, and detached.
     """
 
     op_id = "OP_CLUSTER_REPAIR_DISK_SIZES"
 
     instances: tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
 
     def chosen(self, view: View) -> list[Instance]:
         """Return the instances that are meant."""
-        if not self.instances:
+        if not self.instances and not self.disks:
             return view.config.named(Instance)
         names = dict.fromkeys(self.instances)
         return [view.config.instance(name) for name in names]
 
+    def free(self, view: View) -> list[Disk]:
+        """Return the disks that are named."""
+        return [view.config.disk(name) for name in dict.fromkeys(self.disks)]
+
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the instances with their disks."""
+        """Hold the instances with their disks, and those that are named."""
         for instance in self.chosen(view):
             yield from hold(view.config, instance)
+        for disk in self.free(view):
+            yield from grow_locks(view, disk)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask their nodes for what is attached, and for what lies there."""
@@ -53,10 +64,21 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             paths = [disk.volume for disk in disks if template(disk).at_rest(disk)]
             if paths:
                 yield devices_on(instance.primary_node, sorted(paths))
+        for disk in self.free(view):
+            yield from _asked(config, disk)
 
     def check(self, view: View) -> None:
-        """Refuse nothing but names that are not known."""
+        """Refuse names that are not known, and disks that an instance has."""
         self.chosen(view)
+        for disk in self.free(view):
+            owner = view.config.owner(disk)
+            if owner:
+                raise WrongState(
+                    f"disk {disk.label} is attached to instance {owner.name}",
+                    hint=f"gnt-cluster repair-disk-sizes {owner.name}",
+                    disk=disk.uuid,
+                )
+            check_own(disk)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the disks that cannot be measured."""
@@ -73,18 +95,37 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
                             "attached on its node, or nothing tells its size there"
                         )
 
+        for disk in self.free(view):
+            if _size(view, disk) is None:
+                yield f"disk {disk.label} is left out: {_why(view, disk)}"
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Record each size that is another one."""
+        for disk, size in self._alone(view):
+            what = f"record {size} MiB of disk {disk.label}, not {disk.size}"
+            yield view.change(what, disk, final=True, size=size)
         for _, slot, disk, size in self._wrong(view):
             what = f"record {size} MiB of disk/{slot} {disk.label}, not {disk.size}"
             yield view.change(what, disk, final=True, size=size)
 
     def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
-        """Return instance, slot, ``size`` and the new size of each correction."""
+        """Return instance, slot, ``size`` and the new size of each correction.
+
+        For a disk that no instance has, its name and no slot.
+        """
         return [
-            [instance.name, slot, "size", size]
-            for instance, slot, _, size in self._wrong(view)
+            *([disk.label, None, "size", size] for disk, size in self._alone(view)),
+            *(
+                [instance.name, slot, "size", size]
+                for instance, slot, _, size in self._wrong(view)
+            ),
         ]
+
+    def _alone(self, view: View) -> Iterator[tuple[Disk, Mib]]:
+        for disk in self.free(view):
+            size = _size(view, disk)
+            if size is not None and size != disk.size:
+                yield disk, size
 
     def _wrong(self, view: View) -> Iterator[tuple[Instance, int, Disk, Mib]]:
         for instance in self.chosen(view):
@@ -109,6 +150,37 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
         sizes = view.answer(_attached(view.config, instance)) or []
         found = dict(zip(instance.disks, sizes, strict=False)).get(disk.uuid, Device())
         return found.size if found.kind else None
+
+
+def _node_of(config: Config, disk: Disk) -> Node | None:
+    """Return the node that is to attach a disk that no instance has."""
+    return next(iter(candidates(config, disk)), None)
+
+
+def _asked(config: Config, disk: Disk) -> Iterator[Ask[Device]]:
+    node = _node_of(config, disk)
+    if node:
+        yield Ask(node.uuid, SizeDisk(**of_disk(config, disk)))
+
+
+def _size(view: View, disk: Disk) -> Mib | None:
+    """Return the size of a disk that no instance has; None if nobody tells it."""
+    for question in _asked(view.config, disk):
+        found = view.told(question)
+        if found and found.kind and disk.identity in (None, found.identity):
+            return found.size
+    return None
+
+
+def _why(view: View, disk: Disk) -> str:
+    """Return why a disk that no instance has cannot be measured."""
+    for question in _asked(view.config, disk):
+        try:
+            view.answer(question)
+        except MoorageError as error:
+            return error.message
+        return "nothing tells its size where it is attached"
+    return "no node that could attach it is online"
 
 
 def _attached(config: Config, instance: Instance) -> Ask[list[Device]]:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import (
-    DISKLESS,
     Change,
     Cluster,
     Config,
@@ -29,7 +28,6 @@ from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.node_tasks import facts_on, oses_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.storage.directories import SETTINGS
-from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
 from . import defaults, image_directories, systems, volume_groups
@@ -141,8 +139,6 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
         placement.check_allocator(self.default_iallocator)
-        for name in self.enabled_hypervisors or ():
-            defaults.check_hypervisor(name)
         defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
@@ -231,7 +227,7 @@ def _hypervisors(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
 
 def _templates(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
     """Return the parameters of disk templates with changes."""
-    check_known_templates(given)
+    defaults.check_known_templates(given)
     return with_diskparams(old, given)
 
 
@@ -274,22 +270,9 @@ def check_once(pools: list[str]) -> None:
 # -- templates and hypervisors -------------------------------------------------------
 
 
-def check_known_templates(names: Iterable[str]) -> None:
-    """Raise `BadInput` if there is no such disk template."""
-    for name in names:
-        if name not in TEMPLATES and name != DISKLESS:
-            known = ", ".join(sorted({*TEMPLATES, DISKLESS}))
-            raise BadInput(f"there is no disk template '{name}': there is {known}")
-
-
 def check_templates(config: Config, wanted: tuple[str, ...]) -> None:
     """Raise `Refused` unless these can be all templates that are enabled."""
-    check_known_templates(wanted)
-    if not wanted:
-        raise BadInput(
-            "at least one disk template must be enabled",
-            hint=f"gnt-cluster modify --enabled-disk-templates={DISKLESS}",
-        )
+    defaults.check_some_templates(wanted)
     for disk in config.all(Disk):
         if disk.dev_type not in wanted:
             raise WrongState(
@@ -300,11 +283,7 @@ def check_templates(config: Config, wanted: tuple[str, ...]) -> None:
 
 def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
     """Raise `Refused` unless these can be all hypervisors that are enabled."""
-    if not wanted:
-        raise BadInput(
-            "at least one hypervisor must be enabled",
-            hint="gnt-cluster modify --enabled-hypervisors=kvm",
-        )
+    defaults.check_some_hypervisors(wanted)
     for instance in view.config.all(Instance):
         if instance.hypervisor not in wanted:
             raise WrongState(

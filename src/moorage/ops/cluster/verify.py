@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
-from moorage.ops.certificates import authority_on
+from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.node_tasks import providers_on
 
 from . import (
@@ -16,7 +16,7 @@ from . import (
     checks_mirrors,
     checks_networks,
     checks_pools,
-    checks_survival,
+    checks_watcher,
     verify_codes,
 )
 from .observation import Finding, Seen, ask_facts, see
@@ -53,7 +53,9 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
         yield authority_on(view)
+        yield pins_on(view)
         yield checks_copies.copies_on(view)
+        yield checks_watcher.look_on(view)
         for question in ask_facts(config):
             yield question
             yield providers_on(question.node)
@@ -73,14 +75,15 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         self.found(view)
 
     def found(self, view: View) -> dict[str, Any]:
-        """Return errors, warnings, and how much was looked at."""
+        """Return errors, warnings, notices, and how much was looked at."""
         return view.once("found", lambda: self._looked(see(view)))
 
     def _looked(self, seen: Seen) -> dict[str, Any]:
         found = list(self._findings(seen))
         return {
-            "errors": [_told(one) for one in found if not one["warning"]],
-            "warnings": [_told(one) for one in found if one["warning"]],
+            "errors": [_told(one) for one in found if one["kind"] == "error"],
+            "warnings": [_told(one) for one in found if one["kind"] == "warning"],
+            "notices": [_told(one) for one in found if one["kind"] == "notice"],
             "checked": _counted(seen),
         }
 
@@ -88,14 +91,15 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         config = seen.config
         group = config.group(self.group_name).uuid if self.group_name else ""
         for check, code in verify_codes.CHECKS.items():
-            if self.skip_checks and check is checks_survival.losses:
+            if self.skip_checks and check in verify_codes.SURVIVAL_CHECKS:
                 continue
             for one in check(seen):
                 if group and not verify_codes.about(config, one, group):
                     continue
                 ecode = code or verify_codes.code(one)
                 mild = one.warning or ecode in self.ignore_errors
-                yield {**one.to_json(), "ecode": ecode, "warning": mild}
+                kind = "notice" if one.notice else "warning" if mild else "error"
+                yield {**one.to_json(), "ecode": ecode, "kind": kind}
 
     def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what :meth:`found` does."""
@@ -114,7 +118,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
 
 
 def _told(one: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name != "warning"}
+    return {name: value for name, value in one.items() if name != "kind"}
 
 
 def _counted(seen: Seen) -> dict[str, int]:

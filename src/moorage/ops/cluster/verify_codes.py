@@ -12,6 +12,7 @@ from . import (
     checks_devices,
     checks_disks,
     checks_guests,
+    checks_leads,
     checks_mirrors,
     checks_networks,
     checks_nodes,
@@ -19,6 +20,7 @@ from . import (
     checks_records,
     checks_storage,
     checks_survival,
+    checks_watcher,
 )
 from .observation import Finding, Seen, group_uuid
 
@@ -30,6 +32,10 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_certificates.nodes: "ECLUSTERCLIENTCERT",
     checks_certificates.master: "ECLUSTERCERT",
     checks_copies.copies: "",
+    checks_leads.changes: "ECLUSTERLEAD",
+    checks_leads.keys: "",
+    checks_leads.many: "",
+    checks_watcher.looks: checks_watcher.CODE,
     checks_guests.instances: "EINSTANCEDOWN",
     checks_guests.standing_still: "",
     checks_guests.strangers: "ENODEORPHANINSTANCE",
@@ -52,7 +58,8 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_devices.devices: "EINSTANCEMISSINGDISK",
     checks_devices.shared: "",
     checks_devices.sizes: "",
-    checks_survival.losses: "ENODEN1",
+    checks_survival.failovers: "ENODEN1",
+    checks_survival.losses: checks_survival.CODE,
 }
 """Every check, a pure function of what was seen, with the code of what it finds; where
 that is empty, findings have one by what they are about."""
@@ -78,7 +85,8 @@ UNUSED = frozenset(
 )
 """Ganeti's other codes, which nothing here has: who ignores them asks for no more."""
 SURVIVAL = "nplusone_mem"
-"""What Ganeti's clients call the check that may be left out."""
+"""What Ganeti's clients call the checks that may be left out."""
+SURVIVAL_CHECKS = (checks_survival.failovers, checks_survival.losses)
 
 
 def code(finding: Finding) -> str:

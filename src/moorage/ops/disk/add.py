@@ -32,7 +32,12 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     size
-        In MiB; not for an adopted device.
+        In MiB; not for an adopted device, whose node tells it.
+    adopt
+        A device or a volume that is there: it keeps its data, and nothing but an
+        explicit remove destroys it.
+    epoch
+        That an adopted disk starts with, where its storage has seen others.
     pool
         The storage pool that it is made in: it says template and provider.
     spindles
@@ -58,6 +63,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     provider: str | None = None
     access: str | None = None
     adopt: str | None = None
+    epoch: int = 0
     mode: str = "rw"
     spindles: int | None = None
     params: dict[str, Any] = field(default_factory=dict)
@@ -69,7 +75,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def wish(self, view: View) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
-        names = ("pool", "size", "mode", "name", "adopt", "spindles")
+        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
         wanted = disk_spec.specified(
             view.config,
             {name: getattr(self, name) for name in names},
@@ -207,11 +213,10 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
-        node, wanted = self.where(view), self.wish(view)
-        disk = disk_spec.bear(view, wanted, node, pair=self._pair(view))
-        if not wanted.adopt:
-            yield from node_tasks.verify(view.config, disk, node)
-            yield from copies.create(view.config, disk, node)
+        node = self.where(view)
+        disk = disk_spec.bear(view, self.wish(view), node, pair=self._pair(view))
+        yield from node_tasks.verify(view.config, disk, node)
+        yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
         yield from self.put_on(view, disk, node)
         yield node_tasks.setinfo(view.config, disk, node)

@@ -35,6 +35,8 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         Where it is: a template, a provider or a storage pool, with parameters.
     size
         In MiB, for storage that does not tell it.
+    epoch
+        That the disk starts with, where its storage has seen others.
     node, group
         Where it is seen: a node for templates that stay on one, else a group; the only
         group when there is one.
@@ -50,6 +52,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     pool: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     size: int | None = None
+    epoch: int = 0
     mode: str = "rw"
     node: str | None = None
     group: str | None = None
@@ -57,7 +60,8 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def place(self, config: Config) -> Place:
         """Return where the volume is."""
         group = config.group(self.node_of(config).group)
-        params = disk_spec.named_params(self.params, provider=self.provider)
+        given = disk_spec.unused(self.params)  # it is reused, in whatever words
+        params = disk_spec.named_params(given, provider=self.provider)
         wanted = disk_spec.specified(
             config, {"pool": self.pool}, template=self.disk_template, params=params
         )
@@ -148,6 +152,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             size=Mib(size),
             name=disk_spec.checked_name(self.name),
             mode=disk_spec.checked_mode(self.mode),
+            epoch=disk_spec.checked_epoch(self.epoch, adopts=True),
         )
 
     def _found(self, view: View) -> Volume:
@@ -155,7 +160,10 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         node = self.node_of(view.config)
         (listed,) = view.answer(self.question(view.config)) or (Listed(),)
         if listed.problem:
-            raise WrongState(f"node {node.name} lists no volumes: {listed.problem}")
+            raise WrongState(
+                f"node {node.name} lists no volumes: {listed.problem}",
+                hint=f"gnt-disk add -t TEMPLATE -p NAME -s SIZE --adopt {self.volume}",
+            )
         for one in listed.volumes:
             words = as_text(one.logical_id)
             if self.volume in (words[-1], "/".join(words)):

@@ -69,7 +69,9 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
                 "name": check_disk_name(self.new_name),
             },
             template=self.disk_template or (None if self.pool else disk.dev_type),
-            params=self.named_params if self._elsewhere else disk.params,
+            params=self.named_params
+            if self._elsewhere
+            else disk_spec.anew(disk.params),
         )
         force = self.force_params or not self._elsewhere
         return self.converted(disk, replace(wanted, force=force))
@@ -117,7 +119,6 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             disk=wanted.disk,
             target=new,
             node=wanted.worker(view),
-            adopted=False,
             rate=self.rate,
         )
         yield from step.make()

@@ -18,7 +18,8 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
     Attributes
     ----------
     adopt
-        A device that is there, instead of a new volume; what it holds is overwritten.
+        A device or volume that is there, instead of a new volume; what it holds is
+        overwritten.
     ignore_ipolicy
         Whether the policy of the instance's node group does not count.
     """
@@ -36,7 +37,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
             view.config,
             {
                 "pool": self.pool or (None if elsewhere else disk.pool),
-                "size": None if self.adopt else disk.size,
+                "size": disk.size,
                 "adopt": self.adopt,
             },
             template=self.disk_template or (None if self.pool else disk.dev_type),
@@ -61,6 +62,11 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
             conversion.check_policy(view, owner, [wanted])
         if not self.ignore_capacity:
             conversion.check_room(view, [wanted])
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes will not reach it, and that what was adopted stays."""
+        yield from ToStorage.warnings(self, view)
+        yield from conversion_tasks.warnings([self.conversion(view)])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""

@@ -179,7 +179,9 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
         yield Run(
             what=f"grow disk {disk.label} to {to} MiB on {one.name}",
             node=one.uuid,
-            do=GrowDisk(**node_tasks.of_disk(config, disk), to=to),
+            do=GrowDisk(
+                **node_tasks.of_disk(config, disk), to=to, measured=one == node
+            ),
             final=True,
         )
     parts = tuple(replace(data, size=to) for data in disk.children[:1])
@@ -189,10 +191,6 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     if not active:
         yield from copies.detach(config, grown, node, tolerant=True)
         return
-    # A grown volume may answer elsewhere, and may not have grown as it was told to.
-    look = node_tasks.attach(config, grown, node, held=True)
-    what = f"look at disk {disk.label} on {node.name}"
-    yield replace(look, what=what, tolerant=True)
     if owner and runs(view, owner):
         yield tell_guest(owner, grown, node)
 

@@ -8,15 +8,22 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.ops import copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk.grow import grow_locks
-from moorage.ops.disk_access import ask_candidates, elsewhere, worker
+from moorage.ops.disk_access import ask_candidates, check_own, elsewhere, worker
 
 
 class DiskRemove(Operation, frozen=True, kw_only=True):
-    """Destroy a detached disk and its data."""
+    """Destroy a detached disk and its data.
+
+    Attributes
+    ----------
+    volume_is_ours
+        Somebody looked: a volume of which nobody knows whose it is, is the disk's own.
+    """
 
     op_id = "OP_DISK_REMOVE"
 
     disk: str
+    volume_is_ours: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk; share the nodes that may do the work."""
@@ -40,6 +47,8 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
                 disk=disk.uuid,
                 instance=owner.name,
             )
+        if not self.volume_is_ours:
+            check_own(disk)
         worker(view, disk, old=True)
         check_no_dependents(view, [disk])
 

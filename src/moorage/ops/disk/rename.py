@@ -32,11 +32,12 @@ def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
 def _lifted(disk: Disk) -> dict[str, Any]:
     """Return the changes that let a quarantined disk be used again.
 
-    Its epoch rises: what made it suspect must not go on where it stopped.
+    Its volume is its own then: somebody looked. Its epoch rises: what made it suspect
+    must not go on where it stopped.
     """
     if not disk.quarantine:
         raise WrongState(f"disk {disk.label} is not quarantined", disk=disk.uuid)
-    return {"quarantine": None, "epoch": disk.epoch + 1}
+    return {"quarantine": None, "unproven": False, "epoch": disk.epoch + 1}
 
 
 def _noting(config: Config, disk: Disk) -> Node | None:

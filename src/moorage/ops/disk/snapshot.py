@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Node
-from moorage.ops import copies, node_tasks, placement, pools
+from moorage.ops import copies, disk_spec, node_tasks, placement, pools
 from moorage.ops.disk.grow import (
     ask_growth_room,
     grow_locks,
@@ -136,6 +136,9 @@ def copy_of(view: View, disk: Disk, node: Node) -> Disk:
         epoch=0,
         last_node=node.uuid,
         quarantine=None,
+        params=disk_spec.anew(disk.params),
+        adopted=False,
+        unproven=False,
         ctime=view.now,
         mtime=view.now,
         tags=(),

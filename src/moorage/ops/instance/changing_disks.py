@@ -34,6 +34,7 @@ from moorage.ops.disk_access import (
     ask_candidates,
     ask_reach,
     candidates,
+    check_own,
     elsewhere,
     remover,
 )
@@ -164,6 +165,8 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             check_known(view, instance)  # as gnt-disk detach: its node may be off
         else:
             OnInstance.check(self, view)
+        for gone in self._destroyed(view):
+            check_own(gone)
         check_no_dependents(view, self._destroyed(view))
         node = view.config.home(instance)
         for mod, disk in self.mods(view):
@@ -174,7 +177,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             elif mod.action == "modify" and not self.force_params:
                 check_listed(view, disk, parameters(mod))
         disk_checks.check_distinct(self._wishes(view))
-        adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
+        adopted = [one.adopt for one in self._wishes(view) if one.at_path and one.adopt]
         identity.check_apart(view, adopted, node)
         try:
             list(self.tasks(view))
@@ -226,10 +229,9 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             instance=instance.name,
             pair=self._pair(view, wanted, node),
         )
-        disk = with_fields(disk, epoch=1)
-        if not wanted.adopt:
-            yield from node_tasks.verify(config, disk, node)
-            yield from copies.create(config, disk, node)
+        disk = with_fields(disk, epoch=max(disk.epoch, 1))
+        yield from node_tasks.verify(config, disk, node)
+        yield from copies.create(config, disk, node)
         yield from copies.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node, instance.name)
         if not (hot or instance.disks_active):

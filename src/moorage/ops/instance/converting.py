@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Disk, Instance
-from moorage.ops import copies, disk_checks, disk_spec
+from moorage.model import Disk, Instance, pair_of
+from moorage.ops import conversion_tasks, copies, disk_checks, disk_spec
 from moorage.ops.conversion import Conversion
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
@@ -140,6 +140,9 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             raise WrongState(_why_none(view, instance, self.disk_template or self.pool))
         for one in found:
             _check(view, instance, one)
+        if self.remote_node:
+            changed = {one.disk.uuid for one in found}
+            self._check_others(view, [d for d in instance.disks if d not in changed])
 
     def _mirrors(self, view: View) -> bool:
         if self.pool:
@@ -155,6 +158,24 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
                 f"instance {instance.name} has no second node for mirrored disks",
                 hint="name one: -n NODE",
             )
+
+    def _check_others(self, view: View, stay: list[str]) -> None:
+        """Raise `WrongState` if disks that stay as they are have another second node.
+
+        The mirrored disks of an instance follow it to its one secondary node.
+        """
+        config = view.config
+        named = config.node(self.remote_node or "")
+        for pair in filter(None, (pair_of(config.disk(uuid)) for uuid in stay)):
+            if named.uuid not in pair.nodes:
+                name = self.instance(view).name
+                raise WrongState(
+                    f"instance {name} has mirrored disks, none of them with a copy on "
+                    f"{named.name}: an instance has one secondary node",
+                    hint=f"leave -n out; or first: gnt-instance replace-disks -n "
+                    f"{named.name} --disks=SLOTS {name}",
+                    instance=name,
+                )
 
     def _check_idle(self) -> None:
         given = {"ext_params": self.ext_params, "rate": self.rate}
@@ -177,6 +198,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             for line in disk_checks.warnings(view, one.wanted, one.worker(view))
         )
         yield from dict.fromkeys(told)
+        yield from conversion_tasks.warnings(self.conversions(view))
 
 
 def _check(view: View, instance: Instance, one: Conversion) -> None:

@@ -19,6 +19,7 @@ from moorage.ops import (
     osparams,
     pairs,
     placement,
+    processors,
     screens,
 )
 from moorage.ops.disk.attach import MOST_DISKS
@@ -61,6 +62,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             )
         disk_checks.check_distinct(wishes)
         node = self.node(view)
+        processors.check_fits(view, self.instance_on(view, node.uuid, []), node)
         self._check_pair(view)
         if self.pnode:
             for one in self.nodes(view):
@@ -108,6 +110,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
             rooms=disk_spec.taken(view, self.wishes(view), node),
+            spindles=disk_spec.spindles(self.wishes(view)),
             units=wanted.units,
             templates=tuple(name for name, _ in wanted.disks),
             tags=self.tags,
@@ -169,9 +172,8 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             yield osparams.verify(view, self.with_secrets(instance), node)
         for disk in disks:
             yield from node_tasks.verify(config, disk, node)
-        for wanted, disk in zip(self.wishes(view), disks, strict=True):
-            if not wanted.adopt:
-                yield from copies.create(config, disk, node)
+        for disk in disks:
+            yield from copies.create(config, disk, node)
             yield from copies.attach(config, disk, node)
             yield node_tasks.setinfo(config, disk, node, instance.name)
         yield from self.put_on(view, instance, disks, node)

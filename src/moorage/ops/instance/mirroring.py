@@ -150,7 +150,7 @@ class Mirroring:
         )
         made = self._made(view)
         for new in made:
-            yield node_tasks.create(config, new, peer)
+            yield copies.second(config, new, peer)
             yield node_tasks.create(config, new.children[1], node)
             yield Run(
                 what=f"let the data of disk {new.label} on {node.name} count",

@@ -20,6 +20,7 @@ from moorage.ops import (
     pairs,
     placement,
     policy,
+    processors,
     screens,
 )
 from moorage.ops.instance import memory, new_primary
@@ -80,7 +81,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if self.pnode:
             node = view.config.node(self.pnode)
             yield from new_primary.ask(view, self.instance(view), node)
-        if self.beparams:
+        if self.beparams or self.hvparams.get("cpu_mask"):
             yield from memory.ask(view, self.instance(view))
 
     def check(self, view: View) -> None:
@@ -91,10 +92,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         disk_checks.check_rate(self.rate)
         instance = self.instance(view)
         backend.check(self.beparams)
-        hvparams.check(instance.hypervisor, self.hvparams)
-        if self.hvparams:
-            own = merged(instance.hvparams, self.hvparams)
-            screens.check(view.config, instance.hypervisor, own)
+        self._check_hvparams(view)
         for question in self._about_os(view):
             new = self._with_os(view)
             node = view.config.node(question.node)
@@ -117,6 +115,15 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             new_primary.check(view, instance, view.config.node(self.pnode))
         self._check_size(view, instance)
 
+    def _check_hvparams(self, view: View) -> None:
+        """Refuse parameters of the hypervisor that do not fit the rest."""
+        instance, new = self.instance(view), self._with_parameters(view)
+        hvparams.check(instance.hypervisor, self.hvparams)
+        if self.hvparams:
+            screens.check(view.config, instance.hypervisor, new.hvparams)
+        if "cpu_mask" in self.hvparams or "vcpus" in self.beparams:
+            processors.check_fits(view, new, view.config.home(instance))
+
     def _check_size(self, view: View, instance: Instance) -> None:
         """Raise unless policy and storage take it as it will be."""
         if not self.ignore_capacity:
@@ -136,6 +143,11 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         old = self.instance(view)
         new = backend.merged(old.beparams, self.beparams)
         return with_fields(old, beparams=new)
+
+    def _with_parameters(self, view: View) -> Instance:
+        """Return it with the hypervisor parameters, too, that it is to have."""
+        new = self._with_memory(view)
+        return with_fields(new, hvparams=merged(new.hvparams, self.hvparams))
 
     def _gets_memory(self, view: View) -> bool:
         """Whether it should run; one that sleeps is looked at when it starts."""

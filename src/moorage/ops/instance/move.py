@@ -2,10 +2,11 @@
 """``gnt-instance move``: to another node, with disks that are on one node alone.
 
 Local volumes travel as mirrored ones: they get a second copy on the other node, the
-instance goes there, and the copy that it left is dropped. Each step is an operation of
-its own, which is undone or carried on by itself. However far they come, a job drops the
-copy that is too many, and another one starts the guest where it is then: what breaks in
-the middle leaves it where it was, as a migration and a failover do.
+instance goes there, and the copy that it left is dropped. Image files are copied to
+mirrored volumes first, and in the end to files of the other node. Each step is an
+operation of its own, which is undone or carried on by itself. However far they come, a
+job drops the copy that is too many, and another one starts the guest where it is then:
+what breaks in the middle leaves it where it was, as a migration and a failover do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +16,16 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
 from moorage.jobs.job import FINISHED
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, Node
+from moorage.model import Claim, Disk, Node
 from moorage.ops import copies, disk_spec, links, pairs, placement
 from moorage.ops.disk_access import able
+from moorage.ops.disk_spec import DiskSpec
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place
 from moorage.ops.liveness import runs
-from moorage.storage import TEMPLATES, Reach
+from moorage.ops.node_tasks import settings
+from moorage.storage import TEMPLATES, Can, Reach
+from moorage.storage.templates import template_named
 
 Opcode = dict[str, Any]
 
@@ -54,8 +58,13 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and the other node for its room."""
         yield from OnInstance.questions(self, view)
-        if not self.target(view).offline:
-            yield placement.room_on(view.config, self.target(view))
+        home = view.config.home(self.instance(view))
+        nodes = [self.target(view)]
+        if self._local(view) and _is_copied(view, self._disks(view)):
+            nodes.append(home)
+        for node in nodes:
+            if not node.offline:
+                yield placement.room_on(view.config, node)
 
     def check(self, view: View) -> None:
         """Refuse what has no way there; the steps refuse the rest."""
@@ -67,20 +76,50 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         if self._ways(view):
             self._check_room(view)
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name what was adopted and is removed: to leave it is what was asked."""
+        yield from OnInstance.warnings(self, view)
+        if not self._ways(view):
+            return
+        for disk in view.config.disks_of(self.instance(view)):
+            if disk.was_there:
+                volume = "/".join(map(str, disk.logical_id))
+                yield (
+                    f"volume {volume} of disk {disk.label} was adopted: it is removed "
+                    f"when its copy on node {self.target_node} is whole"
+                )
+
     def _check_room(self, view: View) -> None:
         """Refuse before the guest is shut down what would not fit on the other node."""
         instance, node, config = self.instance(view), self.target(view), view.config
         view.answer(placement.room_on(config, node))
-        disks = config.disks_of(instance)
-        room = copies.room(config, disks, mirrored_template(), node)
-        placement.check_rooms(view, f"the disks of instance {instance.name}", [room])
+        what = f"the disks of instance {instance.name}"
+        placement.check_rooms(view, what, self._rooms(view))
         placement.check_move(view, instance, node)
         links.check(view, node, instance.nics)
 
+    def _rooms(self, view: View) -> Iterator[Claim]:
+        """Yield what its disks take on the way: mirrored ones, and those in the end."""
+        config, node, disks = view.config, self.target(view), self._disks(view)
+        if not _is_copied(view, disks):
+            yield copies.room(config, disks, mirrored_template(), node)
+            return
+        yield copies.room(config, disks, disks[0].dev_type, node)
+        wishes = [_mirrored(view, one) for one in disks]
+        for one in (config.home(self.instance(view)), node):
+            yield Claim(node=one.uuid, rooms=disk_spec.taken(view, wishes, one))
+
+    def _local(self, view: View) -> list[Disk]:
+        """Return the disks that one node has, or two."""
+        disks = self._disks(view)
+        return [one for one in disks if able(one).reach is not Reach.GROUP]
+
+    def _disks(self, view: View) -> list[Disk]:
+        return view.config.disks_of(self.instance(view))
+
     def _ways(self, view: View) -> str:
         """Return the template of the local disks; empty where there are none."""
-        disks = view.config.disks_of(self.instance(view))
-        local = [one for one in disks if able(one).reach is not Reach.GROUP]
+        disks, local = self._disks(view), self._local(view)
         if not local:
             return ""
         kinds = {disk.dev_type for disk in disks}
@@ -152,8 +191,32 @@ def mirrored_template() -> str:
     return found
 
 
-def _can_be_mirrored(view: View, disk: Disk) -> bool:
-    wanted = disk_spec.specified(
+def _mirrored(view: View, disk: Disk) -> DiskSpec:
+    """Return what a disk is while it travels."""
+    return disk_spec.specified(
         view.config, {"size": disk.size}, template=mirrored_template(), params={}
     )
-    return is_in_place(disk, wanted)
+
+
+def _can_be_mirrored(view: View, disk: Disk) -> bool:
+    """Whether a disk gets a second copy: in its place, or after it is copied."""
+    return is_in_place(disk, _mirrored(view, disk)) or _is_copied(view, [disk])
+
+
+def _is_copied(view: View, disks: Sequence[Disk]) -> bool:
+    """Whether disks are no volumes of those that are mirrored, and can become such.
+
+    They are copied to mirrored ones, and on the other node to what they were.
+    """
+    to, cluster = template_named(mirrored_template()), view.config.cluster
+    known = settings(cluster, to.name)
+    enabled = cluster.enabled_disk_templates or tuple(TEMPLATES)
+    return (
+        to.name in enabled
+        and bool(to.unit_key(known, {}))
+        and all(
+            able(one).reach is Reach.NODE and Can.CREATE in able(one).can
+            for one in disks
+        )
+        and not any(is_in_place(one, _mirrored(view, one)) for one in disks)
+    )

@@ -12,6 +12,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
+from moorage.model.objects import reuses
 from moorage.ops import (
     cabling,
     disk_checks,
@@ -209,6 +210,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             on_record(view.config, self.instance_on(view, "", [])),
             disks=tuple(_sized(view, wanted, node) for wanted in wishes),
             units=tuple(disk_spec.unit(view.config, one, group) for one in wishes),
+            spindles=tuple(one.spindles for one in wishes),
         )
 
     def _able(self, view: View) -> list[Node]:
@@ -237,7 +239,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         home, peer = self.node(view), self.peer(view)
         name, wishes = self.instance_name, self.wishes(view)
         made = disk_spec.bear_all(view, wishes, home, peer, name)
-        return [replace(disk, epoch=1) for disk in made]
+        return [replace(disk, epoch=max(disk.epoch, 1)) for disk in made]
 
     def instance_on(self, view: View, node: str, disks: list[Disk]) -> Instance:
         """Return the instance, on the node of a uuid, with disks."""
@@ -296,7 +298,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         for wanted in self.wishes(view):
             pair = pairs.wanted(view, wanted.template, node, peer) if peer else None
             disk_checks.check(view, wanted, node, pair)
-        adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
+        adopted = [one.adopt for one in self.wishes(view) if one.at_path and one.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)
 
@@ -315,7 +317,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def adopts(self) -> bool:
         """Whether a disk is a volume that is there already."""
-        return any(given.get("adopt") for given in self.disks)
+        return any(given.get("adopt") or reuses(given) for given in self.disks)
 
 
 def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:

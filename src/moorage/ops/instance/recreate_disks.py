@@ -109,6 +109,8 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         for _, wanted in self.chosen(view):
             pair = self._pair(view, wanted, ()) if peer else None
             disk_checks.check(view, replace(wanted, name=None), home, pair)
+            if pair:
+                pairs.check_online(view.config, pair, f"-n {home.name}:OTHER")
         for disk in view.config.disks_of(instance):
             check_within(view.config, home, disk.group)
         self._check_policy(view, instance, home)
@@ -185,7 +187,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
                 pair=self._pair(view, wanted, tuple(one.target for one in made)),
             )
             target = replace(born, name=None, cname="")
-            made.append(Step(view, disk, target, home, adopted=False, rate=0))
+            made.append(Step(view, disk, target, home, rate=0))
         return made
 
     def claims(self, view: View) -> Iterator[Claim]:
@@ -244,5 +246,8 @@ def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
     was = {"size": disk.size, "mode": disk.mode, "spindles": disk.spindles}
     given = {**was, **changes, "pool": disk.pool}
     return disk_spec.specified(
-        view.config, given, template=disk.dev_type, params=disk.params
+        view.config,
+        given,
+        template=disk.dev_type,
+        params=disk_spec.anew(disk.params),
     )

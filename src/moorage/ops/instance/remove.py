@@ -10,7 +10,13 @@ from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
 from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk_access import ask_candidates, candidates, elsewhere, remover
+from moorage.ops.disk_access import (
+    ask_candidates,
+    candidates,
+    check_own,
+    elsewhere,
+    remover,
+)
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance, put_down
 from moorage.ops.liveness import check_known, holds, last_holder
 
@@ -82,8 +88,9 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         node = view.config.home(instance)
         for disk in self._destroyed(view):
             yield from copies.left_behind(view.config, disk)
-        for disk in self._elsewhere(view):
+        for disk in self._doubtful(view):
             try:
+                check_own(disk)
                 remover(view, _freed(view, instance, disk), node)
             except MoorageError as error:
                 yield f"disk {disk.label} stays behind: {error.message}; {error.hint}"
@@ -103,12 +110,19 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             yield from self._removed(view, disk, node)
 
     def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
-        """Yield the removal of a disk; nothing where no node can do it."""
+        """Yield the removal of a disk; nothing where no node can, or may, do it."""
         try:
+            check_own(disk)
             node = remover(view, disk, node)
         except MoorageError:
             return  # the warnings tell it
         yield from copies.destroy(view, disk, node, tolerant=self.ignore_failures)
+
+    def _doubtful(self, view: View) -> list[Disk]:
+        """Return the disks that may stay behind."""
+        away = {disk.uuid for disk in self._elsewhere(view)}
+        gone = self._destroyed(view)
+        return [disk for disk in gone if disk.uuid in away or disk.unproven]
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node may have to remove.

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
-from moorage.model import Claim, Config, Disk, Node, pair_of, successor
+from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
-from moorage.ops import behind, copies, node_tasks, pairs, placement
+from moorage.ops import behind, copies, pairs, placement
 from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.liveness import holds
 from moorage.ops.node_tasks import How, of_disk, on_disk
@@ -48,8 +48,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         Which copy: that on the primary or the secondary node, in new volumes there; or
         the second one on another node; or (``replace_auto``) the one that is bad.
     disks
-        Slots, names or uuids of the disks; all of them when empty. A new secondary node
-        gets all.
+        Slots, names or uuids of the disks; all of them when empty. They must be
+        mirrored, and a new secondary node gets all that are.
     remote_node, iallocator
         The new secondary node, or who chooses it; there is only ``hail``.
     early_release
@@ -72,11 +72,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         """Return the disks."""
         config, instance = view.config, self.instance(view)
         found = [find_disk(config, instance, one) for one in self.disks]
-        mirrored = [
-            disk
-            for disk in found or config.disks_of(instance)
-            if pairs.is_mirrored(disk.dev_type)
-        ]
+        found = found or config.disks_of(instance)
+        mirrored = [one for one in found if pairs.is_mirrored(one.dev_type)]
         others = ", ".join(one.label for one in found if one not in mirrored)
         if others or not mirrored:
             told = f"instance {instance.name} has no mirrored disks"
@@ -84,9 +81,16 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 told = f"disk {others} of instance {instance.name} is not mirrored"
             raise NotSupported(
                 f"{told}: there is no copy to replace",
+                hint=self._naming(view) if mirrored and not self.disks else "",
                 instance=instance.name,
             )
         return mirrored
+
+    def _naming(self, view: View) -> str:
+        """Return what names the mirrored disks of an instance that has others, too."""
+        instance = self.instance(view)
+        slots = ",".join(map(str, mirrored_slots(view.config, instance)))
+        return f"add --disks={slots}, which names the mirrored ones"
 
     def _secondary(self, view: View) -> Node:
         """Return the node that keeps the second copies now."""
@@ -198,11 +202,14 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             )
         if self.mode != NEW and chooses:
             raise BadInput("a node is named for a new secondary node only")
-        if self.mode in (NEW, AUTO) and self.disks:
-            raise BadInput("disks are named with -p or -s only")
 
     def _check_new(self, view: View, node: Node) -> None:
         instance = self.instance(view)
+        if len(self.wanted(view)) < len(mirrored_slots(view.config, instance)):
+            raise BadInput(
+                "a new secondary node gets the copies of all mirrored disks",
+                hint=self._naming(view),
+            )
         if node == self._secondary(view) or node.uuid == instance.primary_node:
             raise WrongState(
                 f"node {node.name} keeps a copy of instance {instance.name}'s disks "
@@ -298,7 +305,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         config, instance, to = view.config, self.instance(view), self.place(view)
         active, found = holds(view, instance), self._repaired(view)
         for _, new in found:
-            yield node_tasks.create(config, new, to)
+            yield copies.second(config, new, to)
         what = f"record {to.name} as the secondary node of {instance.name}"
         yield view.record(what, *(new for _, new in found))
         for old, new in found:
@@ -333,3 +340,9 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
 def _dropped(config: Config, disk: Disk, node: Node, verb: type[OnDisk[Any]]) -> Run:
     how = How(tolerant=True, final=True)
     return on_disk(config, disk, node, "remove the old copy of", verb, **how)
+
+
+def mirrored_slots(config: Config, instance: Instance) -> list[int]:
+    """Return the slots of an instance's mirrored disks."""
+    disks = enumerate(config.disks_of(instance))
+    return [at for at, disk in disks if pairs.is_mirrored(disk.dev_type)]

@@ -9,6 +9,7 @@ from .power import NodePowercycle, OobCommand, RestrictedCommand
 from .remove import NodeRemove
 from .renew_crypto import NodeRenewCrypto
 from .set_params import NodeSetParams
+from .shutdown_orphan import NodeShutdownOrphan
 from .storage import (
     NodeModifyStorage,
     NodeQueryStorage,
@@ -29,6 +30,7 @@ OPERATIONS = (
     NodeRemove,
     NodeRenewCrypto,
     NodeSetParams,
+    NodeShutdownOrphan,
     NodeTryAccelerator,
     OobCommand,
     RepairNodeStorage,

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Node, successor
 from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text, to_text
-from moorage.ops import addresses
+from moorage.ops import addresses, certificates
 from moorage.ops.candidates import room_for_one
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
@@ -125,6 +125,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             do=EnrolNode(token=to_text(token)),
             undo=ExpelNode(),
         )
+        if self.readd and node.master_certs != view.config.node(node.uuid).master_certs:
+            yield from certificates.told(view)
 
     def _new(self, view: View) -> Node:
         token = self._token()
@@ -154,8 +156,11 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             "secondary_ip": self.secondary_ip or moved,
             "port": token.port,
         }
+        # What the node had may be in other hands; the master's key is not the node's.
+        own = old.uuid == view.config.cluster.master_node
+        known = old.master_certs if own else ()
         new = successor(old, view.now, pins=(token.fingerprint,), **where)
-        return replace(new, offline=False, powered=True)
+        return replace(new, offline=False, powered=True, master_certs=known)
 
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""

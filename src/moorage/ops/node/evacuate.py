@@ -8,6 +8,7 @@ from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
 from moorage.ops import copies
+from moorage.ops.instance.replace_disks import mirrored_slots
 
 from .moving import Moving, Opcode, failover, migrate
 from .residents import running
@@ -61,7 +62,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         found = {one.uuid: one for one in owners if one.primary_node != node.uuid}
         return list(found.values())
 
-    def _copied(self, instance: Instance) -> Opcode:
+    def _copied(self, view: View, instance: Instance) -> Opcode:
         """Return the request that puts second copies on another node."""
         to: Opcode = (
             {"remote_node": self.remote_node}
@@ -72,6 +73,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
             "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
             "instance_name": instance.name,
             "mode": "replace_new_secondary",
+            "disks": _slots(view, instance),
             "early_release": self.early_release,
             **to,
         }
@@ -79,7 +81,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     def jobs(self, view: View) -> list[list[Opcode]]:
         """Return a job for each instance that leaves, or whose second copies do."""
         moves = Moving.jobs(self, view)
-        return [*moves, *([self._copied(one)] for one in self._mirrored(view))]
+        return [*moves, *([self._copied(view, one)] for one in self._mirrored(view))]
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order, and why the others stay."""
@@ -107,4 +109,10 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         for opcode in moved:
             del opcode["target_node"]  # it goes where its second copies are
         # These are here once it has moved.
-        return [*moved, self._copied(instance)] if self.mode == "all" else moved
+        return [*moved, self._copied(view, instance)] if self.mode == "all" else moved
+
+
+def _slots(view: View, instance: Instance) -> list[int]:
+    """Return the slots of mirrored disks, where an instance has others, too."""
+    slots = mirrored_slots(view.config, instance)
+    return slots if len(slots) < len(instance.disks) else []

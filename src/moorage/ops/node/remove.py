@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Cluster, Config, Disk, Node, successor
+from moorage.ops import certificates
 from moorage.protocol import LeaveCluster
 from moorage.units import counted
 
@@ -82,8 +83,14 @@ class NodeRemove(OnNode, frozen=True, kw_only=True):
             )
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Tell the node, and forget it with its certificate: there is no way back."""
-        node = self.node(view)
+        """Tell the node, and forget it with its certificate: there is no way back.
+
+        A candidate is none before it is told: no commit waits for a node that left.
+        """
+        node = known = self.node(view)
+        if node.master_candidate and not node.offline:
+            node = successor(node, view.now, master_candidate=False, master_certs=())
+            yield view.record(f"{node.name} is no candidate", node, final=True)
         if not node.offline:
             yield Run(
                 what=f"tell {node.name} to leave",
@@ -94,6 +101,8 @@ class NodeRemove(OnNode, frozen=True, kw_only=True):
             )
         left = _without_certificate(view, view.config.cluster, node)
         yield view.record(f"forget node {node.name}", *left, drop=(node,), final=True)
+        if known.master_certs:
+            yield from certificates.told(view, without=node.uuid)
 
 
 def _without_certificate(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who lives on a node: the instances that should, and the guests that do."""
 
-from moorage.errors import MoorageError, WrongState
+from moorage.errors import MoorageError, WrongState, cause_of
 from moorage.jobs import Ask, View
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.ops.silence import way_out
@@ -35,8 +35,8 @@ def running(view: View, node: Node) -> set[str]:
 def unknown(node: Node, error: MoorageError) -> WrongState:
     """Return the refusal for a node that gives no answer and is not marked offline."""
     return WrongState(
-        f"node {node.name} gives no answer ({error.message}), and nobody has said that "
-        "it is off: its instances may still run there",
+        f"node {node.name} gives no answer ({cause_of(error)}), and nobody has said "
+        "that it is off: its instances may still run there",
         hint=way_out(node, error),
         node=node.name,
     )

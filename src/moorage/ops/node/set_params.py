@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
+from moorage.errors import BadInput, MoorageError, WrongState, cause_of, may_be_off
 from moorage.jobs import Ask, Question, Task, View
 from moorage.model import Config, GuestState, Node, successor
-from moorage.ops import addresses
+from moorage.ops import addresses, certificates
 from moorage.ops.candidates import room_for_one
 from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
@@ -188,7 +188,8 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
             mend = "" if may_be_off(error) else error.hint
             back = f"gnt-node modify --offline=no {node.name}"
             raise WrongState(
-                f"node {node.name} gives no answer ({error.message}): it stays offline",
+                f"node {node.name} gives no answer ({cause_of(error)}): it stays "
+                "offline",
                 hint=f"{mend or 'start its agent'}, then: {back}",
                 node=node.name,
             ) from error
@@ -231,8 +232,13 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         """Record the change."""
         node = self.node(view)
         new = successor(node, view.now, **self._changes(node, view.config))
+        if not new.master_candidate:
+            new = replace(new, master_certs=())  # nodes take its orders no more
         promoted = self._promoted(view, node)
         yield view.record(f"change node {node.name}", new, *promoted)
+        by_hand = not (new.offline or new.drained)  # else nobody waits for anybody
+        if by_hand and node.master_certs != new.master_certs:
+            yield from certificates.told(view)
 
     def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""

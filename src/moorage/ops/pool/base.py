@@ -4,9 +4,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from moorage.errors import WrongState
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, View
 from moorage.model import Cluster, Config, Disk, NodeGroup, StoragePool
+from moorage.model.objects import REUSE, reuses
 from moorage.storage import template_named
 from moorage.units import shortened
 
@@ -39,6 +40,8 @@ def presets(
         If no disk of the template could have them.
     """
     named = {"provider": provider} if provider else {}
+    if reuses(params):
+        raise BadInput(f"{REUSE}=True is said of one disk: no pool presets it")
     whole = {**cluster.diskparams.get(template, {}), **params, **named}
     kept = template_named(template).parameters(whole)
     return {name: kept[name] for name in params if name != "provider"}

@@ -22,6 +22,7 @@ from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
     CHECKS,
     MOOT,
+    RUNS,
     Check,
     CheckResult,
     Report,
@@ -32,6 +33,8 @@ from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 _TEMPLATE = "ext"
+_OF_RUNS = 1
+"""The task that finds out whether the provider runs: the first after the digests."""
 _WORD = 12
 """Characters of a uuid that tell the volumes of a certification from all others."""
 
@@ -192,11 +195,18 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
                 do=TryProvider(**order, check=one.name, part=part),
                 undo=clear,
                 lasting=True,
-                use={"earlier": first + part - 1} if part else {},
+                use=self._earlier(one, part, first),
             )
         if one.needs_two:
             yield self._clear(view, nodes[1], one.name, remove=False)
             yield self._clear(view, nodes[0], one.name)
+
+    def _earlier(self, one: Check, part: int, first: int) -> dict[str, int]:
+        """Return which task a part has to hear of: the check of all others is first."""
+        if part:
+            return {"earlier": first + part - 1}
+        told = one.name != RUNS and (not self.checks or RUNS in self.checks)
+        return {"earlier": _OF_RUNS} if told else {}
 
     def _clear(
         self, view: View, node: Node, check: str = "", *, remove: bool = True

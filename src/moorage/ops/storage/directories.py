@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where disks can be: the directories that the cluster has set, and other places."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.model import Cluster, Config, Disk, NodeGroup, Place, StoragePool
+from moorage.disk_templates import FACTS
+from moorage.model import Cluster, Config, Disk, Node, NodeGroup, Place, StoragePool
+from moorage.ops.exclusive_storage import is_exclusive
 from moorage.ops.node_tasks import diskparams, settings
 from moorage.storage import TEMPLATES, Template, template_named
 from moorage.storage.provider import room_key
+from moorage.storage.templates.plain import EXCLUSIVE
 
 from .units import own_room
 
@@ -50,9 +53,31 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def places_by_group(config: Config) -> Callable[[str], tuple[Place, ...]]:
-    """Return what tells the places of a group (uuid), worked out once for each."""
-    return cache(lambda group: places(config, config.group(group)))
+def places_on(config: Config) -> Callable[[Node], tuple[Place, ...]]:
+    """Return what tells where a node is to look; each answer is worked out once."""
+
+    @cache
+    def of(group: str, exclusive: bool) -> tuple[Place, ...]:
+        found = tuple(_once(places(config, config.group(group))))
+        return tuple(map(_spindled, found)) if exclusive else found
+
+    return lambda node: of(node.group, is_exclusive(config, node))
+
+
+def _once(found: Sequence[Place]) -> Iterator[Place]:
+    """Yield places but those whose room others tell: volume groups are told once."""
+    there = {one.template for one in found}
+    for one in found:
+        teller = template_named(one.template).unit_template()
+        if teller == one.template or teller not in there:
+            yield one
+
+
+def _spindled(place: Place) -> Place:
+    """Return a place whose physical volumes are to be told, too, where it has some."""
+    if not FACTS[template_named(place.template).unit_template()].spindles:
+        return place
+    return replace(place, settings=(*place.settings, (EXCLUSIVE, "yes")))
 
 
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:

@@ -17,6 +17,7 @@ from moorage.model import Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
 from moorage.ops.identity import ADOPTION
+from moorage.storage.provider import usable
 from moorage.units import Mib, counted
 
 from . import directories, survey
@@ -99,9 +100,10 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
             yield ADOPTION
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask the nodes that run guests for their volumes, and what they hold."""
+        """Ask the nodes for their volumes, what they hold, and their providers."""
         for node in view.config.online():
             yield node_tasks.facts_on(node)
+            yield node_tasks.providers_on(node.uuid)
         for _, question, _ in survey.ask(view.config, self.providers):
             yield question
 
@@ -162,8 +164,24 @@ class State(Struct, frozen=True):
             "missing": [_missing(one) for one in self.missing],
             "attached": [_stray(one) for one in self.strays],
             "doubts": self.doubts,
+            "unasked": unasked(view, self.looks),
             "plan": [to_builtins(repair) for repair, _ in self.plan],
         }
+
+
+def unasked(view: View, looks: Sequence[Look]) -> list[str]:
+    """Return the providers that could tell of volumes, and were not asked.
+
+    No disk and no pool is theirs; by an older state none may be, although there was.
+    """
+    asked = {str(dict(one.place.params).get("provider")) for one in looks}
+    found = {
+        one.name
+        for node in view.config.online()
+        for one in usable(view.told(node_tasks.providers_on(node.uuid)) or ()).values()
+        if one.valid and "list" in one.optional
+    }
+    return sorted(found - asked)
 
 
 def _state(view: View, providers: Sequence[str]) -> State:
@@ -222,7 +240,9 @@ def _reason(view: View, found: Found) -> str:
 def quarantined_volume(view: View, found: Found) -> Disk:
     """Return the disk, in quarantine, that a forgotten volume becomes.
 
-    Its size is as told; 1 MiB where its storage tells none, until somebody corrects it.
+    Of one that no disk is known to have been in, its name alone says that it is ours:
+    another cluster may have named it. Its size is as told; 1 MiB where its storage
+    tells none, until somebody corrects it.
     """
     volume, place = found.volume, found.place
     reason = f"job {view.job}: {_reason(view, found)}"
@@ -233,6 +253,7 @@ def quarantined_volume(view: View, found: Found) -> Disk:
         found.nodes,
         size=volume.size or Mib(1),
         quarantine=reason,
+        unproven=not found.disk,
     )
 
 
@@ -243,7 +264,7 @@ def disk_of(
     nodes: Sequence[Node],
     **more: Any,  # noqa: ANN401
 ) -> Disk:
-    """Return a disk in a volume that exists.
+    """Return a disk in a volume that exists: it is adopted.
 
     Parameters
     ----------
@@ -262,6 +283,7 @@ def disk_of(
         "group": node.group,
         "last_node": node.uuid,
         "cname": "" if kind.capabilities.provider else None,
+        "adopted": True,
         "ctime": view.now,
         "mtime": view.now,
     }

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The storage unit of a disk: how and where it may be stored, by type and key."""
+"""The storage unit of a disk: how and where it may be stored, by type and key.
 
-from collections.abc import Mapping
+Nodes tell units by the template that knows their room, and so volume groups once. The
+planner and clients call them as Ganeti's design does, and have a volume group twice:
+``lvm-vg`` for plain disks and ``drbd8`` for mirrored ones, with one room.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.model import Cluster, Config, Disk, StoragePool
+from moorage.disk_templates import FACTS, IN_UNITS, TemplateFacts, sharing
+from moorage.model import Cluster, Config, Disk, StoragePool, Unit
 from moorage.ops.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.provider import room_key
@@ -12,19 +18,68 @@ from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 Named = tuple[str, str]
-"""Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
+"""Type and key: ``("ext", "san")``, ``("lvm-vg", "xenvg")``."""
 
 
 def unit_of(config: Config, disk: Disk) -> Named:
     """Return the unit that a disk is in."""
-    template, key = storage_of(config.cluster, disk)
-    return template, room_key(key, own_room(config, config.pool_of(disk)))
+    key = _key_of(config.cluster, disk)
+    own = own_room(config, config.pool_of(disk))
+    return _kind(disk.dev_type), room_key(key, own)
+
+
+def _kind(template: str) -> str:
+    """Return the type of the units that disks of a template are in."""
+    return FACTS[template].unit or template
+
+
+def _key_of(cluster: Cluster, disk: Disk) -> str:
+    kind, known = template_named(disk.dev_type), settings(cluster, disk.dev_type)
+    return kind.unit_key(known, disk.params, disk.logical_id)
+
+
+def template_of(unit: Named) -> str:
+    """Return the template by which nodes tell a unit; jobs that wait may know none."""
+    found = IN_UNITS.get(unit[0])
+    return template_named(found.name if found else unit[0]).unit_template()
+
+
+def told_as(unit: Named) -> Named:
+    """Return what nodes call a unit: template and key.
+
+    >>> told_as(("drbd8", "xenvg")), told_as(("lvm-vg", "xenvg"))
+    (('plain', 'xenvg'), ('plain', 'xenvg'))
+    """
+    return template_of(unit), unit[1]
+
+
+def current(unit: Named) -> Named:
+    """Return a unit by its name of today; an older journal calls it by a template."""
+    return unit if unit[0] in IN_UNITS else (_kind(unit[0]), unit[1])
+
+
+def named(cluster: Cluster, unit: Unit, *, exclusive: bool = False) -> Iterator[Named]:
+    """Yield what a unit that a node tells is called: once for each template in it.
+
+    No disk is of a template that is not enabled, nor on a node with `exclusive` storage
+    if it cannot have spindles: there these have no units.
+    """
+    enabled = cluster.enabled_disk_templates or tuple(FACTS)
+    for kind in sharing(_kind(unit.template)):
+        found = IN_UNITS.get(kind)
+        able = not exclusive or found is None or not _shares_spindles(found)
+        if able and (found is None or found.name in enabled):
+            yield kind, unit.key
+
+
+def _shares_spindles(facts: TemplateFacts) -> bool:
+    """Whether disks are on a node's physical volumes, and never have some alone."""
+    return facts.node_disk and not facts.spindles
 
 
 def storage_of(cluster: Cluster, disk: Disk) -> Named:
-    """Return the storage that a disk is in, whichever room of a provider's it is."""
-    kind, known = template_named(disk.dev_type), settings(cluster, disk.dev_type)
-    return kind.unit_template(), kind.unit_key(known, disk.params, disk.logical_id)
+    """Return template and key of the storage that a disk is in, whatever its room."""
+    return template_named(disk.dev_type).unit_template(), _key_of(cluster, disk)
 
 
 def own_room(config: Config, pool: StoragePool | None) -> str:
@@ -72,7 +127,7 @@ def unit_named(
     """
     kind, known = template_named(template), settings(config.cluster, template)
     key = kind.unit_key(known, given)
-    return kind.unit_template(), room_key(key, own_room(config, pool))
+    return _kind(template), room_key(key, own_room(config, pool))
 
 
 def occupied(template: str, size: int) -> int:
@@ -82,7 +137,7 @@ def occupied(template: str, size: int) -> int:
 
 def is_provided(unit: Named) -> bool:
     """Whether it is a provider's: a node has it or not, and may not tell its room."""
-    return template_named(unit[0]).capabilities.provider
+    return template_named(template_of(unit)).capabilities.provider
 
 
 def provider_of(unit: Named) -> Named:
@@ -91,12 +146,21 @@ def provider_of(unit: Named) -> Named:
     return template, key.partition("/")[0]
 
 
+def kept_as(template: str, unit: Named) -> Named:
+    """Return the unit that a disk is in, if it is kept as disks of a template are."""
+    return _kind(template), unit[1]
+
+
 def has_room(template: str) -> bool:
-    """Whether nodes can measure the room of a template's units."""
+    """Whether nodes can measure the room of the units of a template's disks."""
     told_by = template_named(template_named(template).unit_template())
     return Can.ROOM in told_by.capabilities.can
 
 
-def sunit(name: Named) -> list[Any]:
-    """Return a unit's identifier as clients read it: type, key, and nothing besides."""
-    return [*name, []]
+def sunit(name: Named, *, exclusive: bool = False) -> list[Any]:
+    """Return a unit's identifier as clients read it: type, key, and what else holds.
+
+    That is, of volumes with spindles of their own on a node, that they have them.
+    """
+    found = IN_UNITS.get(name[0])
+    return [*name, [True] if exclusive and found and found.spindles else []]

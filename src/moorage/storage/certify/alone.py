@@ -20,6 +20,16 @@ _LONG = 100
 _STRANGE = "certify_no_such_parameter"
 
 
+# -- anything at all -------------------------------------------------------------------
+
+
+def runs(at: Bench) -> Part:
+    """It runs: a volume can be made and attached."""
+    disk = at.disk()
+    yield from at.must("create", disk)
+    yield from at.must("attach", disk)
+
+
 # -- parameters ------------------------------------------------------------------------
 
 
@@ -29,10 +39,13 @@ def verify_accepts(at: Bench) -> Part:
 
 
 def verify_refuses(at: Bench) -> Part:
-    """``verify`` refuses a parameter that nobody listed."""
+    """``verify`` refuses a parameter that nobody listed, if it looks at them."""
     disk = at.disk()
     strange = replace(disk, params={**disk.params, _STRANGE: "1"})
-    yield from at.refuses(f"with the parameter {_STRANGE}", "verify", strange)
+    if (yield from at.script("verify", strange)).ok:
+        raise NotApplicable(
+            "it takes every parameter; the cluster itself refuses what is not listed"
+        )
 
 
 # -- a life ----------------------------------------------------------------------------
@@ -56,6 +69,22 @@ def create_twice(at: Bench) -> Part:
     where = yield from at.attached(disk)
     yield from at.expects(where, _A, "after a second create")
     _same_size(before, (yield from at.size_of(where)), "create")
+
+
+def create_foreign(at: Bench) -> Part:
+    """``create`` refuses a volume that it did not make, and leaves it alone."""
+    disk = at.disk()
+    theirs = replace(disk, size=_larger(disk), uuid=at.disk("other").uuid)
+    where = yield from at.made(disk)
+    before = yield from at.size_of(where)
+    yield from at.write(where, _A)
+    yield from at.must("detach", disk)
+    seen = yield from at.script("create", theirs)
+    where = yield from at.attached(disk)
+    yield from at.expects(where, _A, "after a create with another size")
+    _same_size(before, (yield from at.size_of(where)), "create, with another size,")
+    if seen.ok:
+        raise Broken("create succeeds although a volume of another size is there")
 
 
 def attach_twice(at: Bench) -> Part:

@@ -246,7 +246,10 @@ class Bench:
         Broken, Failed
             If that fails, or what is printed is no answer.
         """
-        seen = yield from self.must("attach", disk)
+        return self.told((yield from self.must("attach", disk)))
+
+    def told(self, seen: Seen) -> Where:
+        """Return where a volume is, by what ``attach`` printed."""
         return parse_attach(self.order.provider, seen.printed)
 
     def target(self, where: Where) -> str:

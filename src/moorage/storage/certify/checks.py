@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from moorage.errors import MoorageError
 
-from . import alone, crash, together
+from . import alone, crash, links, together
 from .bench import (
     FAILS,
     MOOT,
@@ -51,7 +51,18 @@ class Check:
     def judged(
         self, part: int, at: Bench, earlier: CheckResult | None = None
     ) -> Doing[CheckResult]:
-        """Do one part, unless an earlier one said all; return what came of it."""
+        """Do one part, unless an earlier one said all; return what came of it.
+
+        Parameters
+        ----------
+        earlier
+            What came of the part before, or of the check whether it runs at all.
+        """
+        if earlier and earlier.check != self.name:
+            if earlier.verdict == FAILS:
+                broken = f"it does not run at all: see {earlier.check}"
+                return CheckResult(check=self.name, verdict=MOOT, why=broken)
+            earlier = None
         if earlier and earlier.verdict != PASSES:
             return earlier
         remark = earlier.why if earlier else ""
@@ -78,11 +89,16 @@ def _said(do: Work) -> str:
     return " ".join((do.__doc__ or "").split()).replace("``", "")
 
 
+RUNS = "runs"
+"""The check without which no other one says anything."""
+
 CHECKS: tuple[Check, ...] = (
+    _one("runs", "S0-25 S0-28", alone.runs),
     _one("verify-accepts", "S0-31", alone.verify_accepts),
     _one("verify-refuses", "S0-31 S0-62", alone.verify_refuses),
     _one("create", "S0-25 S0-39 S0-51", alone.create),
     _one("create-twice", "S0-25", alone.create_twice),
+    _one("create-foreign", "S0-25 S0-50", alone.create_foreign),
     _one("attach-twice", "S0-28", alone.attach_twice),
     _one("attach-output", "S0-51 S0-69", alone.attach_output),
     _one("device", "S0-51", alone.device),
@@ -108,6 +124,7 @@ CHECKS: tuple[Check, ...] = (
     _one("epoch-rises", "S0-55", alone.epoch_rises),
     _one("list", "S0-35", alone.listed),
     _one("capacity", "S0-35", alone.capacity),
+    _one("link", "S0-50 S0-51", links.refused),
     _one("crash-create", "S0-25", crash.create),
     _one("crash-attach", "S0-28", crash.attach),
     _one("crash-grow", "S0-27", crash.grow),

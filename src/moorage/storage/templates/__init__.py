@@ -3,6 +3,7 @@
 
 from moorage.disk_templates import FACTS, Mirror
 from moorage.errors import NotFound
+from moorage.model import Disk
 from moorage.storage.base import Template
 
 from .blockdev import BlockDevice
@@ -35,3 +36,16 @@ def template_named(name: str) -> type[Template]:
             f"no disk template is called '{name}'", hint=f"known are: {known}"
         )
     return TEMPLATES[name]
+
+
+def check_made(disk: Disk) -> None:
+    """Raise `BadInput` unless a disk, and each part of it, is as its template has it.
+
+    Raises
+    ------
+    NotFound
+        If there is no such template.
+    """
+    template_named(disk.dev_type).check_made(disk)
+    for child in disk.children:
+        check_made(child)

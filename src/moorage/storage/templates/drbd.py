@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, MirrorState, Need, Pair
+from moorage.model import Disk, MirrorState, Need, Pair, Unit
 from moorage.model.pair import META_SIZE
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
@@ -56,6 +56,17 @@ class Drbd(Template):
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return both nodes, the port, both minors and the secret."""
         return cls._born(born).logical_id
+
+    @classmethod
+    def check_made(cls, disk: Disk) -> None:
+        """Raise `BadInput` unless a disk has a pair's identity, and two volumes."""
+        super().check_made(disk)
+        if len(disk.children) != 2:
+            raise BadInput(
+                f"disk {disk.label} is no mirrored disk: each copy has two volumes, "
+                "for data and metadata",
+                disk=disk.uuid,
+            )
 
     @classmethod
     def children(cls, born: VolumeRequest, size: Mib) -> tuple[Disk, ...]:
@@ -134,6 +145,10 @@ class Drbd(Template):
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
 
+    def room(self) -> Steps[tuple[Unit, ...]]:
+        """Ask for the volume groups: nodes may have no other template enabled."""
+        return (yield from Plain(self.site).room())
+
     def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the volume groups of data and of metadata."""
         found = yield from Plain(self.site).examine()
@@ -176,12 +191,15 @@ class Drbd(Template):
         name = resource_name(self._side(disk).minor)
         if resource.peer:
             yield setup("disconnect", mine, peer)
+        secret = pair_kept(disk).secret
         yield setup(
             *("connect", name, mine, other, f"--protocol={_PROTOCOL}"),
             f"--cram-hmac-alg={_HMAC}",
-            f"--shared-secret={pair_kept(disk).secret}",
+            # drbdsetup takes it by no other way: no file, no input, no variable.
+            f"--shared-secret={secret}",
             "--after-sb-0pri=discard-zero-changes",
             "--after-sb-1pri=consensus",
+            secrets=(secret,),
         )
         return Outcome.CHANGED
 

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.disk_templates import FACTS
-from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
+from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
+from moorage.model.objects import REUSE
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
     Command,
     Id,
+    Opened,
     Outcome,
     Params,
     Progress,
@@ -23,7 +25,7 @@ from moorage.storage.command import (
     Where,
 )
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
-from moorage.storage.provider import not_found, room_key
+from moorage.storage.provider import lists, not_found, room_key
 from moorage.storage.validation import (
     check_name,
     check_parameter_name,
@@ -43,6 +45,8 @@ Room = tuple[Mib | None, Mib | None]
 _log = logging.getLogger(__name__)
 _NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
 _METADATA_LENGTH = 128
+_VOLUME = re.compile(r"[!-~]{1,255}")
+"""A volume that somebody else named: a word that ``list`` could print."""
 
 
 class Ext(Template):
@@ -64,20 +68,34 @@ class Ext(Template):
         | Can.SETINFO
         | Can.VERIFY
         | Can.ROOM
-        | Can.LIST,
+        | Can.LIST
+        | Can.ADOPT,
         provider=True,
     )
 
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
-        """Return ``(provider, volume)``."""
+        """Return ``(provider, volume)``; an adopted volume keeps its name."""
         provider = cls._provider_of(born.params)
-        return (provider, born.name(cls.name))
+        adopted = born.params.get("adopt")
+        return (provider, str(adopted) if adopted else born.name(cls.name))
+
+    @classmethod
+    def adoptable(cls, volume: str) -> str:
+        """Return the name of a volume; providers print them in lists, as words."""
+        if not _VOLUME.fullmatch(volume):
+            raise BadInput(f"'{volume[:80]}' is not a name of a provider's volume")
+        return volume
 
     @classmethod
     def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the provider and all the parameters meant for it, as text."""
         cls._check_words(given)
+        if any(name.lower() == "adopt" for name in given):
+            raise BadInput(
+                "what is adopted is no parameter of a provider",
+                hint="gnt-disk add --adopt NAME; --disk: adopt=NAME",
+            )
         cls._provider_of(given)
         cls._access(given)
         kept = {check_parameter_name(key): text(key, given[key]) for key in given}
@@ -139,7 +157,12 @@ class Ext(Template):
         return tuple(units)
 
     def create(self, disk: Disk) -> Steps[Outcome]:
-        """Run ``create``."""
+        """Run ``create``; of a volume that is there, where the provider is told so.
+
+        One that lists ``reuse_data`` maps what is there. Any other would make it anew.
+        """
+        if disk.was_there and not self._told_of_reuse(disk):
+            return nothing()
         return self._script("create", disk, VOL_SIZE=f"{disk.size}")
 
     def remove(self, disk: Disk) -> Steps[Outcome]:
@@ -160,6 +183,8 @@ class Ext(Template):
                 raise Failed(
                     f"disk {disk.label} is not attached: "
                     f"{where.path} is not a block device",
+                    hint=f"what its scripts said is on node {self.site.node}, in the "
+                    f"log create-{disk.logical_id[0]}-{disk.volume}",
                     path=where.path,
                     disk=disk.uuid,
                 )
@@ -209,14 +234,16 @@ class Ext(Template):
 
     def verify(self, disk: Disk) -> Steps[Outcome]:
         """Run ``verify parameters``; what it says is the reason of a refusal."""
+        command = self._command("verify", disk, {}, "parameters")
         try:
-            yield self._command("verify", disk, {}, "parameters")
-        except CommandFailed as failure:
+            yield command
+        except Failed as failure:
             if failure.facts.get("killed"):
                 raise
             raise BadInput(
                 f"ExtStorage provider '{disk.logical_id[0]}' does not take the "
                 f"parameters of disk {disk.label}: {failure.message}",
+                hint=failure.hint,
                 disk=disk.uuid,
             ) from failure
         return Outcome.UNCHANGED
@@ -232,8 +259,13 @@ class Ext(Template):
         kept = {"provider": provider.name} | dict(params)
         told = yield Command(
             (f"{provider.path}/list",),
-            env={**_variables(kept), "VOL_NODE": self.site.node},
+            env={
+                **_variables(kept),
+                "VOL_NODE": self.site.node,
+                **_places(provider, kept),
+            },
             cwd=provider.path,
+            images=_opened(provider, kept),
             failure="External storage's list script",
             reads=True,
             whole=True,
@@ -256,12 +288,16 @@ class Ext(Template):
                     **_variables(params),
                     "VOL_NODE": self.site.node,
                     **self._pool("VOL_POOL"),
+                    **_places(provider, params),
                 },
                 cwd=provider.path,
+                images=_opened(provider, params),
                 failure="External storage's capacity script",
                 reads=True,
                 limit=CAPACITY_LIMIT,
             )
+            if not told.stdout.strip():
+                return None, None  # it cannot tell, or is not set up here
             return parse_capacity(provider.name, told.stdout)
         except Failed as failure:
             _log.warning("%s", failure.message)
@@ -278,8 +314,13 @@ class Ext(Template):
         reads = action == "attach"
         return Command(
             (f"{provider.path}/{action}", *words),
-            env={**self._environment(disk), **more},
+            env={
+                **self._environment(disk),
+                **_places(provider, disk.params),
+                **more,
+            },
             cwd=provider.path,
+            images=_opened(provider, disk.params),
             log="" if reads else f"{action}-{provider.name}-{disk.volume}",
             failure=f"External storage's {action} script",
             progress=Progress(f"{action} disk {disk.label}", variable=PROGRESS),
@@ -316,6 +357,9 @@ class Ext(Template):
         named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
         usual = {"provider": disk.logical_id[0], "access": KERNELSPACE}
         params = {**usual, **self._pool("pool"), **disk.params}
+        if disk.was_there:
+            params = {k: v for k, v in params.items() if k.lower() != REUSE}
+            params |= {REUSE: "True"} if self._told_of_reuse(disk) else {}
         return {
             "VOL_NAME": disk.volume,
             "VOL_UUID": disk.uuid,
@@ -325,6 +369,10 @@ class Ext(Template):
             "VOL_NODE": self.site.node,
             **self._pool("VOL_POOL"),
         }
+
+    def _told_of_reuse(self, disk: Disk) -> bool:
+        """Whether the provider of a disk lists ``reuse_data`` among its parameters."""
+        return lists(self._provider(disk), REUSE)
 
     def _pool(self, name: str) -> dict[str, str]:
         """Return the storage pool by some name, where there is one."""
@@ -354,6 +402,24 @@ def metadata(instance: str) -> str:
 def plain(note: str) -> str:
     """Return a note as storage can keep it: 128 plain characters at most."""
     return _NOT_METADATA.sub("_", note)[:_METADATA_LENGTH]
+
+
+def _places(provider: Provider, params: Params) -> dict[str, str]:
+    """Return ``VOL_AT_<NAME>`` for each directory that a parameter names.
+
+    The value is what the node puts an open descriptor in the place of, which must not
+    happen to ``EXTP_<NAME>``: so it ends in a dot.
+    """
+    return {
+        f"VOL_AT_{name.upper()}": f"{params[name]}/."
+        for name in provider.places
+        if params.get(name)
+    }
+
+
+def _opened(provider: Provider, params: Params) -> dict[str, Opened]:
+    """Return those directories as the node is to open them."""
+    return dict.fromkeys(_places(provider, params).values(), Opened.PLACE)
 
 
 def _variables(params: Params) -> dict[str, str]:

@@ -19,7 +19,8 @@ from .ext import plain as plain_note
 
 _NOTE = re.compile(r"(originstname|disk)\+")
 """How the notes begin that Ganeti and we leave as tags."""
-
+EXCLUSIVE = "exclusive_storage"
+"""The setting of a node where disks have physical volumes for themselves."""
 _POOLS = ("thin,pool", "cache,pool")
 """Layouts of volumes that hold no data of a disk."""
 
@@ -212,15 +213,24 @@ class Plain(Template):
             rows = yield from lvm.report("vgs", "", fields)
         except Failed:  # no LVM here
             return ()
+        spread = yield from self._spread()
         return tuple(
             Unit(
                 template=self.name,
                 key=row["vg_name"],
                 total=Mib(int(row["vg_size"]) // MIB),
                 free=lvm.usable(row),
+                **lvm.spindles_of(row["vg_name"], spread),
             )
             for row in rows
         )
+
+    def _spread(self) -> Steps[list[lvm.Row] | None]:
+        """Ask for the physical volumes, where disks have some for themselves."""
+        if not self.site.settings.get(EXCLUSIVE):
+            return None
+        found = yield from lvm.report("pvs", "", "vg_name,pv_name,pv_free,pv_used")
+        return found
 
     def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the logical volumes of a group, but for those of LVM's own."""

@@ -24,6 +24,9 @@ _BREATH = 0.2
 _MOST = 64
 """Connections that may not have knocked yet; the oldest gives way."""
 _WORD = b"moorage migration"
+LAST = range(834, 847)
+"""Ports that are tried when others are taken: no user of the machine can hold these up,
+for they are root's. Nothing else is known to use them."""
 
 
 def _knock(key: str) -> bytes:
@@ -112,9 +115,13 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def listen(
-    family: int, address: str, ports: range, what: str = "migration"
+    family: int,
+    address: str,
+    ports: range,
+    what: str = "migration",
+    last: range = LAST,
 ) -> socket.socket:
-    """Listen at the first free port, for a `what`.
+    """Listen at the first free port, or a last one, for a `what`.
 
     Raises
     ------
@@ -122,7 +129,7 @@ def listen(
         If none of them can be had.
     """
     said = "no port was tried"
-    for port in ports:
+    for port in (*ports, *last):
         found = socket.socket(family, socket.SOCK_STREAM)
         try:
             found.setblocking(False)
@@ -132,11 +139,13 @@ def listen(
             found.listen(_MOST)
         except OSError as error:
             found.close()
-            said = error.strerror or str(error)
+            if port in ports:
+                said = error.strerror or str(error)
         else:
             return found
     raise Failed(
-        f"no port is free for a {what} on {address} from {ports.start} on: {said}"
+        f"no port is free for a {what} on {address} from {ports.start} on: {said}",
+        hint="ss -ltnp shows who holds them",
     )
 
 

@@ -66,6 +66,7 @@ class Kvm:
     """
 
     name = "kvm"
+    pretends = False
 
     def __init__(
         self,

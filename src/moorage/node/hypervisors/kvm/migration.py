@@ -40,6 +40,8 @@ _SAID = 2000
 _POLL = 0.05
 _SETTLED = 5.0
 """Seconds that QEMU may take to bring a guest out of a migration that ended."""
+_LANDING = 300.0
+"""Seconds that a destination may read on when the source has sent all."""
 _PORTS, _TRIES = 1 << 16, 256
 _NAME = "migration"
 
@@ -249,9 +251,28 @@ async def run_again(monitor: Monitor) -> None:
 
 
 async def go_on(talk: Talk) -> None:
-    """Let a guest run that came here standing still."""
+    """Let a guest run that came here standing still.
+
+    The source has sent all of it by now, and this side may be reading yet: until it is
+    through, QEMU hears no word that the guest is to run.
+
+    Raises
+    ------
+    Failed
+        If it does not come to its end.
+    """
     async with talk() as monitor:
+        await _landed(monitor)
         await run_again(monitor)
+
+
+async def _landed(monitor: Monitor) -> None:
+    for _ in range(round(_LANDING / _POLL)):
+        status = (await monitor.read(shapes.Status, "query-status")).status
+        if status != "inmigrate" or not await guest_state.migrates(monitor):
+            return
+        await asyncio.sleep(_POLL)
+    raise Failed(f"guest {monitor.guest} has not arrived whole within {_LANDING:g} s")
 
 
 async def give_up(talk: Talk) -> None:

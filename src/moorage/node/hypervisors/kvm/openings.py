@@ -5,6 +5,7 @@ QEMU gets descriptors: of image files, devices, sockets of storage daemons, kern
 it needs no right to any path, and what was looked at is what it gets.
 """
 
+import errno
 import fcntl
 import os
 import shutil
@@ -31,7 +32,10 @@ _PATIENCE = 5.0
 
 
 class Images(Protocol):
-    """Opens image files."""
+    """Opens image files, in the directories that the node allows."""
+
+    def allows(self, path: str) -> bool:
+        """Whether a path lies in one of them."""
 
     def open(self, path: str, flags: int) -> int:
         """Return a descriptor of a regular file; raise `Failed` if it is not one."""
@@ -137,8 +141,10 @@ class _Opener:
     def _file(self, path: str) -> str:
         flags = os.O_RDONLY if self.drive.mode == "ro" else os.O_RDWR
         where = self.drive.where
-        if path != where.path or where.block:
+        if where.block and path == where.path:
             descriptor = _opened(path, flags)
+        elif path != where.path and not (self.images and self.images.allows(path)):
+            descriptor = _named_by_provider(path, flags)
         elif self.images:
             descriptor = self.images.open(path, flags)
         else:
@@ -189,6 +195,24 @@ def _opened(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC)
     except OSError as error:
         raise _cannot(path, error) from None
+
+
+def _named_by_provider(path: str, flags: int) -> int:
+    """Open what a provider names, outside of the node's directories for images.
+
+    Where it is, is the provider's word. A link there may lead to a device, but not to a
+    file: anybody who may write to a shared directory could put one there.
+    """
+    try:
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise _cannot(path, error) from None
+    found = _opened(path, flags)
+    if stat.S_ISBLK(os.fstat(found).st_mode):
+        return found
+    os.close(found)
+    raise Failed(f"{path} cannot be opened: it is a symbolic link", path=path)
 
 
 def _takes_direct(descriptor: int) -> bool:

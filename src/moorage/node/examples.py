@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the examples are that come with Moorage: providers and OS definitions."""
+"""What comes with Moorage beside its modules: examples, and a program for scripts."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from moorage.errors import NotFound
 
 
 def share() -> Path:
-    """Return the directory that has ``extstorage`` and ``os``.
+    """Return the directory that has ``extstorage``, ``os`` and ``bin``.
 
     In a checkout it stands beside ``src``; installed, under the prefix.
     """
@@ -17,3 +18,13 @@ def share() -> Path:
         if (found / "extstorage").is_dir():
             return found
     raise NotFound("the examples that come with Moorage are not installed")
+
+
+def opener() -> str:
+    """Return the program that opens files for scripts of providers, over no link.
+
+    It is empty where what comes with Moorage is not installed.
+    """
+    with suppress(NotFound):
+        return str(share() / "bin" / "moorage-open")
+    return ""

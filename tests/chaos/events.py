@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What breaks, and when: decided from a seed."""
+
+import time
+from collections import Counter
+from collections.abc import Collection
+from random import Random
+
+import rooms
+from clients import Account
+from failovers import Failovers
+from proxy import CUT, LATE, PASS, REFUSE
+from yard import Yard
+
+from moorage.daemons import process
+
+ROOM = 90.0
+"""Seconds within which a master is back by itself once there is room again."""
+EVENTS = {
+    "master killed": 8,
+    "agent killed": 8,
+    "both killed": 2,
+    "agent stopped": 1,
+    "master cannot write": 1,
+    "replies cut": 2,
+    "requests late": 2,
+    "connections refused": 1,
+    "planned failover": 1.5,
+    "machine lost": 1.5,
+    "lost after start": 1.5,
+    "master's directory full": 0.7,
+    "copies' directory full": 0.7,
+    "agent's directory full": 0.7,
+}
+"""What happens, and how often in proportion."""
+KILLED = {
+    "master killed": (1, 0),
+    "agent killed": (0, 1),
+    "both killed": (1, 1),
+    "machine lost": (1, 1),
+    "lost after start": (2, 1),
+}
+"""How many masters and how many agents each of them ends."""
+WIRE = {"replies cut": CUT, "requests late": LATE, "connections refused": REFUSE}
+FULL = ("master's directory full", "copies' directory full", "agent's directory full")
+
+
+class Chaos:
+    """Decides from a seed what breaks when."""
+
+    def __init__(
+        self,
+        yard: Yard,
+        account: Account,
+        seed: str,
+        without: Collection[str] = (),
+        only: Collection[str] = (),
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()
+        self._yard = yard
+        self._account = account
+        self._dice = Random(f"{seed}/chaos")  # noqa: S311
+        self.failovers = Failovers(yard, account, self._dice)
+        self._events = {
+            what: weight
+            for what, weight in EVENTS.items()
+            if what not in without
+            and (not only or what in only)
+            and (what not in FULL or rooms.there())
+        }
+
+    def happen(self) -> None:
+        """Let one thing break, and mend it after a moment."""
+        (what,) = self._dice.choices(list(self._events), list(self._events.values()))
+        node = self._dice.choice(self._yard.scratch.names)
+        self._account.ledger.note("event", event=what, node=node)
+        self.counts[what] += 1
+        masters, agents = KILLED.get(what, (0, 0))
+        self.kills.update(masters=masters, agents=agents)
+        if what in WIRE:
+            self._wire(what, node)
+        elif what in FULL:
+            self._full(what, node)
+        else:
+            ways = {
+                "agent stopped": self._stop,
+                "master cannot write": self._unwritable,
+                "planned failover": lambda _: self.failovers.planned(),
+                "machine lost": lambda _: self.failovers.unplanned(),
+                "lost after start": lambda _: self.failovers.after_start(),
+            }
+            ways.get(what, lambda at: self._kill(what, at))(node)
+
+    def _stop(self, node: str) -> None:
+        pid = self._yard.agent_pid(node)
+        with self._yard.stopped([pid] if pid else []):
+            time.sleep(self._dice.choice((0.3, 1.0, 3.0, 18.0)))
+
+    def _unwritable(self, _node: str) -> None:
+        with self._yard.full_disk():
+            time.sleep(self._dice.uniform(0.05, 1.5))
+        self._yard.start_master()
+
+    def _wire(self, what: str, node: str) -> None:
+        proxy = self._yard.proxies.by_node[node]
+        proxy.mode = WIRE[what]
+        time.sleep(self._dice.uniform(0.1, 1.0))
+        proxy.mode = PASS
+
+    def _kill(self, what: str, node: str) -> None:
+        if what != "master killed":
+            self._yard.kill_agent(node)
+        if what != "agent killed":
+            self._yard.kill_master(whole=self._dice.random() < 0.5)
+        time.sleep(self._dice.choice((0.0, 0.0, 0.05, 0.5)))
+        if what != "agent killed":
+            self._yard.start_master()
+        self._yard.start_agent(node)
+
+    def _full(self, what: str, node: str) -> None:
+        """Fill a file system; once there is room, nobody has to start anything."""
+        places = self._yard.scratch.node(node)
+        agent = self._yard.agent_pid(node)
+        path = {
+            FULL[0]: self._yard.places(self._yard.leader).root,
+            FULL[1]: places.run / "state",
+            FULL[2]: places.run,
+        }[what]
+        with rooms.filled(path):
+            time.sleep(self._dice.choice((0.2, 1.0, 4.0, 8.0)))
+        if not process.wait_until(self._yard.answers, ROOM):
+            told = f"{what}: there is room again, and no master comes by itself"
+            self._account.fault("no master", told)
+            self._yard.start_master()
+        if agent and self._yard.agent_pid(node) != agent:
+            self._account.fault("agent", f"{what}: the agent of {node} ended")
+            self._yard.start_agent(node)
