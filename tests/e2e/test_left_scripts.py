@@ -113,7 +113,7 @@ def test_a_create_does_not_end_after_its_undo(harbour: Harbour, name: str) -> No
     assert [disk["name"] for disk in disks] == [name] * bool(name)
     if name:
         assert "nobody can tell" in disks[0]["quarantine"]
-        harbour.hands.type(f"gnt-disk remove -f {name}")
+        harbour.hands.type(f"gnt-disk remove -f --volume-is-ours {name}")
     assert harbour.hands.ask("gnt-disk list -o name") == []
 
 

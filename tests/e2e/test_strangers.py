@@ -83,7 +83,7 @@ def pid(places: NodePlaces, authority: Authority) -> Iterator[int]:
     key = tls.new_key()
     signed = authority.sign_node(tls.self_signed(key, "node1"), "node1")
     durable.write(places.keys / "node.key", tls.key_pem(key))
-    durable.write(places.keys / "ca.pem", tls.pem(authority.certificate))
+    durable.write(places.keys / "ca.pem", tls.pem(authority.own))
     durable.write(places.keys / "name", b"node1")
     durable.write(places.keys / "node.pem", tls.pem(signed))
     found = started(places, places.serving)

@@ -338,7 +338,7 @@ async def test_it_is_renewed_for_questions_that_go_together(
 class ReadOnly(Authority):
     """An authority on a file system that takes nothing any more."""
 
-    def renew_master(self) -> None:
+    def renew_master(self, promised: str = "") -> None:  # noqa: ARG002
         raise OSError(30, "Read-only file system")
 
 

@@ -182,6 +182,29 @@ async def test_a_crash_at_any_point_leaves_everybody_reachable(
         await cluster.stop()
 
 
+async def test_a_master_takes_one_step_to_its_next_key_however_often_it_begins(
+    tmp_path: Path,
+) -> None:
+    """Two would lead it away from nodes that know the one before."""
+    cluster = await keyed(tmp_path)
+    authority = cluster.nodes.authority  # type: ignore[attr-defined]
+    await cluster.run("OP_CLUSTER_RENEW_CRYPTO", **ALL)
+    points = [*cluster.points]
+    given = points.index("during give the master its new key")
+    cluster.crash_at = len(points) + given
+    number = await cluster.submit("OP_CLUSTER_RENEW_CRYPTO", **ALL)
+    with pytest.raises(Crash):
+        await cluster.finished(number)
+    await cluster.crash()
+    key = authority.own
+    cluster.crash_at = None
+    await cluster.boot()
+    await cluster.finished(number)
+    assert authority.own == key
+    await reached(cluster)
+    await cluster.stop()
+
+
 async def test_a_lost_reply_is_asked_for_again(tmp_path: Path) -> None:
     for lost in range(2):
         cluster = await keyed(tmp_path / f"{lost}")

@@ -61,7 +61,6 @@ OWN: Mapping[type[Verb[object]], Callable[[Authority], object]] = {
     AbandonAuthority: Authority.abandon,
     SwitchAuthority: Authority.switch,
     RetireAuthority: Authority.retire,
-    RenewMaster: Authority.renew_master,
 }
 """Verbs that go to no node."""
 
@@ -102,6 +101,9 @@ def done_here(authority: Authority, call: Verb[object]) -> object:
     """
     if isinstance(call, RequestMaster) and call.own:
         return MasterRequest(certificate=_pem(authority.prepare_master()))
+    if isinstance(call, RenewMaster):
+        authority.renew_master(call.certificate)
+        return None
     if isinstance(call, GetPins):
         return tuple(listed(call.certificates))
     return OWN[type(call)](authority)
@@ -111,7 +113,7 @@ def goes_nowhere(call: Verb[object]) -> bool:
     """Whether a verb goes to no node."""
     if isinstance(call, RequestMaster):
         return call.own
-    return type(call) in OWN or isinstance(call, GetPins)
+    return type(call) in OWN or isinstance(call, GetPins | RenewMaster)
 
 
 def believed(node: Node, call: Verb[object]) -> Node:

@@ -126,7 +126,8 @@ def new_key(
     if said is None:
         raise Failed(f"node {node.name} was not asked for a key to lead with")
     if node.uuid == view.config.cluster.master_node:
-        yield on_master(view, "give the master its new key", RenewMaster(), final=True)
+        do = RenewMaster(certificate=said.certificate)
+        yield on_master(view, "give the master its new key", do, final=True)
     else:
         yield Run(
             what=f"give node {node.name} a certificate of its key to lead with",

@@ -250,4 +250,13 @@ class RetireAuthority(AtMaster[None], frozen=True, tag="authority.retire"):
 
 
 class RenewMaster(AtMaster[None], frozen=True, tag="authority.renew-master"):
-    """Give the master a new certificate."""
+    """Give the master a new key and certificate.
+
+    Attributes
+    ----------
+    certificate
+        The one that was promised, as PEM: who has it already keeps it, for a step that
+        was cut off is done again. Empty for whichever is next.
+    """
+
+    certificate: str = ""
