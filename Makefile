@@ -25,7 +25,7 @@ STEPS ?= 100000
 KILLS ?= 1000
 CUTS ?= 30
 # What all runs of chaos and power-cuts add to.
-ACCOUNT ?= $(BUILD)/chaos-account
+ACCOUNT ?= tests/chaos/history
 # More options of tests/chaos/run.py: CHAOS="--go-on --without 'planned failover'"
 CHAOS ?=
 # Which changes to try: a pattern of modules and functions; and by which tests, if not by

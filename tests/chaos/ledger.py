@@ -9,6 +9,9 @@ prints the sum over all runs. Nothing in the directory is ever changed, only add
 - ``runs.jsonl``: a line a run: when, seed, commit, load, what was killed, broken and
   acknowledged, and what must never happen and did;
 - ``told/``: a file a run: a line for each thing at the moment when it happened.
+
+The usual directory is beside this file; its ``runs.jsonl`` is kept with the code, so
+that whoever runs next, on whatever machine, adds to what was seen before.
 """
 
 import json
@@ -24,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path(__file__).parents[2]
-USUAL = HOME / ".build" / "chaos-account"
+USUAL = HOME / "tests" / "chaos" / "history"
 
 
 def commit() -> str:
