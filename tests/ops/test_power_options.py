@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from moorage.disk_templates import FACTS
-from moorage.model import Change, successor
+from moorage.model import Change, NodeFacts, successor
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
 from moorage.testing.state_snapshot import picture
+from moorage.units import Mib
 
 STARTUP, SHUTDOWN = "OP_INSTANCE_STARTUP", "OP_INSTANCE_SHUTDOWN"
 WEB1, WEB3 = {"instance_name": "web1"}, {"instance_name": "web3"}
@@ -135,6 +137,52 @@ async def test_a_node_that_is_off_may_be_ignored(cluster: SimCluster) -> None:
     told = await warned(cluster, SHUTDOWN, **WEB3, ignore_offline_nodes=True)
     assert "recorded as down only" in told[0]
     assert state(cluster, "web3") == ("down", False, False)
+
+
+def as_it_runs(cluster: SimCluster, name: str) -> dict[str, Any]:
+    one = cluster.config.instance(name)
+    guest = cluster.nodes.san.guests[f"{one.primary_node} {one.uuid}"]
+    return dict(guest["state"])
+
+
+async def test_a_reboot_takes_what_was_changed(cluster: SimCluster) -> None:
+    """By itself it is a hard one; a soft one is a button on the guest's machine."""
+    had = as_it_runs(cluster, "web1")
+    new = {"vcpus": had["vcpus"] + 2, "memory": had["memory"] + 64}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, beparams=new)
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type="soft")
+    assert as_it_runs(cluster, "web1") == had
+    begun = len(cluster.nodes.calls)
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+    done = [verb for _, verb in cluster.nodes.calls[begun:] if "." in verb]
+    assert done == ["instance.stop", "instance.start"]
+    assert as_it_runs(cluster, "web1") == had | new
+
+
+async def test_a_reboot_that_could_not_start_stops_nothing(cluster: SimCluster) -> None:
+    """The guest gives back what it has; what it is to have on top must be there."""
+    had = as_it_runs(cluster, "web1")
+    more = {"memory": had["memory"] + 64}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, beparams=more)
+    call, free = cluster.nodes.call, [Mib(63)]
+
+    async def nearly_full(*asked: Any) -> Any:
+        told = await call(*asked)
+        if isinstance(told, NodeFacts):
+            told = structs.replace(told, memory_free=free[0])
+        return told
+
+    cluster.nodes.call = nearly_full  # type: ignore[method-assign]
+    before = await picture(cluster)
+    for how in ("hard", "full"):
+        refused = await cluster.refused("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
+        assert "cannot start instance web1: memory" in refused.message
+    assert (await picture(cluster)).differences(before) == []
+    assert as_it_runs(cluster, "web1") == had
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type="soft")
+    free[0] = Mib(64)
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+    assert as_it_runs(cluster, "web1") == had | more
 
 
 async def test_a_full_reboot_takes_the_disks_too(cluster: SimCluster) -> None:

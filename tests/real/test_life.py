@@ -78,6 +78,36 @@ def test_shutdown_startup_and_reboot(homes: Any) -> None:
     assert homes.checksum("web1", second) == kept
 
 
+def processors(homes: Any) -> int:
+    return int(homes.inside("web1", "grep -c ^processor /proc/cpuinfo"))
+
+
+def megabytes(homes: Any) -> int:
+    return int(homes.inside("web1", "free -m").split()[7])
+
+
+def test_a_reboot_takes_what_was_changed(homes: Any) -> None:
+    """By itself it is a hard one; a soft one resets the machine that the guest has."""
+    second = homes.disks("web1")[1]
+    kept = homes.write("web1", second)
+    had = megabytes(homes)
+    (before,) = homes.ask("gnt-instance list -o be/memory,be/vcpus web1")
+    homes.type("gnt-instance modify -B vcpus=2,memory=192 -H vga=std web1")
+    homes.type("gnt-instance reboot -f --type=soft web1")
+    assert processors(homes) == 1
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 2
+    assert megabytes(homes) > had
+    (runs,) = homes.ask("gnt-instance list -o oper_vcpus,oper_ram web1")
+    assert runs == {"oper_vcpus": 2, "oper_ram": 192}
+    assert homes.inside("web1", "ls /sys/bus/pci/devices/*/boot_vga")
+    assert homes.checksum("web1", second) == kept
+    was = f"vcpus={before['be/vcpus']},memory={before['be/memory']}"
+    homes.type(f"gnt-instance modify -B {was} -H vga=default web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 1
+
+
 def test_the_console_answers(homes: Any) -> None:
     with LuxiClient(homes.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
         told, line, came = luxi.line("web1")

@@ -111,7 +111,8 @@ COMMANDS = (
             *SELECTORS,
             Option(
                 ("-t", "--type"),
-                "soft: the guest itself; hard: its power; full: the disks too",
+                "soft: a reset; hard: a stop and a start, as it is on record; "
+                "full: its disks, too",
                 "TYPE",
                 default="hard",
                 choices=("soft", "hard", "full"),

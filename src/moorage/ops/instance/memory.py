@@ -16,6 +16,8 @@ from moorage.ops import placement
 from moorage.ops.fleet import on_record
 from moorage.units import Mib
 
+_NOTHING = Mib(0)
+
 
 def ask(view: View, instance: Instance) -> Iterator[Question]:
     """Ask the node for its memory."""
@@ -24,12 +26,15 @@ def ask(view: View, instance: Instance) -> Iterator[Question]:
         yield placement.room_on(view.config, node)
 
 
-def check_start(view: View, instance: Instance) -> None:
-    """Raise `NoCapacity` unless an instance, as it is to run, can start on its node."""
+def check_start(view: View, instance: Instance, *, given_back: Mib = _NOTHING) -> None:
+    """Raise `NoCapacity` unless an instance, as it is to run, can start on its node.
+
+    Its guest gives back before what it has now, if it runs.
+    """
     node, memory = view.config.home(instance), _memory(view, instance)
     view.answer(placement.room_on(view.config, node))
     check_size(view, instance)
-    free = placement.room(view)[node.uuid].memory_free
+    free = placement.room(view)[node.uuid].memory_free + given_back
     if memory > free:
         raise NoCapacity(
             f"node {node.name} cannot start instance {instance.name}: memory (asked "

@@ -10,6 +10,7 @@ from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
 from moorage.ops import guest_tasks, node_tasks
+from moorage.ops.instance import memory
 from moorage.ops.instance.base import (
     SHUTDOWN_TIMEOUT,
     OnInstance,
@@ -27,7 +28,7 @@ from moorage.ops.instance.starting import (
     started,
     wake,
 )
-from moorage.ops.liveness import runs
+from moorage.ops.liveness import guest, runs
 from moorage.protocol import RebootGuest
 
 
@@ -184,10 +185,16 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
 
 
 class InstanceReboot(Starting, frozen=True, kw_only=True):
-    """Reboot an instance: in place, or (``full``) with a new process and its disks.
+    """Reboot an instance.
 
     Attributes
     ----------
+    reboot_type
+        ``soft`` resets the guest, as a button on its machine would. ``hard`` stops and
+        starts it, as its record is by now: memory, processors, media, screen. ``full``
+        does so, and takes its disks from the node meanwhile.
+    shutdown_timeout
+        Seconds that the guest gets to power down; ``soft`` asks for none.
     ignore_secondaries
         Start it although the second copy of a mirrored disk cannot follow.
     """
@@ -202,6 +209,15 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         """Whether somebody insists."""
         return self.ignore_secondaries
 
+    def check(self, view: View) -> None:
+        """Refuse what cannot start; a guest must not be stopped for that."""
+        Starting.check(self, view)
+        instance = self.instance(view)
+        if self.reboot_type == "soft" or self.ignore_capacity:
+            return
+        if runs(view, instance) and (found := guest(view, instance)):
+            memory.check_start(view, instance, given_back=found.memory)
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Reset the guest, or stop and start it."""
         instance = self.instance(view)
@@ -210,16 +226,16 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         alone = self.ignore_secondaries
         if not runs(view, instance):
             yield from start_tasks(view, instance, node, alone=alone)
-        elif self.reboot_type == "full":
-            yield guest_tasks.stop(
-                view.config, instance, disks, node, self.shutdown_timeout
-            )
-            yield from detach_all(view, instance, node)
-            yield from attach_all(view, disks, node, alone=alone)
-            yield guest_tasks.start(view.config, instance, disks, node)
-        else:
+        elif self.reboot_type == "soft":
             yield Run(
                 what=f"reset {instance.name} on {node.name}",
                 node=node.uuid,
                 do=RebootGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
             )
+        else:
+            timeout = self.shutdown_timeout
+            yield guest_tasks.stop(view.config, instance, disks, node, timeout)
+            if self.reboot_type == "full":
+                yield from detach_all(view, instance, node)
+                yield from attach_all(view, disks, node, alone=alone)
+            yield guest_tasks.start(view.config, instance, disks, node)

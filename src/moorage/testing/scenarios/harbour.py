@@ -251,6 +251,7 @@ SCENARIOS = (
     on("web3", "OP_INSTANCE_FAILOVER", target_node="node1"),
     on("web1", "OP_INSTANCE_SHUTDOWN"),
     on("web3", "OP_INSTANCE_STARTUP"),
+    on("web1", "OP_INSTANCE_REBOOT", "reboot hard"),
     on("web1", "OP_INSTANCE_REBOOT", reboot_type="full"),
     on("web3", "OP_INSTANCE_ACTIVATE_DISKS"),
     on("web1", "OP_INSTANCE_ACTIVATE_DISKS"),
