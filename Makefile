@@ -146,6 +146,8 @@ guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .bui
 	@scripts/make-guest.sh $(BIN)/python $(GUEST)
 
 run: $(INSTALLED) ## Start a cluster and show the tour; SIM=1 takes simulated nodes (no root)
+	@[ ! -e $(RUN_DIR)/scratch.json ] || \
+	  { echo "There is a cluster in $(RUN_DIR) already; to end it: make stop" >&2; exit 1; }
 	@$(if $(SIM),:,scripts/can-run-real.sh)
 	@$(if $(SIM),:,$(MAKE) guest)
 	@mkdir -p $(BUILD)

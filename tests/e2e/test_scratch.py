@@ -101,6 +101,21 @@ def test_a_tour_does_not_walk_over_a_cluster(town: Scratch) -> None:
     assert len(hands.ask("gnt-node list -o name")) == 2
 
 
+def test_a_second_cluster_is_refused_before_its_guest_is_built(
+    town: Scratch, tmp_path: Path
+) -> None:
+    """`make run` looks before it builds; what it needs itself is there already."""
+    guest = tmp_path / "guest"
+    words = [f"RUN_DIR={town.root}", f"GUEST={guest}", "run"]
+    make = ["make", "-o", ".venv/.installed", *words]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(make, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode
+    told = f"There is a cluster in {town.root} already; to end it: make stop"
+    assert told in done.stderr
+    assert not guest.exists()
+
+
 def test_two_live_side_by_side(town: Scratch, place: Path) -> None:
     HANDS.type(f"moorage up {place} --nodes 1 --hypervisor sim")
     other = devcluster.read(place)
