@@ -21,6 +21,7 @@ from typing import Self
 
 from msgspec import json
 
+import moorage
 from moorage.errors import Failed
 from moorage.testing.guest_image.system import CHANNEL
 
@@ -49,6 +50,11 @@ mount -n -t devtmpfs dev dev
 mkdir -p dev/pts dev/shm
 mount -n -t devpts devpts dev/pts
 for d in dev/shm tmp run; do mount -n -t tmpfs tmpfs $d; done
+IFS=:
+for d in $programs; do  # what lies below one of these is hidden by now
+    [ -d ".$d" ] || { mkdir -p ".$d"; mount -n --bind "$d" ".$d"; }
+done
+unset IFS
 mkdir -p run/lock run/lvm
 cp "$home/node" "$home/channel" run
 exec chroot . sh /run/node
@@ -76,6 +82,11 @@ while :; do sh /run/channel /dev/ttyS0; sleep 1; done
     "channel": CHANNEL,
 }
 """What runs in a node: no udev and no systemd."""
+
+
+def _ours() -> list[str]:
+    """Return the directories with this Python's programs, and with Moorage's source."""
+    return [sys.prefix, str(Path(moorage.__file__).parent)]
 
 
 class _Line(Guest):
@@ -161,6 +172,7 @@ class NodeGuest:
             *("con=null", "con0=null,fd:1", f"ssl0=fd:{self._line.fileno()}"),
             f"vec0:transport=tap,ifname={self.tap},gro=1",
             *(f"home={self._home}", f"name={self.name}", f"address={self.address}/24"),
+            "programs=" + ":".join(_ours()),
         ]
 
     def run(self, command: str, timeout: float = PATIENCE) -> str:
