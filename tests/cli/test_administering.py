@@ -361,6 +361,18 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     assert "no node is in rack2" in said
 
 
+def test_no_group_is_connected_while_another_one_is_not_there(at: Harbour) -> None:
+    at.types("gnt-network add --network=192.0.2.0/24 lan")
+    assert "'nowhere'" in at.refuses("gnt-network connect lan default nowhere")
+    assert "not connected to any node group" in at.types("gnt-network info lan")
+
+
+def test_no_disk_is_called_none(at: Harbour) -> None:
+    """The word means that a disk has no name; whoever types it wants one."""
+    told = at.refuses("gnt-disk add -t ext -p san -s 64M none")
+    assert "a disk cannot be called 'none': the word has a meaning" in told
+
+
 def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:
     at.types("gnt-network add --network=192.0.2.0/24 lan")
     said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")

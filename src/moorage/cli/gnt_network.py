@@ -35,6 +35,8 @@ def connect(call: Call) -> None:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
     fields = {f"network_{key}": one for key, one in _connection(call).items()}
+    if groups:  # none is connected while another one is not there
+        call.rows("group", ["name"], ["|", *(["==", "name", one] for one in groups)])
     for group in groups or _all_groups(call):
         fields |= {**call.fields, "group_name": group}
         perform(call, "OP_NETWORK_CONNECT", **fields)

@@ -19,6 +19,7 @@ from moorage.model.commits import Head
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.protocol import Standing, Verb, silent
+from moorage.units import counted
 
 T = TypeVar("T")
 
@@ -94,7 +95,7 @@ class Votes:
         if _order(found) <= _order(head) or found.holds(head):
             return None
         if found.version > head.version:
-            return name, f"has {found.version - head.version} commits more than"
+            return name, f"has {_commits(found.version - head.version)} more than"
         return name, f"is of a later master (term {found.term}, not {head.term}) than"
 
     def successor(self, term: int, among: Collection[str]) -> Standing | None:
@@ -127,7 +128,7 @@ class Votes:
             if known is None
             else f"the master found it whole {known:.0f} s ago"
         )
-        yield f"the copy here has {head.version} commits (term {head.term}); {age}"
+        yield f"the copy here has {_commits(head.version)} (term {head.term}); {age}"
         for name, one in sorted(self.said.items()):
             if name != own and one.copy:
                 more = one.copy.version - head.version
@@ -157,6 +158,10 @@ async def asking(authority: Authority) -> AsyncIterator[HttpNodes]:
         yield nodes
     finally:
         await nodes.close()
+
+
+def _commits(number: int) -> str:
+    return counted(number, "commit")
 
 
 def _order(head: Head) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from moorage.ops import (
     pools,
 )
 from moorage.ops.disk_access import check_within, online, only_group, some_online
+from moorage.ops.disk_names import check_disk_name
 from moorage.ops.silence import check_online
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
@@ -75,6 +76,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def wish(self, view: View) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
+        if self.name:
+            check_disk_name(self.name)
         names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
         wanted = disk_spec.specified(
             view.config,

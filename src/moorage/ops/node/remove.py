@@ -33,8 +33,8 @@ def check_empty(config: Config, node: Node) -> None:
     copies = config.mirrored_on(node)
     if copies:
         raise WrongState(
-            f"node {node.name} still keeps copies of {len(copies)} mirrored disks, one "
-            f"is {copies[0].label}",
+            f"node {node.name} still keeps copies of "
+            f"{counted(len(copies), 'mirrored disk')}, one is {copies[0].label}",
             hint=f"gnt-node evacuate -s {node.name}",
         )
     disks = [disk for disk in config.all(Disk) if node.uuid in disk.nodes]

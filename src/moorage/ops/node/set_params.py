@@ -20,6 +20,7 @@ from moorage.ops.candidates import room_for_one
 from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
+from moorage.units import counted
 
 from . import roles
 from .base import OnNode
@@ -101,8 +102,9 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         mirrored = view.config.mirrored_on(node)
         if mirrored and address != node.secondary_ip:
             raise WrongState(
-                f"node {node.name} keeps copies of {len(mirrored)} mirrored disks, "
-                f"which are reached at {node.secondary_ip}: {mirrored[0].label}",
+                f"node {node.name} keeps copies of "
+                f"{counted(len(mirrored), 'mirrored disk')}, reached at "
+                f"{node.secondary_ip}: {mirrored[0].label}",
                 hint=f"gnt-node evacuate {node.name}",
             )
 
