@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from moorage.disk_templates import FACTS, Mirror, Parameter, TemplateFacts
-from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
+from moorage.errors import (
+    BadInput,
+    MoorageError,
+    NoCapacity,
+    NotSupported,
+    WrongState,
+)
 from moorage.model import Disk, Unit
 from moorage.model.ipolicy import DEFAULT
 from moorage.storage import (
@@ -201,3 +207,15 @@ async def test_with_its_copies_on_two_nodes_it_has_a_secondary(
     assert cluster.config.instance("web").primary_node == "node2"
     await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
     assert cluster.nodes.san.volumes == {}
+
+
+async def test_a_program_that_simulated_nodes_lack_stops_nothing_else(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a node where nobody installed it: no room there, and all else goes on."""
+    declare(monkeypatch, Mirror.EXTERNAL)
+    monkeypatch.delitem(tools.TOOLS, "mtx")
+    await cluster.run("OP_DISK_ADD", disk_template="sharedfile", size=64, name="data")
+    with pytest.raises(MoorageError, match=r"mtx.*(not found|127)|tape"):
+        await add(cluster, "web", 1024, "node1")
+    assert cluster.config.disk("data").size == 64

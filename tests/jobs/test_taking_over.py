@@ -5,8 +5,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from moorage.jobs import Job
+from moorage.jobs import Job, Run
+from moorage.jobs.job import decode, encode
 from moorage.model import Change, successor
 from moorage.testing.cluster import Crash, SimCluster
 
@@ -157,3 +159,28 @@ async def test_what_others_changed_before_the_first_commit_is_left_alone(
     job = await cluster.finished(number)
     assert str(reason(job)).startswith("theirs was changed by others since")
     assert len(cluster.nodes.calls) == asked
+
+
+@pytest.mark.parametrize("form", ["name", "position"])
+async def test_what_an_earlier_task_told_is_found_again(
+    running: SimCluster, form: str
+) -> None:
+    """By the task's name; by its position in the journal of an earlier version."""
+    move = {"OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": "web"}
+    dying(running, "before transfer web")
+    number = await running.engine.submit([move])
+    await dead(running, number)
+    records, key = running.store.records, ("job", str(number))
+    job = decode(records[key])
+    tasks = [task for task in job.ops[0].tasks if isinstance(task, Run)]
+    (sender,) = (task for task in tasks if task.use)
+    (prepared,) = (task for task in tasks if task.name)
+    assert sender.use == {"door": prepared.name}
+    if form == "position":
+        job.ops[0].tasks[job.ops[0].tasks.index(sender)] = replace(
+            sender, use={"door": job.ops[0].tasks.index(prepared)}
+        )
+        records[key] = encode(job)
+    await running.boot()
+    assert (await running.finished(number)).status == "success"
+    assert running.config.instance("web").primary_node != "node1"

@@ -137,7 +137,7 @@ class Executor:
             await self._advance(job, op, result)
 
     async def _run(self, job: Job, op: Op, task: Run) -> object:
-        call = _filled(task, op.results)
+        call = _filled(task, op)
         if task.tolerant and not task.patient:
             return await self._asker.try_(job, op, task.node, call)
         if not (task.final or task.patient):
@@ -335,11 +335,16 @@ def _behind_commit(op: Op) -> int:
     return next(at for at in rest if isinstance(op.tasks[at], Commit)) + 1
 
 
-def _filled(task: Run, results: list[Any]) -> Call:
+def _filled(task: Run, op: Op) -> Call:
     """Return what a task asks for, with what it uses of earlier tasks' results."""
     if not task.use:
         return task.do
-    used = {name: results[index] for name, index in task.use.items()}
+    done = zip(op.tasks, op.results, strict=False)
+    named = {one.name: told for one, told in done if isinstance(one, Run)}
+    used = {
+        argument: op.results[which] if isinstance(which, int) else named[which]
+        for argument, which in task.use.items()
+    }
     call: Call = convert(to_builtins(task.do) | used, type(task.do))
     return call
 

@@ -77,8 +77,12 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
     witness
         Who can tell whether it was done, when it failed, or when somebody says in
         the middle that the node is off.
+    name
+        What later tasks call it by; no two of an operation have the same one. Empty for
+        one whose result nobody uses.
     use
-        Arguments whose values are the results of earlier tasks, by their position.
+        Arguments whose values are the results of earlier tasks, by their names; by
+        their positions in a journal that an earlier version wrote.
     """
 
     what: str
@@ -92,7 +96,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
     hint: str = ""
     lasting: bool = False
     witness: Witness | None = None
-    use: dict[str, int] = field(default_factory=dict)
+    name: str = ""
+    use: dict[str, str | int] = field(default_factory=dict)
 
 
 class Commit(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="commit"):

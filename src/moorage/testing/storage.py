@@ -61,7 +61,8 @@ class San(Stored):
         elif command.argv == ("cat", "/proc/drbd"):
             output = Output(self.drbd.status(node))
         else:
-            output = TOOLS[program.name](self, node, _operands(command), command)
+            run = TOOLS.get(program.name, _not_found)
+            output = run(self, node, _operands(command), command)
         if output.code and command.check:
             title = command.title
             raise CommandFailed(
@@ -157,6 +158,13 @@ class San(Stored):
             return Output(f"volume {volume} is open elsewhere", 1)
         self.attached[key] = {"open": alone}
         return Output()
+
+
+def _not_found(
+    _stored: Stored, _node: str, _operands: list[str], command: Command
+) -> Output:
+    """Answer as a shell does that knows no such program."""
+    return Output(f"{command.argv[0]}: command not found", 127)
 
 
 def _operands(command: Command) -> list[str]:

@@ -213,7 +213,6 @@ def migration(
         )
     for disk in disks:
         yield copies.arrive(config, disk, target)
-    prepared = len(told) + len(disks)
     running = guest(view, instance)
     ports = running.ports if running else {}
     cards = running.cards if running else None
@@ -232,6 +231,7 @@ def migration(
             address=target.secondary_ip if apart else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
+        name="prepare",
     )
     yield Run(
         what=f"transfer {instance.name} from {source.name} to {target.name}",
@@ -244,7 +244,7 @@ def migration(
         ),
         undo=ResumeGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         final=True,
-        use={"door": prepared},
+        use={"door": "prepare"},
         witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
     there = moved(view, instance, target)

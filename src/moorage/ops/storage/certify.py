@@ -33,8 +33,6 @@ from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 _TEMPLATE = "ext"
-_OF_RUNS = 1
-"""The task that finds out whether the provider runs: the first after the digests."""
 _WORD = 12
 """Characters of a uuid that tell the volumes of a certification from all others."""
 
@@ -173,18 +171,13 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             node=nodes[0].uuid,
             do=DigestProvider(provider=self.provider),
         )
-        done = 1
         for one in self._chosen(view):
-            made = list(self._check(view, one, nodes, done))
-            yield from made
-            done += len(made)
+            yield from self._check(view, one, nodes)
         for node in reversed(nodes):
             yield self._clear(view, node, remove=node == nodes[0])
 
-    def _check(
-        self, view: View, one: Check, nodes: list[Node], first: int
-    ) -> Iterator[Task]:
-        """Yield the tasks of a check; its parts are the tasks from `first` on."""
+    def _check(self, view: View, one: Check, nodes: list[Node]) -> Iterator[Task]:
+        """Yield the tasks of a check."""
         order = self._order(view)
         for part, (which, _) in enumerate(one.parts):
             node = nodes[which]
@@ -195,18 +188,19 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
                 do=TryProvider(**order, check=one.name, part=part),
                 undo=clear,
                 lasting=True,
-                use=self._earlier(one, part, first),
+                name=_part(one.name, part),
+                use=self._earlier(one, part),
             )
         if one.needs_two:
             yield self._clear(view, nodes[1], one.name, remove=False)
             yield self._clear(view, nodes[0], one.name)
 
-    def _earlier(self, one: Check, part: int, first: int) -> dict[str, int]:
-        """Return which task a part has to hear of: the check of all others is first."""
+    def _earlier(self, one: Check, part: int) -> dict[str, str | int]:
+        """Return what a part has to hear of: the one before, or that anything runs."""
         if part:
-            return {"earlier": first + part - 1}
+            return {"earlier": _part(one.name, part - 1)}
         told = one.name != RUNS and (not self.checks or RUNS in self.checks)
-        return {"earlier": _OF_RUNS} if told else {}
+        return {"earlier": _part(RUNS, 0)} if told else {}
 
     def _clear(
         self, view: View, node: Node, check: str = "", *, remove: bool = True
@@ -230,12 +224,15 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
         nodes, tasks = self._nodes(view), list(self.tasks(view))
         found: dict[str, CheckResult] = {}
         left: list[str] = []
+        scripts = Scripts(version="")
         for task, told in zip(tasks, results, strict=True):
             done = task.do if isinstance(task, Run) else None
             if isinstance(done, TryProvider):
                 found[done.check] = convert(told, CheckResult)
             elif isinstance(done, ClearProvider):
                 left += told
+            elif isinstance(done, DigestProvider):
+                scripts = convert(told, Scripts)
         date = datetime.fromtimestamp(view.now, UTC)
         report = Report(
             provider=self.provider,
@@ -243,7 +240,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             date=f"{date:%Y-%m-%dT%H:%M:%SZ}",
             params=self.params,
             size=self.size,
-            scripts=convert(results[0], Scripts),
+            scripts=scripts,
             checks=tuple(self._results(found)),
             left=tuple(dict.fromkeys(left)),
         )
@@ -257,3 +254,8 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             elif not self.checks or one.name in self.checks:
                 why = "it takes a second node: --second-node"
                 yield CheckResult(check=one.name, verdict=MOOT, why=why)
+
+
+def _part(check: str, part: int) -> str:
+    """Return what the task of a check's part is called, for those that follow."""
+    return f"{check} {part}"
