@@ -6,6 +6,10 @@ from pathlib import Path
 
 import declared
 import generate
+import msgspec
+
+from moorage.jobs.unread import unread
+from moorage.ops import OPERATIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -31,6 +35,17 @@ def test_every_error_has_a_line():
     text = generate.written()[DOCS / "reference" / "errors.md"]
     for code in generate.errors.BY_CODE:
         assert f"| `{code}` |" in text
+
+
+def test_every_field_of_an_operation_says_what_it_is():
+    """What nobody reads says why instead."""
+    mute = [
+        f"{op_id}: {field.name}"
+        for op_id, operation in sorted(OPERATIONS.items())
+        for field in msgspec.structs.fields(operation)
+        if field.name not in declared.attributes(operation) | unread(operation)
+    ]
+    assert mute == []
 
 
 def test_a_section_of_attributes():

@@ -177,6 +177,12 @@ class ToStorage(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid.
+    provider
+        The ExtStorage provider of a disk of template ``ext``.
+    access
+        ``userspace`` or ``kernelspace``: how QEMU reaches it.
     disk_template
         The new one; the disk's own, where none is named.
     pool

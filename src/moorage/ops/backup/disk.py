@@ -40,6 +40,8 @@ class DiskExport(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid.
     target_node
         Where the export is to lie; where the disk is, if it names none.
     compressed
@@ -147,7 +149,15 @@ class DiskExport(Operation, frozen=True, kw_only=True):
 
 
 class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
-    """The making of a disk, with what an export has of it."""
+    """The making of a disk, with what an export has of it.
+
+    Attributes
+    ----------
+    export
+        What is known of the export.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
 
     export: Export
     rate: int = 0
@@ -163,6 +173,14 @@ class DiskImport(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    name
+        Of the new disk.
+    disk_template
+        Its template; that of the disk that was exported, if it names none.
+    size
+        In MiB; that of the disk that was exported without it.
+    ignore_capacity
+        Whether it may be larger than the room that its storage has.
     params
         What else describes the disk: mode, pool, parameters of its template.
     node

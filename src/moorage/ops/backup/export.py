@@ -43,6 +43,8 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    shutdown_timeout
+        Seconds that the guest gets to shut down.
     target_node
         Where the export is to lie; the instance's own node if it names none.
     shutdown

@@ -12,6 +12,11 @@ class ClusterRename(Operation, frozen=True, kw_only=True):
     """Give the cluster another name.
 
     Nothing is reached by it. Certificates that were made keep the old one in them.
+
+    Attributes
+    ----------
+    name
+        The new one, as a host may have it.
     """
 
     op_id = "OP_CLUSTER_RENAME"

@@ -40,6 +40,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    shared_file_storage_dir, file_storage_dir, gluster_storage_dir
+        Where image files are: absolute paths, the same on all nodes.
+    volume_group_name
+        LVM volume group of the disks that name none; empty for no LVM.
+    enabled_hypervisors, enabled_disk_templates
+        All that new instances and disks may have; the first is the default.
+    default_iallocator
+        Who chooses nodes; there is only ``hail``.
     hvparams, diskparams
         Parameters by hypervisor, by disk template; the value ``default`` drops one.
     beparams

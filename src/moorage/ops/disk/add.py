@@ -32,6 +32,18 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    name
+        One that no other disk has; without it the disk has its uuid alone.
+    disk_template
+        How it is stored; not needed with a provider or a pool.
+    provider
+        The ExtStorage provider of a disk of template ``ext``.
+    access
+        ``userspace`` or ``kernelspace``: how QEMU reaches it.
+    mode
+        ``rw``, or ``ro`` for a disk that no guest writes to.
+    tags
+        Words that it has from the beginning.
     size
         In MiB; not for an adopted device, whose node tells it.
     adopt

@@ -29,6 +29,10 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    name
+        One that no other disk has; without it the disk has its uuid alone.
+    mode
+        ``rw``, or ``ro`` for a disk that no guest writes to.
     volume
         Its name in the storage, or its path.
     disk_template, provider, pool, params

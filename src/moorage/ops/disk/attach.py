@@ -86,6 +86,10 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid of one that no instance has.
+    instance_name
+        Name or uuid of the instance.
     index
         The slot; -1 for the end.
     """

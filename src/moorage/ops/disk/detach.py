@@ -47,6 +47,11 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
 
     One that belongs to nobody, and that a node still holds because its storage could
     not be stopped, is detached there.
+
+    Attributes
+    ----------
+    disk
+        Name or uuid.
     """
 
     op_id = "OP_DISK_DETACH"

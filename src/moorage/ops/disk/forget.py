@@ -19,6 +19,8 @@ class DiskForget(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid of one that no instance has.
     why
         The reason; it stays in the job.
     """

@@ -39,6 +39,8 @@ class Growing(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    absolute
+        Whether `amount` is the new size, and not what is added.
     amount
         MiB: what to add, or (`absolute`) the new size.
     ignore_ipolicy
@@ -234,7 +236,13 @@ def grow_questions(view: View, disk: Disk) -> Iterator[Question]:
 
 
 class DiskGrow(Growing, frozen=True, kw_only=True):
-    """Grow a disk."""
+    """Grow a disk.
+
+    Attributes
+    ----------
+    disk
+        Name or uuid.
+    """
 
     op_id = "OP_DISK_GROW"
 

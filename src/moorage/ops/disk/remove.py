@@ -16,6 +16,8 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid of one that no instance has.
     volume_is_ours
         Somebody looked: a volume of which nobody knows whose it is, is the disk's own.
     """

@@ -64,7 +64,15 @@ def _noted(config: Config, disk: Disk) -> Iterator[Task]:
 
 
 class DiskRename(Operation, frozen=True, kw_only=True):
-    """Give a disk another name; its volume keeps its own."""
+    """Give a disk another name; its volume keeps its own.
+
+    Attributes
+    ----------
+    disk
+        Name or uuid.
+    new_name
+        One that no other disk has.
+    """
 
     op_id = "OP_DISK_RENAME"
 
@@ -95,6 +103,8 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid.
     mode
         ``rw`` or ``ro``; a running guest sees it at its next start.
     name

@@ -37,6 +37,8 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    disk
+        Name or uuid.
     new_name
         Name of the new disk; empty for none.
     ignore_capacity

@@ -28,6 +28,13 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    group_name
+        One that no other node group has.
+    alloc_policy
+        ``preferred``, ``last_resort`` or ``unallocable``: whether new instances go
+        there.
+    ndparams
+        Node parameters of nodes that have none of their own.
     ipolicy
         Parts of an instance policy of its own; the cluster's hold where it has none.
     diskparams

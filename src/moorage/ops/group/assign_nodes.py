@@ -52,6 +52,8 @@ class GroupAssignNodes(OnGroup, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    nodes
+        Names or uuids.
     force
         Move them although instances have disks that the old group reaches; not where
         a disk's storage pool is not connected.

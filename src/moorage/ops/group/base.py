@@ -8,7 +8,13 @@ from moorage.model import NodeGroup
 
 
 class OnGroup(Operation, frozen=True, kw_only=True):
-    """An operation on one node group."""
+    """An operation on one node group.
+
+    Attributes
+    ----------
+    group_name
+        Name or uuid of the node group.
+    """
 
     group_name: str
 

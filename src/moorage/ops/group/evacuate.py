@@ -18,6 +18,8 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    iallocator
+        Who chooses; there is only ``hail``.
     target_groups
         Where they may go; all other groups when empty.
     sequential

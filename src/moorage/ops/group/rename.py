@@ -12,7 +12,13 @@ from .base import OnGroup
 
 
 class GroupRename(OnGroup, frozen=True, kw_only=True):
-    """Give a node group another name."""
+    """Give a node group another name.
+
+    Attributes
+    ----------
+    new_name
+        One that no other node group has.
+    """
 
     op_id = "OP_GROUP_RENAME"
 

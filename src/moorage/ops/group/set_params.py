@@ -22,6 +22,12 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    alloc_policy
+        ``preferred``, ``last_resort`` or ``unallocable``: whether new instances go
+        there.
+    ndparams
+        Node parameters of nodes that have none of their own; the value ``default``
+        drops one.
     ipolicy
         Parts of its own instance policy; the value ``default`` lets the cluster's hold.
     diskparams

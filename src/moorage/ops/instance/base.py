@@ -143,7 +143,13 @@ def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
 
 
 class OnInstance(Operation, frozen=True, kw_only=True):
-    """An operation on one instance, its disks and its node."""
+    """An operation on one instance, its disks and its node.
+
+    Attributes
+    ----------
+    instance_name
+        Name or uuid of the instance.
+    """
 
     instance_name: str
 

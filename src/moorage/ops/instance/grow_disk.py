@@ -16,6 +16,8 @@ class InstanceGrowDisk(Growing, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    instance_name
+        Name or uuid of the instance.
     disk
         Slot, name or uuid.
     wait_for_sync

@@ -41,6 +41,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    mode, live
+        Whether the guest runs while it moves; ``non-live`` or false: it stands still.
     cleanup
         Instead of moving it, find out where it runs after a migration that broke,
         and record that.

@@ -36,6 +36,11 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    hvparams, beparams, osparams
+        Parameters of the hypervisor, the back end, the OS; the value ``default`` drops
+        one.
+    os_name
+        Another OS definition, with variant; nothing is installed.
     offline
         Mark it as not to be started, or take the mark off.
     osparams_private

@@ -35,6 +35,10 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    ignore_consistency
+        Whether it goes on with a second copy that lacks what was written last.
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
     target_node
         The node to go to.
     shutdown_timeout

@@ -34,6 +34,21 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    instance_name
+        A name of a host that no other instance has.
+    mode
+        ``create``; ``import`` is another operation.
+    os_type
+        The OS definition, with variant: ``debian+minimal``.
+    osparams
+        OS parameters that it gets and keeps.
+    hypervisor
+        ``kvm``; the first that is enabled without it.
+    hvparams, beparams
+        Parameters of the hypervisor and the back end (memory in MiB, processors) that
+        differ from the cluster's.
+    tags
+        Words that it has from the beginning.
     disk_template
         The template of disks that name none of their own (``dev_type``).
     disks

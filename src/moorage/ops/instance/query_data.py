@@ -37,6 +37,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    static
+        Whether no node is asked: only what is on record is told.
     instances
         Names or uuids; empty for all.
     """

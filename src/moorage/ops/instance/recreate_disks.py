@@ -37,6 +37,10 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
+    ignore_capacity
+        Whether they may be larger than the room that their storage has.
     disks
         Slot, name or uuid of each, or that and what is to be changed: size (MiB),
         mode, spindles. All of them when empty.

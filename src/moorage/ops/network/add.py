@@ -23,6 +23,10 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    network_name
+        One that no other network has.
+    tags
+        Words that it has from the beginning.
     network
         Its IPv4 addresses, as ``192.0.2.0/24``.
     gateway

@@ -13,7 +13,13 @@ _SHOWN = 10
 
 
 class OnNetwork(Operation, frozen=True, kw_only=True):
-    """An operation on one network."""
+    """An operation on one network.
+
+    Attributes
+    ----------
+    network_name
+        Name or uuid of the network.
+    """
 
     network_name: str
 

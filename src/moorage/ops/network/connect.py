@@ -15,7 +15,13 @@ from .base import OnNetwork, check_unused
 
 
 class OfGroup(OnNetwork, frozen=True, kw_only=True):
-    """An operation on a network and a node group."""
+    """An operation on a network and a node group.
+
+    Attributes
+    ----------
+    group_name
+        Name or uuid of the node group.
+    """
 
     group_name: str
 

@@ -39,7 +39,13 @@ class NetworkRemove(OnNetwork, frozen=True, kw_only=True):
 
 
 class NetworkRename(OnNetwork, frozen=True, kw_only=True):
-    """Give a network another name."""
+    """Give a network another name.
+
+    Attributes
+    ----------
+    new_name
+        One that no other network has.
+    """
 
     op_id = "OP_NETWORK_RENAME"
 

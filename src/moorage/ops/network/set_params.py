@@ -22,6 +22,12 @@ class NetworkSetParams(OnNetwork, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    gateway
+        One of the network's IPv4 addresses.
+    network6, gateway6
+        Addresses of IPv6, as ``2001:db8::/64``, and one of them.
+    mac_prefix
+        First three bytes of its cards' hardware addresses.
     add_reserved_ips, remove_reserved_ips
         Addresses that no card gets from now on, or may get again, or ranges ``A-B``.
     """

@@ -26,6 +26,18 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    node_name
+        A name of a host that no other node has.
+    primary_ip
+        Where its agent is reached; what the token says without it.
+    secondary_ip
+        Where disks are mirrored to, and guests migrate to; the primary one without it.
+    master_capable
+        Whether it may ever become the master.
+    vm_capable
+        Whether it runs instances.
+    ndparams
+        Node parameters that differ from its group's.
     token
         What the node's agent printed. It names the key that the node is known by from
         then on, and no other.

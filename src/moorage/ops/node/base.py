@@ -6,7 +6,13 @@ from moorage.model import Node
 
 
 class OnNode(Operation, frozen=True, kw_only=True):
-    """An operation on one node."""
+    """An operation on one node.
+
+    Attributes
+    ----------
+    node_name
+        Name or uuid of the node.
+    """
 
     node_name: str
 

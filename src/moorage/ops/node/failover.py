@@ -12,6 +12,8 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    target_node
+        Where all of them go; the planner chooses a node for each without it.
     ignore_consistency
         Whether to go on though a mirror is degraded.
     """

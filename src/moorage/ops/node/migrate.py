@@ -14,6 +14,8 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    target_node
+        Where all of them go; the planner chooses a node for each without it.
     mode
         ``live``, or ``non-live`` to pause the guests while they move.
     ignore_ipolicy

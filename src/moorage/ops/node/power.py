@@ -59,6 +59,8 @@ class OobCommand(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    node_names
+        Names or uuids.
     command
         ``power-on``, ``power-off``, ``power-cycle``, ``power-status`` or ``health``.
     ignore_status
@@ -151,6 +153,10 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    command
+        Name of the script.
+    nodes
+        Names or uuids.
     use_locking
         Whether nobody may work on the nodes meanwhile.
     """

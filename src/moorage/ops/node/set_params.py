@@ -36,6 +36,12 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    master_candidate
+        Whether it keeps a copy of the state, and may become the master.
+    powered
+        Whether its power is on, as far as anybody knows.
+    ndparams
+        Node parameters that differ from its group's; the value ``default`` drops one.
     offline
         True: somebody made sure that the node is off; nothing on it runs or writes.
     drained

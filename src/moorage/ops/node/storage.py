@@ -158,7 +158,15 @@ def _owners(config: Config) -> dict[tuple[str, ...], Disk]:
 
 
 class _OnUnit(OnNode, frozen=True, kw_only=True):
-    """A change of a storage unit of one node."""
+    """A change of a storage unit of one node.
+
+    Attributes
+    ----------
+    storage_type
+        ``lvm-pv`` for a change, ``lvm-vg`` for a repair.
+    name
+        Of the physical volume (its device), or of the volume group.
+    """
 
     storage_type: str
     name: str

@@ -29,6 +29,10 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    pool_name
+        One that no other storage pool has.
+    tags
+        Words that it has from the beginning.
     disk_template
         Its disks' template; not needed with a provider.
     provider

@@ -16,7 +16,13 @@ _SHOWN = 10
 
 
 class OnPool(Operation, frozen=True, kw_only=True):
-    """An operation on one storage pool."""
+    """An operation on one storage pool.
+
+    Attributes
+    ----------
+    pool_name
+        Name or uuid of the storage pool.
+    """
 
     pool_name: str
 

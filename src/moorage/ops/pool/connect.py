@@ -12,7 +12,13 @@ from .base import OnPool, check_unused, in_group, named_groups
 
 
 class _OfGroups(OnPool, frozen=True, kw_only=True):
-    """An operation on a pool and some node groups."""
+    """An operation on a pool and some node groups.
+
+    Attributes
+    ----------
+    groups
+        Names or uuids of the node groups.
+    """
 
     groups: tuple[str, ...]
 

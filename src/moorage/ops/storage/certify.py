@@ -42,6 +42,8 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    provider
+        Name of the ExtStorage provider.
     node
         Where it runs; the first node that has a valid provider, if none is named.
     second_node
