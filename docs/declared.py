@@ -9,7 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from moorage.jobs.results import Changed
 from moorage.jobs.unread import Idle, Moot, Unread, Unsupported
+from moorage.model.values import Value
+from moorage.ops.storage.diagnosis import Rows
 
 Lines = Iterator[str]
 
@@ -115,8 +118,29 @@ def _unread(one: msgspec.structs.FieldInfo) -> str:
     return "; ".join(f"{_UNREAD[type(mark)]}: {mark.why}" for mark in found)
 
 
+ALIASES: dict[str, object] = {"Rows": Rows, "Changed": Changed, "Value": Value}
+"""Types that are long to read: those that others are part of come last."""
+
+
+def records(kind: object) -> Iterator[type[msgspec.Struct]]:
+    """Yield the structs that a type consists of, and those of their fields."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield kind
+        for one in msgspec.structs.fields(kind):
+            yield from records(one.type)
+    for one in getattr(kind, "__args__", ()):
+        yield from records(one)
+
+
 def type_name(kind: object) -> str:
     """Return how a type is written, without its modules."""
+    text = _spelt(kind)
+    for name, alias in ALIASES.items():
+        text = text.replace(_spelt(alias), name)
+    return text
+
+
+def _spelt(kind: object) -> str:
     kind = getattr(kind, "__origin__", kind) if hasattr(kind, "__metadata__") else kind
     text = kind.__name__ if isinstance(kind, type) and not _args(kind) else str(kind)
     text = re.sub(r"\b(?:[a-z_]+\.)+(\w+)", r"\1", text)

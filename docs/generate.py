@@ -26,6 +26,7 @@ from declared import (
     code,
     field_rows,
     fields,
+    records,
     rest,
     table,
     type_name,
@@ -39,6 +40,7 @@ from moorage.cli.help import usage
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
+from moorage.jobs.results import result_of
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
 from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
@@ -167,6 +169,24 @@ def _operation(op_id: str, operation: type[Operation]) -> Lines:
     if rest(operation):
         yield from (rest(operation), "")
     yield from fields(operation)
+    yield from _result(operation)
+
+
+def _result(operation: type[Operation]) -> Lines:
+    kind = result_of(operation)
+    if kind is None:
+        yield from ("Reports nothing.", "")
+        return
+    said = about(operation.result).removeprefix("Return ")
+    yield from (f"Reports {said}: {code(type_name(kind))}.", "")
+
+
+def result_types() -> Lines:
+    """Yield the records that results are made of."""
+    known = {one for each in OPERATIONS.values() for one in records(result_of(each))}
+    for one in sorted(known, key=lambda one: one.__name__):
+        yield from (f"### {one.__name__}", "", f"{about(one)}.", "")
+        yield from fields(one)
 
 
 def error_codes() -> Lines:
@@ -357,6 +377,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,
     "programs": programs,
+    "results": result_types,
     "scripts": scripts,
     "search_path": search_path,
     "source_options": lambda: _options(declared.SOURCES),

@@ -3,11 +3,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import declared
 import generate
-import msgspec
+from msgspec.structs import fields
 
+from moorage.jobs.results import result_of
 from moorage.jobs.unread import unread
 from moorage.ops import OPERATIONS
 
@@ -42,10 +44,21 @@ def test_every_field_of_an_operation_says_what_it_is():
     mute = [
         f"{op_id}: {field.name}"
         for op_id, operation in sorted(OPERATIONS.items())
-        for field in msgspec.structs.fields(operation)
+        for field in fields(operation)
         if field.name not in declared.attributes(operation) | unread(operation)
     ]
     assert mute == []
+
+
+def test_every_operation_says_the_type_of_its_result():
+    def is_vague(kind):
+        parts = getattr(kind, "__args__", ())
+        return kind is Any or any(map(is_vague, parts))
+
+    for op_id, operation in OPERATIONS.items():
+        kind = result_of(operation)
+        parts = [one.type for each in declared.records(kind) for one in fields(each)]
+        assert not any(map(is_vague, [kind, *parts])), op_id
 
 
 def test_a_section_of_attributes():

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
+from msgspec import json
+
 from moorage.errors import MoorageError
 from moorage.model import Claim, Config, Disk
 from moorage.store import ConfigStore
@@ -286,7 +288,12 @@ def _is_wide(operation: Operation, answers: Answers) -> bool:
 
 
 def _told(operation: Operation, view: View, results: Sequence[Any]) -> Told:
-    return Told(operation.result(view, results), operation.jobs(view))
+    return Told(reported(operation, view, results), operation.jobs(view))
+
+
+def reported(operation: Operation, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Return what an operation reports, as a client reads it."""
+    return json.decode(json.encode(operation.result(view, results)))
 
 
 def _decided(operation: Operation, view: View) -> Decision:

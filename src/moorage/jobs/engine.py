@@ -12,7 +12,7 @@ from moorage.model import Config, Instance
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
-from .deciding import Deciding, Decision
+from .deciding import Deciding, Decision, reported
 from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
 from .hooks import Hooks, HooksOf
@@ -281,7 +281,7 @@ class Engine:
         """
         try:
             operation = self._operation(op.input)
-            return operation.result(self._deciding.view(job), op.results)
+            return reported(operation, self._deciding.view(job), op.results)
         except Exception:  # noqa: BLE001
             return None
 

@@ -234,10 +234,11 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Say what room the tasks will take, for other jobs to leave it alone."""
         return iter(())
 
-    def result(self, _view: View, _results: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return what the job reports, given the results of its tasks.
+    def result(self, _view: View, _results: Sequence[Any]) -> object:
+        """Return what the job reports, given the results of its tasks; here nothing.
 
-        `view` is the one that the tasks were made from.
+        `view` is the one that the tasks were made from. The return type says what
+        clients get, as JSON.
         """
         return None
 

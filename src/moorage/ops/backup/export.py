@@ -344,6 +344,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         if self.remove_instance:
             yield from self._removal().warnings(view)
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> tuple[bool, list[bool]]:
         """Return whether the export is whole, and each of its disks, as Ganeti does."""
-        return [True, [True] * len(self.instance(view).disks)]
+        return True, [True] * len(self.instance(view).disks)

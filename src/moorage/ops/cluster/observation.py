@@ -39,11 +39,6 @@ class Finding(Struct, frozen=True):
     code: str = ""
     notice: bool = False
 
-    def to_json(self) -> dict[str, str]:
-        """Return what clients get."""
-        told = {"object": self.object, "message": self.message, "hint": self.hint}
-        return told | ({"code": self.code} if self.code else {})
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:

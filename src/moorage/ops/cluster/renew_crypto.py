@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Node
 from moorage.ops import certificates
@@ -130,10 +131,10 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         op |= {"force": True} if self.force else {}
         return [[op | {"node_name": node.name}] for node in view.config.online()]
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Following:
         """Return whom the jobs are for, in their order."""
         nodes = [] if self.cluster_certificate else view.config.online()
-        return {"jobs": [], "names": [node.name for node in nodes]}
+        return Following(names=tuple(node.name for node in nodes))
 
 
 def _own(view: View) -> Node:

@@ -2,7 +2,7 @@
 """``gnt-cluster repair-disk-sizes``: records take the sizes that devices have."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
@@ -14,6 +14,9 @@ from moorage.ops.instance.base import hold
 from moorage.ops.node_tasks import devices_on, of_disk
 from moorage.protocol import MeasureDisks, SizeDisk
 from moorage.units import Mib
+
+Resized = tuple[str, int | None, Literal["size"], Mib]
+"""Instance, slot, the word, new size; of a disk without an instance: label, no slot."""
 
 
 class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
@@ -108,15 +111,15 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             what = f"record {size} MiB of disk/{slot} {disk.label}, not {disk.size}"
             yield view.change(what, disk, final=True, size=size)
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Resized]:
         """Return instance, slot, ``size`` and the new size of each correction.
 
         For a disk that no instance has, its name and no slot.
         """
         return [
-            *([disk.label, None, "size", size] for disk, size in self._alone(view)),
+            *((disk.label, None, "size", size) for disk, size in self._alone(view)),
             *(
-                [instance.name, slot, "size", size]
+                (instance.name, slot, "size", size)
                 for instance, slot, _, size in self._wrong(view)
             ),
         ]

@@ -4,6 +4,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from moorage.errors import BadInput
 from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
@@ -20,6 +22,56 @@ from . import (
     verify_codes,
 )
 from .observation import Finding, Seen, ask_facts, see
+
+
+class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is wrong, as clients get it.
+
+    Attributes
+    ----------
+    object
+        What it is about: ``node node1``.
+    message, hint
+        A sentence, and a command to type.
+    ecode
+        Ganeti's name of the check, as ``-I`` takes it.
+    code
+        Of the error that it comes from, if it does.
+    """
+
+    object: str
+    message: str
+    hint: str
+    ecode: str
+    code: str = ""
+
+
+def problem(one: Finding, ecode: str) -> Problem:
+    """Return a finding with the name of its check."""
+    return Problem(
+        object=one.object,
+        message=one.message,
+        hint=one.hint,
+        ecode=ecode,
+        code=one.code,
+    )
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """What a look at the cluster found.
+
+    Attributes
+    ----------
+    errors, warnings, notices
+        Only errors mean that verify fails.
+    checked
+        How much was looked at, by its kind.
+    """
+
+    errors: list[Problem] = []
+    warnings: list[Problem] = []
+    notices: list[Problem] = []
+    checked: dict[str, int]
 
 
 class ClusterVerify(Operation, frozen=True, kw_only=True):
@@ -74,20 +126,17 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 )
         self.found(view)
 
-    def found(self, view: View) -> dict[str, Any]:
-        """Return errors, warnings, notices, and how much was looked at."""
+    def found(self, view: View) -> Verified:
+        """Return what was found."""
         return view.once("found", lambda: self._looked(see(view)))
 
-    def _looked(self, seen: Seen) -> dict[str, Any]:
-        found = list(self._findings(seen))
-        return {
-            "errors": [_told(one) for one in found if one["kind"] == "error"],
-            "warnings": [_told(one) for one in found if one["kind"] == "warning"],
-            "notices": [_told(one) for one in found if one["kind"] == "notice"],
-            "checked": _counted(seen),
-        }
+    def _looked(self, seen: Seen) -> Verified:
+        found = Verified(checked=_counted(seen))
+        for kind, one in self._findings(seen):
+            getattr(found, kind).append(one)
+        return found
 
-    def _findings(self, seen: Seen) -> Iterator[dict[str, Any]]:
+    def _findings(self, seen: Seen) -> Iterator[tuple[str, Problem]]:
         config = seen.config
         group = config.group(self.group_name).uuid if self.group_name else ""
         for check, code in verify_codes.CHECKS.items():
@@ -98,27 +147,23 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                     continue
                 ecode = code or verify_codes.code(one)
                 mild = one.warning or ecode in self.ignore_errors
-                kind = "notice" if one.notice else "warning" if mild else "error"
-                yield {**one.to_json(), "ecode": ecode, "kind": kind}
+                kind = "notices" if one.notice else "warnings" if mild else "errors"
+                yield kind, problem(one, ecode)
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
-        """Return what :meth:`found` does."""
+    def result(self, view: View, _results: Sequence[Any]) -> Verified:
+        """Return errors, warnings, notices, and how much was looked at."""
         return self.found(view)
 
     def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
         """Return the result with what hooks found: they are checks of their own."""
         mild = verify_codes.HOOKS in self.ignore_errors
-        found = [
-            Finding(f"node {one.node}", f"hook {one.script}: {one.problem}").to_json()
-            | {"ecode": verify_codes.HOOKS}
+        hooks = (
+            Finding(f"node {one.node}", f"hook {one.script}: {one.problem}")
             for one in failed
-        ]
+        )
+        found = [to_builtins(problem(one, verify_codes.HOOKS)) for one in hooks]
         kind = "warnings" if mild else "errors"
         return {**result, kind: [*result[kind], *found]}
-
-
-def _told(one: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in one.items() if name != "kind"}
 
 
 def _counted(seen: Seen) -> dict[str, int]:

@@ -5,12 +5,28 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.jobs import Operation, Question, View
+from moorage.jobs.results import Following
 from moorage.model import Instance, Node, pair_of
 from moorage.ops import behind, copies, pairs
 from moorage.ops.node_tasks import facts_on
 from moorage.ops.silence import unanswered
 
 from . import checks_mirrors
+
+
+class Looked(Following, frozen=True, kw_only=True):
+    """What the look at disks found; the jobs that follow activate them.
+
+    Attributes
+    ----------
+    silent
+        Why a node gave no answer, by its name.
+    degraded
+        Instance, disk and state of each mirror whose copies differ.
+    """
+
+    silent: dict[str, str]
+    degraded: list[list[str]]
 
 
 class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
@@ -77,12 +93,11 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
             for one in self._lacking(view)
         ]
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Looked:
         """Return whom the jobs are for, and why nodes did not answer."""
         silent = unanswered(view, map(facts_on, self.nodes(view)))
-        names = [one.name for one in self._lacking(view)]
-        degraded = self._told(view)
-        return {"jobs": [], "names": names, "silent": silent, "degraded": degraded}
+        names = tuple(one.name for one in self._lacking(view))
+        return Looked(names=names, silent=silent, degraded=self._told(view))
 
 
 def _is_degraded(view: View, instance: Instance, home: Node) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, View
+from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Instance, NodeGroup
 from moorage.ops import placement
@@ -69,9 +70,9 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
         ]
         return [moves] if self.sequential and moves else [[one] for one in moves]
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Following:
         """Return whom the jobs are for, in their order."""
-        names = [one.name for one in self.leaving(view)]
+        names = tuple(one.name for one in self.leaving(view))
         if self.sequential and names:
-            names = [", ".join(names)]
-        return {"jobs": [], "names": names}
+            names = (", ".join(names),)
+        return Following(names=names)

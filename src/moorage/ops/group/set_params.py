@@ -8,6 +8,7 @@ from msgspec import field
 
 from moorage.errors import BadInput
 from moorage.jobs import Task, View
+from moorage.jobs.results import Changed
 from moorage.model import Config, NodeGroup, ipolicy, successor
 from moorage.ops import policy
 from moorage.ops.merging import merged, with_diskparams
@@ -80,8 +81,8 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
         changes = self.changes(view.config, group)
         yield view.change(f"change node group {group.name}", group, **changes)
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Changed]:
         """Return what changed, and to what."""
         group = self.group(view)
         changes = self.changes(view.config, group)
-        return [[name, value] for name, value in changes.items()]
+        return list(changes.items())

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
+from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Node, NodeGroup
 from moorage.ops import copies, placement, policy
@@ -105,6 +106,6 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             ]
         ]
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Sent:
         """Return where it goes."""
-        return {"target_node": self.target(view).name}
+        return Sent(target_node=self.target(view).name)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.jobs.results import Changed
 from moorage.model import Claim, Instance, Nic
 from moorage.ops import cabling, links, nics, node_tasks, placement
 from moorage.ops.instance.base import check_usable
@@ -179,21 +180,21 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
                 undo=_unplug(instance, mod.new),
             )
 
-    def told_of_cards(self, view: View) -> Iterator[list[Any]]:
+    def told_of_cards(self, view: View) -> Iterator[Changed]:
         """Yield what is changed, in Ganeti's words."""
         before, after = self.instance(view).nics, self.cards(view)
         for mod in self.card_mods(view):
             if mod.new is None:
-                yield [f"nic/{before.index(mod.old) if mod.old else 0}", REMOVE]
+                yield f"nic/{before.index(mod.old) if mod.old else 0}", REMOVE
             elif mod.old is None:
                 ip, mac = mod.new.ip, mod.new.mac
                 params = node_tasks.wired(view.config, self.instance(view), mod.new)
                 told = f"add:mac={mac},ip={ip},mode={params.nicparams['mode']}"
                 told += f",link={params.nicparams['link']},network={mod.new.network}"
-                yield [f"nic/{after.index(mod.new)}", told]
+                yield f"nic/{after.index(mod.new)}", told
             else:
                 words = (f"{key}={value}" for key, value in mod.given.items())
-                yield [f"nic/{before.index(mod.old)}", f"modify:{','.join(words)}"]
+                yield f"nic/{before.index(mod.old)}", f"modify:{','.join(words)}"
 
 
 def _modded(

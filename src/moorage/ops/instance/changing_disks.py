@@ -8,12 +8,12 @@ once, with or without ``--hotplug``.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Run, Task, View
+from moorage.jobs.results import Changed
 from moorage.model import Claim, Disk, Instance, Node, Pair, apply, successor
 from moorage.model import change as changes
 from moorage.ops import (
@@ -303,7 +303,7 @@ def after(view: View, tasks: Iterable[Task]) -> View:
     return replace(view, config=config)
 
 
-def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
+def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> Changed:
     """Return a change of a disk in Ganeti's words."""
     if disk is None or mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
@@ -312,9 +312,9 @@ def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list
         if isinstance(came, disk_spec.DiskSpec):
             home = view.config.home(instance)
             size = disk_spec.born_size(view, came, home)
-        return [f"disk/{slot}", f"{mod.action}:size={size},mode={came.mode}"]
+        return f"disk/{slot}", f"{mod.action}:size={size},mode={came.mode}"
     slot = instance.disks.index(disk.uuid)
     if mod.action == "modify":
         changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
-        return [f"disk/{slot}", f"modify:{changed}"]
-    return [f"disk/{slot}", mod.action]
+        return f"disk/{slot}", f"modify:{changed}"
+    return f"disk/{slot}", mod.action

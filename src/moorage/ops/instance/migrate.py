@@ -8,6 +8,7 @@ the target opens; after the transfer the source closes, and the target is alone.
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
@@ -25,6 +26,7 @@ from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
     DiscardGuest,
+    Moved,
     OpenDisk,
     PrepareMigration,
     ResumeGuest,
@@ -187,10 +189,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             if disk.uuid in held:
                 yield from copies.leave(view.config, disk, node)
 
-    def result(self, _view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    def result(self, _view: View, results: Sequence[Any]) -> Moved | None:
         """Return times in ms and MiB transferred, where there was a transfer."""
         told = [one for one in results if isinstance(one, dict) and "total_ms" in one]
-        return told[0] if told else None
+        return convert(told[0], Moved) if told else None
 
 
 def migration(

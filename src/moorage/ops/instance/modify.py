@@ -9,6 +9,7 @@ from msgspec.structs import replace as with_fields
 from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs.results import Changed
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
 from moorage.ops import (
@@ -260,25 +261,25 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         node = view.config.node(str(self.pnode))
         return disks_in(moved(view, self.instance(view), node, active=False))
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Changed]:
         """Return what was changed, in Ganeti's words."""
         told = [told_of(view, self.instance(view), *one) for one in self.mods(view)]
         told += self.told_of_cards(view)
         rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))
         told += [
-            [f"{prefix}/{name}", value]
+            (f"{prefix}/{name}", value)
             for prefix, given in rest
             for name, value in given.items()
         ]
         if self.pnode:
-            told.append(["pnode", self.pnode])
+            told.append(("pnode", self.pnode))
         told += [
-            [f"os_private/{name}", "(not shown)"] for name in self.osparams_private
+            (f"os_private/{name}", "(not shown)") for name in self.osparams_private
         ]
         if self.os_name:
-            told.append(["os", self.os_name])
+            told.append(("os", self.os_name))
         if self.converts:
-            told.append(["disk_template", self.disk_template or self.pool])
+            told.append(("disk_template", self.disk_template or self.pool))
         if self.offline is not None:
-            told.append(["admin_state", "offline" if self.offline else "down"])
+            told.append(("admin_state", "offline" if self.offline else "down"))
         return told

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
 from moorage.jobs.job import FINISHED
+from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Node
 from moorage.ops import copies, disk_spec, links, pairs, placement
@@ -177,9 +178,9 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             "ignore_consistency": self.ignore_consistency,
         }
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Sent:
         """Return where it goes."""
-        return {"target_node": self.target(view).name}
+        return Sent(target_node=self.target(view).name)
 
 
 def _afterwards(opcode: Opcode) -> Opcode:

@@ -4,15 +4,34 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from moorage.errors import MoorageError
 from moorage.jobs import Operation, Question, View
 from moorage.jobs.unread import Moot
-from moorage.model import Config, Disk, Instance, Nic, Node, pair_of, shown_id
+from moorage.model import (
+    Config,
+    Disk,
+    Instance,
+    MirrorState,
+    Nic,
+    Node,
+    pair_of,
+    shown_id,
+)
 from moorage.model.standstill import remedy, told
 from moorage.ops import behind, copies, node_tasks, osparams, pairs
 from moorage.ops.liveness import runs
+
+from .description import (
+    CardDescription,
+    ChildVolume,
+    DiskDescription,
+    HeldDisk,
+    InstanceDescription,
+    MirrorCopy,
+    MirrorPair,
+)
 
 
 def _standstill(view: View, instance: Instance) -> dict[str, str]:
@@ -24,12 +43,12 @@ def _standstill(view: View, instance: Instance) -> dict[str, str]:
     return {"run_cause": told(found.cause), "run_remedy": what}
 
 
-def _nic(view: View, instance: Instance, nic: Nic) -> dict[str, Any]:
+def _nic(view: View, instance: Instance, nic: Nic) -> CardDescription:
     """Return a card with all its parameters, and its network's name."""
     config = view.config
     network = config.network(nic.network).name if nic.network else None
-    found = to_builtins(node_tasks.wired(config, instance, nic))
-    return {**found, "network_name": network}
+    found = asdict(node_tasks.wired(config, instance, nic))
+    return CardDescription(**found, network_name=network)
 
 
 class InstanceQueryData(Operation, frozen=True, kw_only=True):
@@ -66,41 +85,43 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Refuse names that are not known."""
         self._named(view)
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(
+        self, view: View, _results: Sequence[Any]
+    ) -> dict[str, InstanceDescription]:
         """Return a description by uuid."""
         return {one.uuid: self._told(view, one) for one in self._named(view)}
 
-    def _told(self, view: View, instance: Instance) -> dict[str, Any]:
+    def _told(self, view: View, instance: Instance) -> InstanceDescription:
         config = view.config
         node, group = config.home(instance), config.group_of(instance)
-        return {
-            "name": instance.name,
-            "uuid": instance.uuid,
-            "serial_no": instance.serial_no,
-            "ctime": instance.ctime,
-            "mtime": instance.mtime,
-            "config_state": instance.admin_state,
-            "run_state": None if self.static else self._state(view, instance),
+        return InstanceDescription(
+            name=instance.name,
+            uuid=instance.uuid,
+            serial_no=instance.serial_no,
+            ctime=instance.ctime,
+            mtime=instance.mtime,
+            config_state=instance.admin_state,
+            run_state=None if self.static else self._state(view, instance),
             **({} if self.static else _standstill(view, instance)),
-            "pnode": node.name,
-            "pnode_group_name": group.name,
-            "pnode_group_uuid": group.uuid,
-            "snodes": [one.name for one in config.secondary_nodes(instance)],
-            "os": instance.os,
-            "os_instance": instance.osparams,
-            "os_actual": osparams.public(config, instance),
-            "hypervisor": instance.hypervisor,
-            "hv_instance": instance.hvparams,
-            "hv_actual": node_tasks.hvparams(config, instance),
-            "be_instance": instance.beparams,
-            "be_actual": node_tasks.beparams(config, instance),
-            "nics": [_nic(view, instance, nic) for nic in instance.nics],
-            "disk_template": config.template_of(instance),
-            "disks": [self._disk(view, instance, d) for d in config.disks_of(instance)],
-            "disks_active": instance.disks_active,
-            "network_port": instance.network_port,
-            "tags": list(instance.tags),
-        }
+            pnode=node.name,
+            pnode_group_name=group.name,
+            pnode_group_uuid=group.uuid,
+            snodes=[one.name for one in config.secondary_nodes(instance)],
+            os=instance.os,
+            os_instance=instance.osparams,
+            os_actual=osparams.public(config, instance),
+            hypervisor=instance.hypervisor,
+            hv_instance=instance.hvparams,
+            hv_actual=node_tasks.hvparams(config, instance),
+            be_instance=instance.beparams,
+            be_actual=node_tasks.beparams(config, instance),
+            nics=[_nic(view, instance, nic) for nic in instance.nics],
+            disk_template=config.template_of(instance),
+            disks=[self._disk(view, instance, d) for d in config.disks_of(instance)],
+            disks_active=instance.disks_active,
+            network_port=instance.network_port,
+            tags=instance.tags,
+        )
 
     @staticmethod
     def _state(view: View, instance: Instance) -> str | None:
@@ -112,66 +133,66 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         except MoorageError:
             return None
 
-    def _disk(self, view: View, instance: Instance, disk: Disk) -> dict[str, Any]:
+    def _disk(self, view: View, instance: Instance, disk: Disk) -> DiskDescription:
         pool = view.config.pool_of(disk)
-        return {
-            "iv_name": view.config.iv_name(disk),
-            "dev_type": disk.dev_type,
-            "logical_id": shown_id(disk),
-            "size": disk.size,
-            "mode": disk.mode,
-            "name": disk.name,
-            "uuid": disk.uuid,
-            "params": disk.params,
-            "pool": pool.name if pool else None,
-            "epoch": disk.epoch,
-            "quarantine": disk.quarantine,
-            "children": [_child(one) for one in disk.children],
-            "pair": _pair(view.config, disk),
-            "behind": view.config.node(disk.behind).name if disk.behind else None,
-            "pstatus": None if self.static else self._held(view, instance, disk),
-            "sstatus": None if self.static else self._followed(view, instance, disk),
-        }
+        return DiskDescription(
+            iv_name=view.config.iv_name(disk),
+            dev_type=disk.dev_type,
+            logical_id=shown_id(disk),
+            size=disk.size,
+            mode=disk.mode,
+            name=disk.name,
+            uuid=disk.uuid,
+            params=disk.params,
+            pool=pool.name if pool else None,
+            epoch=disk.epoch,
+            quarantine=disk.quarantine,
+            children=[_child(one) for one in disk.children],
+            pair=_pair(view.config, disk),
+            behind=view.config.node(disk.behind).name if disk.behind else None,
+            pstatus=None if self.static else self._held(view, instance, disk),
+            sstatus=None if self.static else self._followed(view, instance, disk),
+        )
 
     @staticmethod
-    def _held(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
+    def _held(view: View, instance: Instance, disk: Disk) -> HeldDisk | None:
         """Return device and URIs of a disk on the primary node."""
         node = view.config.home(instance)
         facts = view.told(node_tasks.facts_on(node))
         held = [one for one in facts.held if one.disk == disk.uuid] if facts else []
         if not held:
             return None
-        found = {"path": held[0].path, "uris": held[0].uris}
-        return found | _mirror(view, disk, node)
+        mirror = _mirror(view, disk, node)
+        return HeldDisk(path=held[0].path, uris=held[0].uris, mirror=mirror)
 
     @staticmethod
-    def _followed(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
+    def _followed(view: View, instance: Instance, disk: Disk) -> MirrorCopy | None:
         """Return the other copy of a mirrored disk, if it is set up."""
         home = view.config.home(instance)
         for node in copies.peers(view.config, disk, home):
-            return _mirror(view, disk, node) or None
+            mirror = _mirror(view, disk, node)
+            return MirrorCopy(mirror=mirror) if mirror else None
         return None
 
 
-def _mirror(view: View, disk: Disk, node: Node) -> dict[str, Any]:
-    found = behind.side(view, disk, node) if copies.keeps(disk, node) else None
-    return {"mirror": to_builtins(found)} if found else {}
+def _mirror(view: View, disk: Disk, node: Node) -> MirrorState | None:
+    return behind.side(view, disk, node) if copies.keeps(disk, node) else None
 
 
-def _child(volume: Disk) -> dict[str, Any]:
+def _child(volume: Disk) -> ChildVolume:
     """Return one of the volumes that a disk is made of."""
-    return {
-        "dev_type": volume.dev_type,
-        "logical_id": list(volume.logical_id),
-        "size": volume.size,
-        "uuid": volume.uuid,
-    }
+    return ChildVolume(
+        dev_type=volume.dev_type,
+        logical_id=list(volume.logical_id),
+        size=volume.size,
+        uuid=volume.uuid,
+    )
 
 
-def _pair(config: Config, disk: Disk) -> dict[str, Any] | None:
+def _pair(config: Config, disk: Disk) -> MirrorPair | None:
     """Return who keeps the copies of a mirrored disk, under which numbers."""
     pair = pair_of(disk)
     if pair is None:
         return None
     nodes = [config.node(uuid).name for uuid in pair.nodes]
-    return {"nodes": nodes, "minors": list(pair.minors), "port": pair.port}
+    return MirrorPair(nodes=nodes, minors=list(pair.minors), port=pair.port)

@@ -4,13 +4,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
 from moorage.ops import copies
 from moorage.ops.instance.replace_disks import mirrored_slots
 
-from .moving import Moving, Opcode, failover, migrate
+from .moving import Leaving, Moving, Opcode, failover, migrate
 from .residents import running
 
 MODES = ("all", "primary-only", "secondary-only")
@@ -83,11 +85,11 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         moves = Moving.jobs(self, view)
         return [*moves, *([self._copied(view, one)] for one in self._mirrored(view))]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, results: Sequence[Any]) -> Leaving:
         """Return whom the jobs are for, in their order, and why the others stay."""
         told = Moving.result(self, view, results)
-        copied = [one.name for one in self._mirrored(view)]
-        return {**told, "names": [*told["names"], *copied]}
+        copied = (one.name for one in self._mirrored(view))
+        return replace(told, names=(*told.names, *copied))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say who stays, and which copies belong to nobody."""

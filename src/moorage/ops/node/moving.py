@@ -8,6 +8,7 @@ from typing import Any
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, View
+from moorage.jobs.results import Following
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
 from moorage.ops.pools import check_used_in
@@ -66,6 +67,18 @@ class Departure:
 
     to: dict[str, Node]
     staying: dict[str, str]
+
+
+class Leaving(Following, frozen=True, kw_only=True):
+    """Which instances leave a node, by the jobs that follow.
+
+    Attributes
+    ----------
+    stayed
+        Why an instance stays, by its name.
+    """
+
+    stayed: dict[str, str]
 
 
 class Moving(OnNode, frozen=True, kw_only=True):
@@ -171,10 +184,10 @@ class Moving(OnNode, frozen=True, kw_only=True):
         """Return a job for each instance that can leave."""
         return [self.move(view, *one) for one in self._going(view)]
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Leaving:
         """Return whom the jobs are for, in their order, and why the others stay."""
-        names = [one.name for one, _ in self._going(view)]
-        return {"jobs": [], "names": names, "stayed": self.departure(view).staying}
+        names = tuple(one.name for one, _ in self._going(view))
+        return Leaving(names=names, stayed=self.departure(view).staying)
 
 
 def migrate(instance: Instance, to: Node) -> list[Opcode]:

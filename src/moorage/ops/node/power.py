@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Config, Node
+from moorage.model.values import Value
 from moorage.ops.ndparams import filled
 from moorage.ops.silence import check_online
 from moorage.protocol import PowerCycle, RunScript
@@ -122,11 +123,13 @@ class OobCommand(Operation, frozen=True, kw_only=True):
                 what = f"record the power of node {node.name}"
                 yield view.change(what, node, final=True, powered=powered)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(
+        self, view: View, results: Sequence[Any]
+    ) -> list[tuple[str, bool, Value]]:
         """Return what was said of each node: its name, whether it worked, and what."""
         said = [one for one in results if isinstance(one, dict)]
         return [
-            [node.name, *_told(self.command, one)]
+            (node.name, *_told(self.command, one))
             for node, one in zip(self.nodes(view), said, strict=False)
         ]
 
@@ -136,7 +139,7 @@ def program(config: Config, node: Node) -> str:
     return PurePosixPath(str(filled(config, node).get("oob_program") or "")).name
 
 
-def _told(command: str, said: dict[str, Any]) -> tuple[bool, Any]:
+def _told(command: str, said: dict[str, Any]) -> tuple[bool, Value]:
     if said["code"]:
         told = " ".join(str(said["output"]).split())
         return False, f"exited with {said['code']}: {told}"
@@ -188,10 +191,10 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
                 tolerant=True,
             )
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, results: Sequence[Any]) -> list[tuple[str, bool, str]]:
         """Return for each node its name, whether it worked, and what it printed."""
         names = [view.config.node(name).name for name in self.nodes]
         return [
-            [name, bool(one) and not one["code"], one["output"] if one else ""]
+            (name, bool(one) and not one["code"], one["output"] if one else "")
             for name, one in zip(names, results, strict=True)
         ]

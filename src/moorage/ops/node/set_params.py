@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, cause_of, may_be_off
 from moorage.jobs import Ask, Question, Task, View
+from moorage.jobs.results import Changed
 from moorage.model import Config, GuestState, Node, successor
 from moorage.ops import addresses, certificates
 from moorage.ops.candidates import room_for_one
@@ -248,10 +249,10 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         if by_hand and node.master_certs != new.master_certs:
             yield from certificates.told(view)
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Changed]:
         """Return what changed, and to what."""
         node = self.node(view)
         changes = self._changes(node, view.config).items()
         return [
-            [name, value] for name, value in changes if getattr(node, name) != value
+            (name, value) for name, value in changes if getattr(node, name) != value
         ]

@@ -4,6 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
@@ -18,7 +21,87 @@ from .base import OnNode
 
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
 
-Row = dict[str, Any]
+
+class Silent(Struct, frozen=True, kw_only=True):
+    """What nodes told, and why others did not.
+
+    Attributes
+    ----------
+    silent
+        Why a node gave no answer, by its name.
+    """
+
+    silent: dict[str, str]
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """What a node keeps disks on.
+
+    Attributes
+    ----------
+    node
+        Name of the node.
+    type, name
+        ``lvm-vg``, ``file`` and so on, and which of them; of ``lvm-pv`` the device.
+    size, used, free
+        In MiB; None where nobody can tell.
+    allocatable
+        Whether new volumes may lie on a physical volume.
+    """
+
+    node: str
+    type: str
+    name: str
+    size: int | None
+    used: int | None
+    free: int | None
+    allocatable: bool = True
+
+
+class Units(Silent, frozen=True, kw_only=True):
+    """The storage units of nodes.
+
+    Attributes
+    ----------
+    rows
+        One a unit.
+    """
+
+    rows: list[Unit]
+
+
+class LogicalVolume(Struct, frozen=True, kw_only=True):
+    """A logical volume of a node.
+
+    Attributes
+    ----------
+    node, phys, vg, name
+        Where it is: node, devices with commas between, volume group; and its name.
+    size
+        In MiB.
+    instance, disk
+        Whose it is, by name or label; None if it is nobody's.
+    """
+
+    node: str
+    phys: str
+    vg: str
+    name: str
+    size: int
+    instance: str | None
+    disk: str | None
+
+
+class LogicalVolumes(Silent, frozen=True, kw_only=True):
+    """The logical volumes of nodes.
+
+    Attributes
+    ----------
+    rows
+        One a volume.
+    """
+
+    rows: list[LogicalVolume]
 
 
 def lvm_on(node: Node) -> Ask[Lvm]:
@@ -80,39 +163,38 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
             else:
                 yield _room_on(view.config, node)
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Units:
         """Return a row for each unit, and why nodes did not answer."""
         rows = [row for node in self.chosen(view) for row in self._rows(view, node)]
         if self.name:
-            rows = [row for row in rows if row["name"] == self.name]
-        return {"rows": rows, "silent": self.silent(view)}
+            rows = [row for row in rows if row.name == self.name]
+        return Units(rows=rows, silent=self.silent(view))
 
-    def _rows(self, view: View, node: Node) -> Iterator[Row]:
+    def _rows(self, view: View, node: Node) -> Iterator[Unit]:
         if self.storage_type == PHYSICAL:
             found = view.told(lvm_on(node)) or Lvm()
             for one in found.physical:
                 row = _row(node, PHYSICAL, one.name, one.size, one.free)
-                yield row | {"allocatable": one.allocatable}
+                yield replace(row, allocatable=one.allocatable)
         else:
             yield from self._units(node, view.told(_room_on(view.config, node)))
 
-    def _units(self, node: Node, facts: NodeFacts | None) -> Iterator[Row]:
+    def _units(self, node: Node, facts: NodeFacts | None) -> Iterator[Unit]:
         for unit in facts.units if facts else ():
             kind = template_named(unit.template).capabilities.facts.unit
             if self.storage_type in (None, kind):
                 yield _row(node, kind, unit.key, unit.total, unit.free)
 
 
-def _row(node: Node, kind: str, name: str, size: int | None, free: int | None) -> Row:
-    return {
-        "node": node.name,
-        "type": kind,
-        "name": name,
-        "size": size,
-        "used": None if size is None or free is None else size - free,
-        "free": free,
-        "allocatable": True,
-    }
+def _row(node: Node, kind: str, name: str, size: int | None, free: int | None) -> Unit:
+    return Unit(
+        node=node.name,
+        type=kind,
+        name=name,
+        size=size,
+        used=None if size is None or free is None else size - free,
+        free=free,
+    )
 
 
 class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
@@ -124,27 +206,27 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
         """Ask for the volumes."""
         return (lvm_on(node) for node in self.chosen(view))
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> LogicalVolumes:
         """Return a row for each volume, and why nodes did not answer."""
         owners = _owners(view.config)
-        rows: list[Row] = []
+        rows: list[LogicalVolume] = []
         for node in self.chosen(view):
             found = view.told(lvm_on(node))
             for one in found.logical if found else ():
                 disk = owners.get((node.uuid, one.group, one.name))
                 owner = view.config.owner(disk) if disk else None
                 rows.append(
-                    {
-                        "node": node.name,
-                        "phys": ",".join(one.devices),
-                        "vg": one.group,
-                        "name": one.name,
-                        "size": one.size,
-                        "instance": owner.name if owner else None,
-                        "disk": disk.label if disk else None,
-                    }
+                    LogicalVolume(
+                        node=node.name,
+                        phys=",".join(one.devices),
+                        vg=one.group,
+                        name=one.name,
+                        size=one.size,
+                        instance=owner.name if owner else None,
+                        disk=disk.label if disk else None,
+                    )
                 )
-        return {"rows": rows, "silent": self.silent(view)}
+        return LogicalVolumes(rows=rows, silent=self.silent(view))
 
 
 def _owners(config: Config) -> dict[tuple[str, ...], Disk]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput
 from moorage.jobs import Question, Task, View
+from moorage.jobs.results import Changed
 from moorage.model import StoragePool
 from moorage.ops.merging import merged
 from moorage.ops.pools import groups_of
@@ -84,6 +85,6 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
             f"change storage pool {pool.name}", pool, **self.changes(view)
         )
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Changed]:
         """Return what changed, and to what."""
-        return [[name, value] for name, value in self.changes(view).items()]
+        return list(self.changes(view).items())

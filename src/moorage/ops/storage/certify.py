@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import convert, field, to_builtins
+from msgspec import convert, field
 
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
@@ -21,6 +21,7 @@ from moorage.ops.silence import check_online
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
     CHECKS,
+    FAILS,
     MOOT,
     RUNS,
     Check,
@@ -221,8 +222,8 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             "size": Mib(self.size),
         }
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
-        """Return the report."""
+    def result(self, view: View, results: Sequence[Any]) -> Report:
+        """Return what each check said."""
         nodes, tasks = self._nodes(view), list(self.tasks(view))
         found: dict[str, CheckResult] = {}
         left: list[str] = []
@@ -236,17 +237,18 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             elif isinstance(done, DigestProvider):
                 scripts = convert(told, Scripts)
         date = datetime.fromtimestamp(view.now, UTC)
-        report = Report(
+        checks = tuple(self._results(found))
+        return Report(
             provider=self.provider,
             nodes=tuple(node.name for node in nodes),
             date=f"{date:%Y-%m-%dT%H:%M:%SZ}",
             params=self.params,
             size=self.size,
             scripts=scripts,
-            checks=tuple(self._results(found)),
+            checks=checks,
             left=tuple(dict.fromkeys(left)),
+            passed=not left and all(one.verdict != FAILS for one in checks),
         )
-        return {**to_builtins(report), "passed": report.passed}
 
     def _results(self, found: dict[str, CheckResult]) -> Iterator[CheckResult]:
         """Yield a result for each check that was asked for, made or not."""

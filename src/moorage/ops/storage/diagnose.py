@@ -16,7 +16,7 @@ from moorage.protocol import ExamineStorage
 from moorage.storage import TEMPLATES, template_named
 from moorage.storage.provider import common_parameters
 
-from .diagnosis import Diagnosis, collect, pairs
+from .diagnosis import Cell, Diagnosis, Entry, Rows, collect, pairs
 from .directories import enabled, place, unit_at, usual_place
 
 COLUMNS = (
@@ -77,7 +77,7 @@ class StorageDiagnose(Diagnosis, frozen=True, kw_only=True):
             yield examined_on(view.config, node)
             yield providers_on(node.uuid)
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> Rows:
         """Return a row for each template and each pool."""
         rows = [_row(view, one) for one in subjects(view.config) if self._wants(one)]
         return [[row[column] for column in self.output_fields] for row in rows]
@@ -87,7 +87,7 @@ class StorageDiagnose(Diagnosis, frozen=True, kw_only=True):
         return not self.names or name in self.names
 
 
-def _row(view: View, subject: Subject) -> dict[str, Any]:
+def _row(view: View, subject: Subject) -> dict[str, Cell]:
     pool = subject.pool
     status = {
         node.name: found
@@ -116,7 +116,7 @@ def _parameters(view: View, subject: Subject) -> list[list[str]]:
     return pairs(told) + [one for one in own if one[0] not in (_PROVIDER, *told)]
 
 
-def _status(view: View, subject: Subject, node: Node) -> list[Any] | None:
+def _status(view: View, subject: Subject, node: Node) -> Entry | None:
     """Return what a node said: where, whether it works, why not, total and free MiB."""
     where = subject.at(view.config, view.config.group(node.group))
     if where is None:
@@ -133,7 +133,7 @@ def _status(view: View, subject: Subject, node: Node) -> list[Any] | None:
 
 
 def _groups(
-    config: Config, subject: Subject, status: dict[str, list[Any]]
+    config: Config, subject: Subject, status: dict[str, Entry]
 ) -> dict[str, bool]:
     """Return whether it works on every node of each group where its disks can be."""
     found = {}

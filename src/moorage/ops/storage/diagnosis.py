@@ -2,7 +2,7 @@
 """What the two diagnoses share: whom to ask, and answers by node."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +12,21 @@ from moorage.model import Os, Provider, nice
 from moorage.protocol import Verb
 
 T = TypeVar("T", Provider, Os)
+Entry = list[str | bool | int | list[str] | list[list[str]] | None]
+"""What a node has of a name: path, whether it is valid, why not, and more."""
+Cell = (
+    str
+    | bool
+    | list[int]
+    | list[str]
+    | list[list[str]]
+    | dict[str, bool]
+    | dict[str, Entry]
+    | dict[str, list[Entry]]
+    | None
+)
+Rows = list[list[Cell]]
+"""A row an object, a cell for each of ``output_fields``."""
 
 
 class Answers(Struct, Generic[T], frozen=True):
@@ -40,7 +55,7 @@ class Answers(Struct, Generic[T], frozen=True):
             for node, entries in self.found.items()
         }
 
-    def status(self, name: str, shown: Callable[[T], list[Any]]) -> dict[str, Any]:
+    def status(self, name: str, shown: Callable[[T], Entry]) -> dict[str, list[Entry]]:
         """Return the entries of each node as diagnoses show them.
 
         A node that said nothing has one invalid entry that says why.
@@ -49,7 +64,9 @@ class Answers(Struct, Generic[T], frozen=True):
             node: [shown(one) for one in entries]
             for node, entries in self.entries(name).items()
         }
-        lost = {node: [["", False, why, []]] for node, why in self.silent.items()}
+        lost: dict[str, list[Entry]] = {
+            node: [["", False, why, []]] for node, why in self.silent.items()
+        }
         return known | lost
 
 
@@ -71,10 +88,10 @@ def pairs(parameters: Mapping[str, str]) -> list[list[str]]:
 
 
 def rows(
-    columns: Mapping[str, Callable[[str], Any]],
+    columns: Mapping[str, Callable[[str], Cell]],
     wanted: Sequence[str],
     of: Iterable[str],
-) -> list[list[Any]]:
+) -> Rows:
     """Return the wanted columns of some names."""
     return [[columns[column](name) for column in wanted] for name in of]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-storage diagnose``: the ExtStorage providers, by node and by node group."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from moorage.jobs import View
@@ -17,7 +17,7 @@ from .diagnosis import Answers
 COLUMNS = ("name", "node_status", "nodegroup_status", "parameters")
 
 
-def _shown(one: Provider) -> list[Any]:
+def _shown(one: Provider) -> diagnosis.Entry:
     return [one.path, one.valid, one.problem, diagnosis.pairs(one.parameters)]
 
 
@@ -41,7 +41,7 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
 
     output_fields: tuple[str, ...] = COLUMNS
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> diagnosis.Rows:
         """Return a row for each provider."""
         found = diagnosis.collect(view, providers_on)
         groups = view.config.named(NodeGroup)
@@ -53,7 +53,7 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
             first = [entries[0] for entries in found.entries(name).values() if entries]
             return diagnosis.pairs(common_parameters(first))
 
-        columns = {
+        columns: dict[str, Callable[[str], diagnosis.Cell]] = {
             "name": lambda name: name,
             "node_status": lambda name: found.status(name, _shown),
             "nodegroup_status": by_group,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from moorage.jobs import View
@@ -18,7 +18,7 @@ COLUMNS = (
 )
 
 
-def _shown(one: Os) -> list[Any]:
+def _shown(one: Os) -> diagnosis.Entry:
     variants = list(one.variants)
     return [one.path, one.valid, one.problem, variants, diagnosis.pairs(one.parameters)]
 
@@ -39,7 +39,7 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
 
     output_fields: tuple[str, ...] = COLUMNS
 
-    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> diagnosis.Rows:
         """Return a row for each operating system."""
         found = diagnosis.collect(view, oses_on)
 
@@ -50,7 +50,7 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
         def valid(name: str) -> bool:
             return not found.silent and len(first(name)) == len(found.found)
 
-        columns = {
+        columns: dict[str, Callable[[str], diagnosis.Cell]] = {
             "name": lambda name: name,
             "valid": valid,
             "variants": lambda name: common_variants(first(name)),

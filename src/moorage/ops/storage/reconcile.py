@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Disk, Entity, Node, Place, successor
@@ -22,40 +22,19 @@ from moorage.units import Mib, counted
 
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
+from .reconciled import (
+    DETACH,
+    QUARANTINE,
+    SUSPEND,
+    AttachedStill,
+    MissingVolume,
+    Reconciled,
+    Repair,
+    SeenVolume,
+    Storage,
+)
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
 from .units import Named, storage_of
-
-QUARANTINE, SUSPEND, DETACH = "quarantine", "suspend", "detach"
-"""A volume becomes a disk in quarantine; a disk is quarantined; a node lets go."""
-
-
-class Repair(Struct, frozen=True, kw_only=True):
-    """One step of the plan.
-
-    Attributes
-    ----------
-    do
-        ``quarantine``, ``suspend`` or ``detach``.
-    what
-        What a person reads.
-    disk
-        Uuid of the disk, where there is one.
-    node
-        Name of the node that sees the volume, or holds the disk.
-    volume
-        Template and identity of the volume, every part as text.
-    """
-
-    do: str
-    what: str = ""
-    disk: str = ""
-    node: str = ""
-    volume: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What makes it the same step in a later plan."""
-        return self.do, self.disk, self.node if self.disk else "", self.volume
 
 
 class StorageReconcile(Operation, frozen=True, kw_only=True):
@@ -134,9 +113,9 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         if put:
             yield view.record(f"quarantine {counted(len(put), 'disk')}", *put)
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> Reconciled:
         """Return what was found, and the plan: see the reference of the command."""
-        return self._state(view).to_json(view, everything=self.everything)
+        return self._state(view).shown(view, everything=self.everything)
 
     def _state(self, view: View) -> "State":
         return view.once("state", lambda: _state(view, self.providers))
@@ -152,21 +131,21 @@ class State(Struct, frozen=True):
     doubts: list[str]
     plan: list[tuple[Repair, Found | Missing | Stray]]
 
-    def to_json(self, view: View, *, everything: bool) -> dict[str, Any]:
+    def shown(self, view: View, *, everything: bool) -> Reconciled:
         """Return what clients get."""
         shown = (one for one in self.found if everything or one.state != REFERENCED)
         used = {storage_of(view.config.cluster, one) for one in view.config.all(Disk)}
-        return {
-            "storages": [_storage(one, used) for one in self.looks],
-            "counts": dict(Counter(one.state for one in self.found))
+        return Reconciled(
+            storages=[_storage(one, used) for one in self.looks],
+            counts=dict(Counter(one.state for one in self.found))
             | {"missing": len(self.missing)},
-            "volumes": [_volume(view, one) for one in shown],
-            "missing": [_missing(one) for one in self.missing],
-            "attached": [_stray(one) for one in self.strays],
-            "doubts": self.doubts,
-            "unasked": unasked(view, self.looks),
-            "plan": [to_builtins(repair) for repair, _ in self.plan],
-        }
+            volumes=[_volume(view, one) for one in shown],
+            missing=[_missing(one) for one in self.missing],
+            attached=[_stray(one) for one in self.strays],
+            doubts=self.doubts,
+            unasked=unasked(view, self.looks),
+            plan=[repair for repair, _ in self.plan],
+        )
 
 
 def unasked(view: View, looks: Sequence[Look]) -> list[str]:
@@ -313,57 +292,57 @@ def let_go(view: View, strays: Sequence[Stray]) -> Iterator[Task]:
 # -- what clients get ------------------------------------------------------------------
 
 
-def _storage(look: Look, used: Collection[Named]) -> dict[str, Any]:
+def _storage(look: Look, used: Collection[Named]) -> Storage:
     template, unit = look.unit
-    return {
-        "node": look.node.name,
-        "template": template,
-        "unit": unit,
-        "params": dict(look.place.params),
-        "used": look.unit in used,
-        "volumes": len(look.listed.volumes),
-        "problem": look.listed.problem,
-    }
+    return Storage(
+        node=look.node.name,
+        template=template,
+        unit=unit,
+        params=dict(look.place.params),
+        used=look.unit in used,
+        volumes=len(look.listed.volumes),
+        problem=look.listed.problem,
+    )
 
 
-def _volume(view: View, found: Found) -> dict[str, Any]:
+def _volume(view: View, found: Found) -> SeenVolume:
     known = view.config.objects.get(found.disk)
     why = _reason(view, found) if found.state == FORGOTTEN else ""
     if found.state == BUSY:
         why = "a job works on it"
     if found.state == UNKNOWN and isinstance(known, Disk):
         why = f"disk {known.label} has its volume by that name elsewhere"
-    return {
-        "state": found.state,
-        "template": found.place.template,
-        "logical_id": list(found.volume.logical_id),
-        "volume": survey.shown(found.volume.logical_id),
-        "size": found.volume.size,
-        "note": found.volume.note,
-        "nodes": [node.name for node in found.nodes],
-        "disk": found.disk,
-        "name": known.name if isinstance(known, Disk) else None,
-        "why": why,
-    }
+    return SeenVolume(
+        state=found.state,
+        template=found.place.template,
+        logical_id=list(found.volume.logical_id),
+        volume=survey.shown(found.volume.logical_id),
+        size=found.volume.size,
+        note=found.volume.note,
+        nodes=[node.name for node in found.nodes],
+        disk=found.disk,
+        name=known.name if isinstance(known, Disk) else None,
+        why=why,
+    )
 
 
-def _missing(one: Missing) -> dict[str, Any]:
-    return {
-        "disk": one.disk.uuid,
-        "name": one.disk.name,
-        "volume": survey.shown(one.disk.volumes[0]),
-        "nodes": [node.name for node in one.nodes],
-        "quarantine": one.disk.quarantine,
-    }
+def _missing(one: Missing) -> MissingVolume:
+    return MissingVolume(
+        disk=one.disk.uuid,
+        name=one.disk.name,
+        volume=survey.shown(one.disk.volumes[0]),
+        nodes=[node.name for node in one.nodes],
+        quarantine=one.disk.quarantine,
+    )
 
 
-def _stray(one: Stray) -> dict[str, Any]:
-    return {
-        "disk": one.held.disk,
-        "name": one.disk.name if one.disk else None,
-        "node": one.node.name,
-        "path": one.held.path,
-        "epoch": one.held.epoch,
-        "why": one.why,
-        "used": one.used,
-    }
+def _stray(one: Stray) -> AttachedStill:
+    return AttachedStill(
+        disk=one.held.disk,
+        name=one.disk.name if one.disk else None,
+        node=one.node.name,
+        path=one.held.path,
+        epoch=one.held.epoch,
+        why=one.why,
+        used=one.used,
+    )

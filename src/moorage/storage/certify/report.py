@@ -3,9 +3,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec import Struct
+
+from moorage.model.values import Scalar
 
 from .bench import FAILS, MOOT, PASSES, CheckResult
 from .checks import CHECKS
@@ -43,21 +44,19 @@ class Report(Struct, frozen=True, kw_only=True):
         Of its beginning, as ``2026-11-22T09:30:00Z``.
     left
         Names of volumes that could not be removed.
+    passed
+        Whether no check failed, and nothing was left.
     """
 
     provider: str
     nodes: tuple[str, ...]
     date: str
-    params: dict[str, Any]
+    params: dict[str, Scalar]
     size: int
     scripts: Scripts
     checks: tuple[CheckResult, ...]
     left: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether no check failed, and nothing was left."""
-        return not self.left and all(one.verdict != FAILS for one in self.checks)
+    passed: bool
 
 
 def as_text(report: Report) -> Iterator[str]:
