@@ -158,6 +158,7 @@ stop: ## End the cluster of make run; nothing stays behind
 	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
 
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 20 to 1,000 nodes
+	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/converting.py

@@ -139,7 +139,6 @@ _POOLS = (
 MODIFY = Command(
     "modify",
     _modify,
-    "Change the cluster's settings",
     (),
     (
         *SETTINGS,
@@ -162,3 +161,4 @@ MODIFY = Command(
         ),
     },
 )
+COMMANDS = (MODIFY,)
