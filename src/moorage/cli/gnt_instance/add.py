@@ -64,8 +64,13 @@ def cards(call: Call) -> dict[str, Any]:
 
 
 def nodes(call: Call) -> dict[str, Any]:
-    """Return the nodes that ``-n`` names; raise `BadInput` if ``-I`` is there, too."""
+    """Return the nodes that ``-n`` names.
+
+    Raise `BadInput` if ``-I`` is there, too, or a name is left out.
+    """
     node = call.option("node")
+    if node is not None and not all(node.split(":")):
+        raise BadInput(f"'-n {node}' leaves a name out", hint="-n NODE, -n NODE:NODE")
     if node and call.option("iallocator"):
         raise BadInput("-n names the node, -I chooses one: only one of these goes")
     primary, colon, secondary = (node or "").partition(":")
