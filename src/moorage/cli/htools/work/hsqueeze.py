@@ -91,7 +91,7 @@ def _lines(lines: Sequence[str]) -> str:
 def _moves(state: State, found: Squeeze) -> str:
     """Return the commands of the moves; they name instances in full."""
     steps = [
-        replace(step, before=replace(step.before, alias=step.before.name))
+        step._replace(before=replace(step.before, alias=step.before.name))
         for step in found.plan.steps
     ]
     return plan.shell(plan.job_sets(steps), state.nodes)
