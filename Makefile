@@ -158,12 +158,12 @@ stop: ## End the cluster of make run; nothing stays behind
 	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
 
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 20 to 1,000 nodes
-	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python tests/htools/bench.py
+	$(BIN)/python benchmarks/starting.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \
