@@ -163,6 +163,7 @@ bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python tests/htools/bench.py
+	$(BIN)/python benchmarks/starting.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \

@@ -6,8 +6,8 @@ class declares; most of them have none yet, and the planner knows them all the s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Mirror(StrEnum):
@@ -36,8 +36,7 @@ _REACH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of a disk.
 
     Attributes
@@ -55,8 +54,7 @@ class Parameter:
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateFacts:
+class TemplateFacts(NamedTuple):
     """What is true of a template.
 
     Attributes

@@ -371,6 +371,35 @@ def test_no_disk_is_called_none(at: Harbour) -> None:
     """The word means that a disk has no name; whoever types it wants one."""
     told = at.refuses("gnt-disk add -t ext -p san -s 64M none")
     assert "a disk cannot be called 'none': the word has a meaning" in told
+    told = at.refuses("gnt-disk rename data1 none")
+    assert "a disk cannot be called 'none': the word has a meaning" in told
+    at.types("gnt-disk modify --name none data1")  # this one takes the name away
+
+
+def test_no_machine_is_called_as_another(at: Harbour) -> None:
+    said = at.refuses("gnt-instance add -t diskless --no-install -n node2 node1")
+    assert "a node is called node1: no instance can be" in said
+    said = at.refuses("gnt-instance rename web2 node3")
+    assert "a node is called node3: no instance can be" in said
+
+
+@pytest.mark.parametrize("nodes", ["''", "node1:", ":node1", "node1::node2"])
+def test_a_name_that_is_left_out_is_no_node(at: Harbour, nodes: str) -> None:
+    said = at.refuses(f"gnt-instance add -t diskless --no-install -n {nodes} new1")
+    assert "leaves a name out" in said
+
+
+def test_a_guest_that_was_started_paused_is_paused(at: Harbour) -> None:
+    at.types("gnt-instance startup --paused web2")
+    columns = "gnt-instance list --no-headers -o status,status.reason web2"
+    assert at.types(columns).startswith("paused prelaunch: it was started paused;")
+
+
+def test_what_is_so_in_any_case_may_be_asked_for(at: Harbour) -> None:
+    said = at.types("gnt-cluster modify --reserved-lvs ''")
+    assert said == "Nothing to modify: it is so in any case\n"
+    assert "nothing to change" in at.refuses("gnt-cluster modify")
+    at.types("gnt-debug delay --no-master 1")
 
 
 def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from moorage.cli.gnt_job import numbers, wanted_jobs
+from moorage.cli.gnt_job.commands import numbers, wanted_jobs
 from moorage.errors import BadInput
 
 

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +25,7 @@ from moorage.cli import (
 )
 from moorage.cli.arguments import parse
 from moorage.cli.command import Call, Command, Operand, Option, Program
+from moorage.cli.declaration import Verb
 from moorage.cli.environment import socket_path
 from moorage.cli.help import command_help, program_help
 from moorage.cli.main import run
@@ -203,12 +205,16 @@ def test_output_that_cannot_be_written(streams: str, status: int, said: str) -> 
     assert "unhandled" not in done.stderr
 
 
-def test_what_the_machine_refuses_is_one_sentence() -> None:
+def test_what_the_machine_refuses_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refused(_call: Call) -> int:
         raise PermissionError(13, "Permission denied", "/srv/founding")
 
     terminal = Terminal(StringIO(), StringIO(), StringIO(), {})
-    program = Program("gnt-x", "try", (Command("make", refused, "Make"),))
+    commands = SimpleNamespace(COMMANDS=(Command("make", refused),))
+    monkeypatch.setitem(sys.modules, "gnt_x.commands", commands)
+    program = Program("gnt-x", "try", "gnt_x", (Verb("make", "commands", "Make"),))
     assert run(program, ["make"], terminal) == 1
     said = terminal.err.getvalue()
     assert "\n/srv/founding: Permission denied\n" in said
@@ -220,7 +226,6 @@ def test_what_the_machine_refuses_is_one_sentence() -> None:
 MANY = Command(
     "x",
     lambda _: 0,
-    "Do",
     (),
     (
         Option(("-a", "--all"), "switch"),

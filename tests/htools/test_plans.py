@@ -229,10 +229,10 @@ def test_a_node_is_short_when_a_move_takes_the_memory_it_needs(
     assert not careful()(state, moved)
     assert careful(excused={1})(state, moved)
     after = state.after(moved)
-    assert not newly_short(after, replace(moved, nodes=(after.nodes[1],)))
+    assert not newly_short(after, moved._replace(nodes=(after.nodes[1],)))
     # One that was short already is nobody's fault.
     less = after.nodes[1].copy(mem_inst=after.nodes[1].mem_inst + 1)
-    assert not newly_short(after, replace(moved, nodes=(less,)))
+    assert not newly_short(after, moved._replace(nodes=(less,)))
 
 
 # -- fewer moves -----------------------------------------------------------------------

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from moorage.cli.htools import hail, hbal, hscan, hspace
+from moorage.cli.htools import hail, hbal, hspace
+from moorage.cli.htools.work import hscan
 from moorage.errors import BadInput
 from moorage.htools import Disk, Unit, load
 from moorage.htools.cluster_stats import Room

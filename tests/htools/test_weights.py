@@ -77,7 +77,7 @@ def _is_planned_otherwise(seed, kind, table, monkeypatch):
 def test_other_weights_make_other_plans_and_the_same_on_both_ways(seed, monkeypatch):
     draw = Random(seed)  # noqa: S311
     table = [
-        replace(metric, weight=draw.choice((0.1, 0.7, 3.0)))
+        metric._replace(weight=draw.choice((0.1, 0.7, 3.0)))
         for metric in metrics.METRICS
     ]
     _is_planned_otherwise(seed, KINDS[seed % 3], tuple(table), monkeypatch)
@@ -144,7 +144,7 @@ def test_the_kernel_counts_refusals_by_every_word():
 
 def test_two_metrics_of_the_same_are_not_taken_for_one(monkeypatch):
     """The kernel has one place for each: in silence, the first would not count."""
-    twin = replace(MORE["spread"], name="twin")
+    twin = MORE["spread"]._replace(name="twin")
     monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, MORE["spread"], twin))
     with pytest.raises(ValueError, match="metrics primaries_cv and twin are one"):
         _plan(_view(0, "drbd"), Searcher().best_step)

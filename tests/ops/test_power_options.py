@@ -2,7 +2,6 @@
 """Options of startup, shutdown, reboot and moves: each works, is refused, or warns."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +248,7 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     assert f"Instance's disk layout 'file' does not allow {MOVES[move]}" in said
     assert (await picture(cluster)).differences(before) == []
     # What drbd is: data on two nodes, which the cluster itself mirrors.
-    facts = replace(FACTS["file"], mirror=Mirror.INTERNAL)
+    facts = FACTS["file"]._replace(mirror=Mirror.INTERNAL)
     able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
     monkeypatch.setattr(TEMPLATES["file"], "check_made", lambda _disk: None)

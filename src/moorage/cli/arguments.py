@@ -9,6 +9,7 @@ import argparse
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from moorage.errors import NotSupported
@@ -16,6 +17,9 @@ from moorage.errors import NotSupported
 from .declaration import Command, Option, Options, Usage
 
 _NO_VALUE = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
+
+_WIDE = partial(argparse.HelpFormatter, width=80)
+"""Of texts that nobody sees: to ask how wide the terminal is loads compressors."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,7 +40,13 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
     BadInput
         If something does not fit; the hint says what was likely meant.
     """
-    parser = _Parser(prog=prog, add_help=False, argument_default=None)
+    parser = _Parser(
+        prog=prog,
+        usage="",
+        formatter_class=_WIDE,
+        add_help=False,
+        argument_default=None,
+    )
     parser.add_argument("-h", "--help", action="store_true", dest="wants_help")
     for option in command.options:
         _add(parser, option)

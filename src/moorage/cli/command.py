@@ -11,7 +11,7 @@ from typing import Any
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput
 
-from .declaration import Command, Operand, Option, Options, Program
+from .declaration import Command, Finished, Operand, Option, Options, Program
 from .environment import agent_socket, socket_path
 from .table import NORMAL, Cell
 from .terminal import Terminal
@@ -59,14 +59,6 @@ def programs() -> list[Program]:
 def planners() -> list[Program]:
     """Return every program of the planner; all their modules are loaded."""
     return [import_module(f"moorage.cli.htools.{name}").PROGRAM for name in PLANNERS]
-
-
-class Finished(Exception):
-    """The command has said all it had to say, before its handler's end."""
-
-    def __init__(self, status: int = 0) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 def objects(

@@ -2,7 +2,7 @@
 """What a program offers, as data: parsing, help and completion derive from it.
 
 * Program ``gnt-disk``
-  + Command ``attach``
+  + Verb and command ``attach``
     - Operand ``DISK``, ``INSTANCE``
     - Option ``--index``
 * Program ``hbal``, whose one command has no name
@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -21,6 +22,14 @@ Options = SimpleNamespace
 
 class Usage(BadInput):
     """The command line does not fit the command; nothing was even asked."""
+
+
+class Finished(Exception):
+    """The command has said all it had to say, before its handler's end."""
+
+    def __init__(self, status: int = 0) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class Option(NamedTuple):
@@ -160,20 +169,53 @@ class Command(NamedTuple):
         Lines to type, and what each does.
     surplus
         Hint for who types a name more than it takes; empty where ``--help`` says it.
+    summary, aliases
+        As of its `Verb`, where it has a name.
     """
 
     name: str
     handler: Callable[[Any], int | None]
-    summary: str
     operands: tuple[Operand, ...] = ()
     options: tuple[Option, ...] = ()
-    aliases: tuple[str, ...] = ()
     examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
+    summary: str = ""
+    aliases: tuple[str, ...] = ()
 
     @property
     def verb(self) -> str:
         """What it does: the last word of its name."""
+        return self.name.rpartition(" ")[2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that calls it."""
+        return (self.name, *self.aliases)
+
+
+class Verb(NamedTuple):
+    """What a program knows of a command before it is asked for.
+
+    Attributes
+    ----------
+    name
+        As of the `Command`.
+    module
+        Where the command is, below the program's package: one of its ``COMMANDS``.
+    summary
+        What it does, in one line.
+    aliases
+        Other names that call it.
+    """
+
+    name: str
+    module: str
+    summary: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> str:
+        """The last word of its name, which says what is done."""
         return self.name.rpartition(" ")[2]
 
     @property
@@ -187,19 +229,38 @@ class Program(NamedTuple):
 
     Attributes
     ----------
+    package
+        Where the modules of its verbs are.
+    verbs
+        Its commands, each of which is loaded when it is asked for.
     absent
         Why a command of Ganeti's is not here, by its name: who types it reads this.
+    only
+        The command without a name, of a program that does one thing.
     """
 
     name: str
     summary: str
-    commands: tuple[Command, ...]
+    package: str = ""
+    verbs: tuple[Verb, ...] = ()
     absent: Mapping[str, str] = MappingProxyType({})
+    only: Command | None = None
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Every command; all their modules are loaded."""
+        return (self.only,) if self.only else tuple(map(self.load, self.verbs))
+
+    def load(self, verb: Verb) -> Command:
+        """Return the command of a verb; its module is loaded."""
+        known: Sequence[Command]
+        known = import_module(f"{self.package}.{verb.module}").COMMANDS
+        found = next(command for command in known if command.name == verb.name)
+        return found._replace(summary=verb.summary, aliases=verb.aliases)
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name or alias, if any."""
-        found = (command for command in self.commands if name in command.names)
-        return next(found, None)
+        return next((self.load(v) for v in self.verbs if name in v.names), None)
 
     def command(self, words: Sequence[str]) -> tuple[Command | None, list[str]]:
         """Return the command that words begin with, of two or of one, and the rest."""
@@ -210,13 +271,13 @@ class Program(NamedTuple):
         return None, list(words)
 
     def within(self, word: str) -> "Program":
-        """Return the commands whose names begin with a word, as a program of its own.
+        """Return the verbs whose names begin with a word, for a help of their own.
 
         It has none if no name of two words begins so.
         """
         found = tuple(
-            command._replace(name=command.verb, aliases=())
-            for command in self.commands
-            if command.name.startswith(f"{word} ")
+            verb._replace(name=verb.last, aliases=())
+            for verb in self.verbs
+            if verb.name.startswith(f"{word} ")
         )
-        return Program(f"{self.name} {word}", f"{word}s", found)
+        return Program(f"{self.name} {word}", f"{word}s", verbs=found)

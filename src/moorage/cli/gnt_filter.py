@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from .command import Program
+from .declaration import Program
 from .main import run
 
 _WHY = (
@@ -13,8 +13,9 @@ _WHY = (
 PROGRAM = Program(
     "gnt-filter",
     "filter jobs, in Ganeti; here each command says what to type instead",
-    (),
-    dict.fromkeys(("add", "delete", "info", "list", "list-fields", "replace"), _WHY),
+    absent=dict.fromkeys(
+        ("add", "delete", "info", "list", "list-fields", "replace"), _WHY
+    ),
 )
 
 main = partial(run, PROGRAM)

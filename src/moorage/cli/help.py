@@ -14,8 +14,8 @@ def program_help(program: Program) -> str:
     """Return what ``gnt-disk --help`` prints."""
     lines = [f"{program.name}: {program.summary}", ""]
     lines += [f"Usage: {program.name} COMMAND [OPTION]... [NAME]...", "", "Commands:"]
-    for command in program.commands:
-        lines += _entry(", ".join(command.names), command.summary)
+    for verb in program.verbs:
+        lines += _entry(", ".join(verb.names), verb.summary)
     lines += ["", f"{program.name} COMMAND --help tells more of one."]
     return "\n".join(lines)
 

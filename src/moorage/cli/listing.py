@@ -94,7 +94,6 @@ class Listing(NamedTuple):
         lister = Command(
             "list",
             self.list,
-            f"List {word}s: those named, those that a filter fits, or all",
             (Operand(word.upper(), 0, None),),
             OPTIONS,
             examples={
@@ -106,7 +105,6 @@ class Listing(NamedTuple):
         fields = Command(
             "list-fields",
             self.list_fields,
-            f"List the fields that {_a(word)} has",
             (Operand("FIELD", 0, None),),
             (*LOOK, JSON, DEBUG),
         )
@@ -134,10 +132,8 @@ class Listing(NamedTuple):
         return Command(
             "info",
             handler,
-            f"Show all about {self.resource}s",
             (Operand(self.resource.upper(), 0, None),),
             (JSON, DEBUG),
-            ("show",),
         )
 
     def list(self, call: Call) -> int:
@@ -257,10 +253,6 @@ def warn_unknown(call: Call, columns: Sequence[Mapping[str, Any]]) -> int:
         return 0
     call.terminal.talk(f"Warning: Queried for unknown fields {', '.join(unknown)}")
     return UNKNOWN_FIELD
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def _described(field: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -12,12 +12,7 @@ from collections.abc import Sequence
 from moorage import __version__
 from moorage.errors import Failed, MoorageError, NotFound
 
-from .arguments import close, parse
-from .command import Call, Command, Finished, Program
-from .declaration import Usage
-from .environment import default_arguments
-from .errors import show
-from .help import command_help, program_help
+from .declaration import Command, Finished, Program, Usage
 from .terminal import Terminal
 
 INTERRUPTED = 130
@@ -39,7 +34,7 @@ def run(
     except Finished as finished:
         status = finished.status
     except MoorageError as error:
-        show(error, terminal)
+        _show(error, terminal)
         status = 1
     except KeyboardInterrupt:
         terminal.talk("")
@@ -53,15 +48,21 @@ def run(
     return status
 
 
+def _show(error: MoorageError, terminal: Terminal) -> None:
+    from .errors import show  # noqa: PLC0415 - start-up time
+
+    show(error, terminal)
+
+
 def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
     if not words:
-        terminal.talk(program_help(program))
+        terminal.talk(_help(program, words))
         return 1
     name, *rest = words
     if name in ("-h", "--help", "help"):
         terminal.print(_help(program, rest))
         return 0
-    if program.within(name).commands and rest[:1] in (["-h"], ["--help"]):
+    if program.within(name).verbs and rest[:1] in (["-h"], ["--help"]):
         terminal.print(_help(program, words))
         return 0
     if name == "--version":
@@ -73,10 +74,12 @@ def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
 
 def _help(program: Program, words: list[str]) -> str:
     """Return the help of a program, or of the command that is named after ``help``."""
+    from .help import command_help, program_help  # noqa: PLC0415 - start-up time
+
     if not words or words[0].startswith("-"):
         return program_help(program)
     within = program.within(words[0])
-    if within.commands and (len(words) == 1 or words[1].startswith("-")):
+    if within.verbs and (len(words) == 1 or words[1].startswith("-")):
         return program_help(within)
     command, _ = _found(program, words)
     return command_help(program, command)
@@ -94,7 +97,7 @@ def _found(program: Program, words: list[str]) -> tuple[Command, list[str]]:
     if command:
         return command, rest
     within = program.within(words[0])
-    if not within.commands:
+    if not within.verbs:
         raise _unknown_command(program, words[0])
     if not words[1:]:
         raise Usage(f"{within.name} needs a command", hint=f"{within.name} --help")
@@ -104,10 +107,14 @@ def _found(program: Program, words: list[str]) -> tuple[Command, list[str]]:
 def _carry_out(
     program: Program, command: Command, words: list[str], terminal: Terminal
 ) -> int:
+    from .arguments import parse  # noqa: PLC0415 - start-up time
+    from .command import Call  # noqa: PLC0415 - start-up time
+    from .environment import default_arguments  # noqa: PLC0415 - start-up time
+
     preset = default_arguments(program.name, command.name, terminal.environ)
     options = parse(f"{program.name} {command.name}", command, [*preset, *words])
     if options.wants_help:
-        terminal.print(command_help(program, command))
+        terminal.print(_help(program, command.name.split()))
         return 0
     call = Call(program, command, options, terminal)
     try:
@@ -122,8 +129,10 @@ def _carry_out(
 
 
 def _unknown_command(program: Program, name: str) -> Usage:
-    kept = [one for one in program.commands if one.verb not in DESTROYS]
-    known = [name for command in kept for name in command.names]
+    from .arguments import close  # noqa: PLC0415 - start-up time
+
+    kept = [verb for verb in program.verbs if verb.last not in DESTROYS]
+    known = [name for verb in kept for name in verb.names]
     if name in program.absent:
         return Usage(f"there is no {program.name} {name} here: {program.absent[name]}")
     hint = close(name, known, program.name)
@@ -141,7 +150,7 @@ def _system(error: OSError, terminal: Terminal) -> int:
     if terminal.environ.get("MOORAGE_DEBUG"):
         raise error
     where = f"{error.filename}: " if error.filename else ""
-    show(Failed(f"{where}{error.strerror or error}"), terminal)
+    _show(Failed(f"{where}{error.strerror or error}"), terminal)
     try:
         terminal.out.flush()
     except OSError:  # said already; Python would try again, and complain

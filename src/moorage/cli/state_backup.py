@@ -96,7 +96,6 @@ COMMANDS = (
     Command(
         "backup",
         _backup,
-        "write the cluster's state and keys into a file",
         (_FILE,),
         (
             _DIR,
@@ -113,7 +112,6 @@ COMMANDS = (
     Command(
         "restore",
         _restore,
-        "put the state and keys of a backup back",
         (_FILE,),
         (
             _DIR,

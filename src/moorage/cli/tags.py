@@ -2,7 +2,6 @@
 """The commands on tags, which every program whose objects have tags offers."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from moorage.errors import BadInput
 from moorage.units import counted
@@ -78,6 +77,8 @@ def _listed(call: Call) -> list[str]:
     source = call.option("from")
     if source is None:
         return []
+    from pathlib import Path  # noqa: PLC0415 - start-up time
+
     try:
         text = call.terminal.inp.read() if source == "-" else Path(source).read_text()
     except (OSError, UnicodeError) as error:
@@ -89,7 +90,6 @@ def _listed(call: Call) -> list[str]:
 _SEARCH = Command(
     "search-tags",
     _search,
-    "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
     (PRIORITY, JSON, DEBUG),
     examples={"gnt-cluster search-tags ^gold$": "whatever is gold"},
@@ -105,18 +105,15 @@ def commands(program: str) -> tuple[Command, ...]:
         Its name: ``gnt-disk``.
     """
     whole = _KINDS[program] == "cluster"
-    kind = _KINDS[program].replace("nodeg", "g")
-    what = "the cluster" if whole else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     search_too = (_SEARCH,) if whole else ()
     word = program.replace("-", " ").split()[-1]
     about = () if whole else (Operand(word.upper()),)
     name = "" if whole else f" {_NAMES[program]}"
     return (
-        Command("list-tags", _show, f"Show the tags of {what}", about, (JSON, DEBUG)),
+        Command("list-tags", _show, about, (JSON, DEBUG)),
         Command(
             "add-tags",
             _changes("OP_TAGS_SET", "Added", "to"),
-            f"Give tags to {what}",
             (*about, _TAG),
             (_FROM, *JOB),
             examples={f"{program} add-tags{name} gold": "the tag gold"},
@@ -124,7 +121,6 @@ def commands(program: str) -> tuple[Command, ...]:
         Command(
             "remove-tags",
             _changes("OP_TAGS_DEL", "Removed", "from"),
-            f"Take tags from {what}",
             (*about, _TAG),
             (_FROM, *JOB),
         ),

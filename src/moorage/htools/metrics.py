@@ -9,9 +9,8 @@ definition: the last digits decide between moves that are equally good.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.htools.constants import ratio
 from moorage.htools.fleet import UnitName
@@ -21,8 +20,7 @@ from moorage.htools.node import Node
 SPREAD, SUM, OFFLINE, DOMAINS = "spread", "sum", "offline", "domains"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """What the value of a metric is on the kernel's rows: a column, divided by others.
 
     Attributes
@@ -48,8 +46,7 @@ class Share:
     planned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """One part of the score.
 
     Attributes

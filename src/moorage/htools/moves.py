@@ -14,8 +14,7 @@ fr     fail over, replace                  s : t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.htools.assignment import (
     add_primary,
@@ -34,8 +33,7 @@ Nodes = Sequence[Node]
 """Nodes of a plan, by index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One step of one instance.
 
     Attributes
@@ -53,8 +51,7 @@ class Move:
 FAILOVER: Final = Move(F)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """What a move changes: these nodes, and the instance."""
 
     nodes: tuple[Node, ...]

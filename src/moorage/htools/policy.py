@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from moorage.disk_templates import FACTS
 from moorage.htools.constants import TEMPLATES, Fail
@@ -75,8 +75,7 @@ DEFAULT = Policy(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """A bound of a policy that an instance breaks.
 
     Attributes

@@ -13,9 +13,8 @@ disk takes of one of them, it takes of the other, and both must have it (`togeth
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Self
+from typing import NamedTuple, Self
 
 from moorage.disk_templates import FACTS, IN_UNITS, sharing
 from moorage.htools.fleet import Disk, InstanceRow, NodeRow, Unit, UnitName
@@ -23,8 +22,7 @@ from moorage.htools.fleet import Disk, InstanceRow, NodeRow, Unit, UnitName
 Wants = tuple[tuple[UnitName | None, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(NamedTuple):
     """The units of one node.
 
     Attributes

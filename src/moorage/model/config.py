@@ -18,7 +18,7 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
-from .hostnames import alike, lowered
+from .hostnames import alike, lowered, slips
 from .networks import Address
 from .objects import (
     DISKLESS,
@@ -51,6 +51,10 @@ LISTED_BY = {
     "network": "gnt-network list",
 }
 """What shows the names of a kind of object."""
+_FEW = 200
+"""Names that a mistyped one is compared with, each of them."""
+_LONGEST = 64
+"""Characters of a name that is looked for among many."""
 _PARTS = re.compile(r"\d+|\D+")
 
 
@@ -314,11 +318,24 @@ class Config:
 
     def _unknown(self, kind: str, ref: str) -> NotFound:
         word = WORDS.get(kind, kind)
-        names = [name for known, name in self.names if known == kind]
-        close = alike(ref, names)
+        close = alike(ref, self._candidates(kind, ref))
         known_by = LISTED_BY.get(kind, "")
         hint = f"did you mean {' or '.join(close)}?" if close else known_by
         return NotFound(f"{word} '{ref}' is not known", hint=hint, kind=kind, ref=ref)
+
+    def _candidates(self, kind: str, ref: str) -> set[str]:
+        """Return the names of a kind among which one like `ref` is sought.
+
+        All of them where they are few; those that one slip leads from else: a look at
+        each of thousands would make everybody wait.
+        """
+        uuids = self.kinds.get(kind, NO_UUIDS)
+        if len(uuids) <= _FEW:
+            objects = (cast("Disk", self.objects[uuid]) for uuid in uuids)
+            return {one.name for one in objects if one.name}
+        words = {ref, lowered(ref)} if len(ref) <= _LONGEST else ()
+        found = (name for word in words for name in slips(word))
+        return {name for name in found if (kind, name) in self.names}
 
     def before(self, change: Change) -> dict[str, Entity]:
         """Return the objects that `change` touches, as they are now, by uuid."""

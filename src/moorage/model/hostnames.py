@@ -2,10 +2,11 @@
 """Names of machines: letter case, short names, and names that are alike."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 _NUMBERS = re.compile("[0-9]+")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz-._"
 
 
 def lowered(name: str) -> str:
@@ -34,6 +35,26 @@ def beginnings(name: str) -> list[str]:
     ['web1', 'web1.example']
     """
     return [name[:at] for at, mark in enumerate(name) if mark == "."]
+
+
+def slips(word: str) -> Iterator[str]:
+    """Yield the names that a word is one slip of the hand from, if they exist.
+
+    A letter too many, too few or wrong, two that changed places, another letter case:
+    some 60 names for each letter, however many names there are.
+
+    >>> {"web", "Web", "ewb", "we", "webs"} <= set(slips("ewb")) | set(slips("web"))
+    True
+    """
+    yield from (word.lower(), word.upper(), word.capitalize())
+    for at in range(len(word) + 1):
+        before, after = word[:at], word[at:]
+        yield before + after[1:]
+        yield before + after[1:2] + after[:1] + after[2:]
+        yield before + after[:1].swapcase() + after[1:]
+        for letter in _LETTERS:
+            yield before + letter + after
+            yield before + letter + after[1:]
 
 
 def alike(word: str, names: Iterable[str]) -> list[str]:

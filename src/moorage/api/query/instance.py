@@ -52,7 +52,8 @@ def status(scene: Snapshot, one: Instance) -> str:
         return "ERROR_wrongnode"
     if one.admin_state != "up":
         return "ERROR_up"
-    return _standstill(scene, one) or "running"
+    stands = _standstill(scene, one) or "running"
+    return "paused" if stands == "prelaunch" else stands
 
 
 def _standstill(scene: Snapshot, one: Instance) -> str | None:

@@ -3,26 +3,26 @@
 
 from functools import partial
 
-from moorage.cli.command import Option, Program
-from moorage.cli.listing import Listing
+from moorage.cli.declaration import Program, Verb
 from moorage.cli.main import run
-
-from . import export, keeping, restore
-
-LISTING = Listing("export", ("node", "export"), ("export",))
-
-_LIST, _FIELDS = LISTING.commands("gnt-backup", 'node == "node1"', "disks")
-_NODE = Option(("-n", "--node"), "those on this node", "NODE", repeats=True)
+from moorage.cli.verbs import listing
 
 PROGRAM = Program(
     "gnt-backup",
     "export instances and disks, and import them",
+    __name__,
     (
-        export.COMMAND,
-        restore.COMMAND,
-        _LIST._replace(options=(_NODE, *_LIST.options)),
-        _FIELDS,
-        *keeping.COMMANDS,
+        Verb("export", "export", "Copy an instance's disks into a directory of a node"),
+        Verb(
+            "import",
+            "restore",
+            "Make an instance from an export: what is not said here, the export says",
+        ),
+        *listing("listed", "export"),
+        Verb(
+            "verify", "keeping", "Compare an export with the checksums of its manifest"
+        ),
+        Verb("remove", "keeping", "Delete an export, and what a half-made one left"),
     ),
 )
 

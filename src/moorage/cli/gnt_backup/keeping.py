@@ -24,7 +24,6 @@ COMMANDS = (
     Command(
         "verify",
         _verify,
-        "Compare an export with the checksums of its manifest",
         _EXPORT,
         (_NODE, *JOB),
         examples={"gnt-backup verify web1": "wherever it lies"},
@@ -36,7 +35,6 @@ COMMANDS = (
             "Removed export {instance_name}",
             warns="This will remove the export {instance_name}. Continue?",
         ),
-        "Delete an export, and what a half-made one left",
         _EXPORT,
         (_NODE, *ASKING, *JOB),
         examples={"gnt-backup remove web1": "on all nodes"},

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.gnt_instance.add import COMMAND as ADD
+from moorage.cli.gnt_instance.add import COMMANDS as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
 from moorage.cli.gnt_instance.disk_options import Given, described
 from moorage.cli.operation import first_given
@@ -106,56 +106,61 @@ def _restore_disk(call: Call) -> None:
 
 _WHERE = "an instance is imported where its export lies, and -n is a node that sees it"
 
-COMMAND = Command(
-    "import",
-    restore,
-    "Make an instance from an export: what is not said here, the export says",
-    (Operand("NAME", field="instance_name"),),
-    (
-        Option(("--src-node",), "where the export lies", "NODE"),
-        Option(
-            ("--src-dir",), "its name or directory; NAME if not", "DIR", dest="src_path"
+COMMANDS = (
+    Command(
+        "import",
+        restore,
+        (Operand("NAME", field="instance_name"),),
+        (
+            Option(("--src-node",), "where the export lies", "NODE"),
+            Option(
+                ("--src-dir",),
+                "its name or directory; NAME if not",
+                "DIR",
+                dest="src_path",
+            ),
+            Option(("--start",), "start the instance; Ganeti never does", local=True),
+            Option(
+                ("--disk-only",),
+                "NAME is a new disk: import it alone",
+                dest="disk_alone",
+                local=True,
+            ),
+            RATE,
+            Option(
+                ("-s", "--os-size"),
+                "another size of the only disk",
+                "SIZE",
+                parse_size,
+                local=True,
+            ),
+            Option(("--no-nics",), "no network card, whatever the export says"),
+            Option(
+                ("--trust-export",),
+                "take all that the export says: parameters, cards, tags, scripts' "
+                "names",
+            ),
+            moot(
+                "--identify-defaults",
+                "what the cluster says just the same is never kept for an instance",
+            ),
+            moot("--compress", "a dump says itself how it is compressed", "WAY"),
+            refused("--node-group", _WHERE, "GROUP", short="-g"),
+            refused("--iallocator", _WHERE, "NAME", short="-I"),
+            *(one for one in ADD[0].options if one.name not in _ADD_ALONE),
         ),
-        Option(("--start",), "start the instance; Ganeti never does", local=True),
-        Option(
-            ("--disk-only",),
-            "NAME is a new disk: import it alone",
-            dest="disk_alone",
-            local=True,
-        ),
-        RATE,
-        Option(
-            ("-s", "--os-size"),
-            "another size of the only disk",
-            "SIZE",
-            parse_size,
-            local=True,
-        ),
-        Option(("--no-nics",), "no network card, whatever the export says"),
-        Option(
-            ("--trust-export",),
-            "take all that the export says: parameters, cards, tags, scripts' names",
-        ),
-        moot(
-            "--identify-defaults",
-            "what the cluster says just the same is never kept for an instance",
-        ),
-        moot("--compress", "a dump says itself how it is compressed", "WAY"),
-        refused("--node-group", _WHERE, "GROUP", short="-g"),
-        refused("--iallocator", _WHERE, "NAME", short="-I"),
-        *(one for one in ADD.options if one.name not in _ADD_ALONE),
+        examples={
+            "gnt-backup import web1": "as it was, where its export lies",
+            "gnt-backup import --trust-export web1": (
+                "with all parameters of an export that nobody else can write to"
+            ),
+            "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2": (
+                "under another name, on other storage"
+            ),
+            "gnt-backup import --disk-only --src-dir disk+data1 data2": (
+                "a disk that was exported alone"
+            ),
+        },
+        surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
     ),
-    examples={
-        "gnt-backup import web1": "as it was, where its export lies",
-        "gnt-backup import --trust-export web1": (
-            "with all parameters of an export that nobody else can write to"
-        ),
-        "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2": (
-            "under another name, on other storage"
-        ),
-        "gnt-backup import --disk-only --src-dir disk+data1 data2": (
-            "a disk that was exported alone"
-        ),
-    },
-    surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
 )

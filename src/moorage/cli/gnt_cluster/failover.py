@@ -48,7 +48,6 @@ COMMANDS = (
     Command(
         "master-failover",
         _failover,
-        "Make this node, a master candidate, the master",
         (),
         (
             Option(
@@ -71,5 +70,5 @@ COMMANDS = (
             ),
         },
     ),
-    Command("master-ping", _ping, "Say whether the master answers", (), (DEBUG,)),
+    Command("master-ping", _ping, (), (DEBUG,)),
 )

@@ -141,17 +141,15 @@ def _master(call: Call) -> None:
 INFO = Command(
     "info",
     _info,
-    "Show the cluster's settings",
     (),
     (refused("--roman", "numbers are shown as they are"), JSON, DEBUG),
-    ("show",),
 )
 COMMANDS = (
+    INFO,
     Command(
         "version",
         _show_version,
-        "Show versions of software and interfaces",
         options=(DEBUG,),
     ),
-    Command("getmaster", _master, "Show which node is the master", options=(DEBUG,)),
+    Command("getmaster", _master, options=(DEBUG,)),
 )

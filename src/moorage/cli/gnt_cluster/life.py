@@ -57,7 +57,6 @@ def _destroy(call: Call) -> None:
 INIT = Command(
     "init",
     _init,
-    "Make a cluster whose first node is this machine",
     (Operand("NAME"),),
     (
         *SETTINGS,
@@ -105,7 +104,7 @@ INIT = Command(
 DESTROY = Command(
     "destroy",
     _destroy,
-    "End the cluster; this cannot be taken back",
     (),
     (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
 )
+COMMANDS = (INIT, DESTROY)

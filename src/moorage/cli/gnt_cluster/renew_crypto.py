@@ -54,33 +54,34 @@ _OTHERS = (
     moot("--verbose", "the job's log tells all", short="-v"),
 )
 """Ganeti's, for keys that there are not."""
-COMMAND = Command(
-    "renew-crypto",
-    _renew,
-    "Renew keys and certificates, while guests run",
-    (),
-    (
-        Option(
-            ("--new-node-certificates",),
-            "of nodes and master; also if nothing is named",
-            dest="node_certificates",
+COMMANDS = (
+    Command(
+        "renew-crypto",
+        _renew,
+        (),
+        (
+            Option(
+                ("--new-node-certificates",),
+                "of nodes and master; also if nothing is named",
+                dest="node_certificates",
+            ),
+            Option(
+                ("--new-cluster-certificate",),
+                "a new authority, and with it all certificates",
+                dest="cluster_certificate",
+            ),
+            *_OTHERS,
+            FORCE._replace(
+                help="believe nodes by their certificates alone, whatever keys they "
+                "have; with a new authority, shut out nodes that are marked offline",
+                local=False,
+            ),
+            *JOB,
         ),
-        Option(
-            ("--new-cluster-certificate",),
-            "a new authority, and with it all certificates",
-            dest="cluster_certificate",
-        ),
-        *_OTHERS,
-        FORCE._replace(
-            help="believe nodes by their certificates alone, whatever keys they have; "
-            "with a new authority, shut out nodes that are marked offline",
-            local=False,
-        ),
-        *JOB,
+        examples={
+            "gnt-cluster renew-crypto --new-node-certificates": (
+                "somebody may have seen a key"
+            )
+        },
     ),
-    examples={
-        "gnt-cluster renew-crypto --new-node-certificates": (
-            "somebody may have seen a key"
-        )
-    },
 )

@@ -30,9 +30,18 @@ def _modify(call: Call) -> None:
     for flag, field in (("-H", "hvparams"), ("-D", "diskparams")):
         check_changed(flag, call.option(field))
     policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    if not (call.given or policy) and _is_moot(call):
+        call.terminal.print("Nothing to modify: it is so in any case")
+        return
     fields = changes(call, "gnt-cluster modify --help", **policy)
     perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
     call.terminal.print("Modified the cluster")
+
+
+def _is_moot(call: Call) -> bool:
+    """Whether a value was given for what is so in any case."""
+    moot = [one for one in call.command.options if one.moot and one.metavar]
+    return any(call.option(one.name) is not None for one in moot)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -139,7 +148,6 @@ _POOLS = (
 MODIFY = Command(
     "modify",
     _modify,
-    "Change the cluster's settings",
     (),
     (
         *SETTINGS,
@@ -162,3 +170,4 @@ MODIFY = Command(
         ),
     },
 )
+COMMANDS = (MODIFY,)

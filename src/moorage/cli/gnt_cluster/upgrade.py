@@ -43,15 +43,16 @@ def told(master: str, nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         yield f"All {len(nodes)} nodes are as they should be", True
 
 
-COMMAND = Command(
-    "upgrade",
-    _upgrade,
-    "Say which versions run where, and what is left to upgrade",
-    (),
-    (
-        refused("--to", "packages bring the version that is to run", "VERSION"),
-        refused("--resume", "each node is upgraded by itself, and in any order"),
-        DEBUG,
+COMMANDS = (
+    Command(
+        "upgrade",
+        _upgrade,
+        (),
+        (
+            refused("--to", "packages bring the version that is to run", "VERSION"),
+            refused("--resume", "each node is upgraded by itself, and in any order"),
+            DEBUG,
+        ),
+        examples={"gnt-cluster upgrade": "status 0: nothing is left"},
     ),
-    examples={"gnt-cluster upgrade": "status 0: nothing is left"},
 )

@@ -118,7 +118,6 @@ COMMANDS = (
     Command(
         "queue",
         _queue,
-        "Close the queue for new jobs, open it, or show which it is",
         (Operand("drain|undrain|info"),),
         (DEBUG,),
         examples={"gnt-cluster queue drain": "before an upgrade"},
@@ -126,7 +125,6 @@ COMMANDS = (
     Command(
         "watcher",
         _watcher,
-        "Let the watcher start nothing for a while, go on, or say which it is",
         (Operand("pause|continue|info"), Operand("TIME", 0)),
         (DEBUG,),
         examples={"gnt-cluster watcher pause 2h": "while disks are moved"},
@@ -138,7 +136,6 @@ COMMANDS = (
             "The cluster is called {name} now",
             asks="Rename the cluster to {name}?",
         ),
-        "Give the cluster another name",
         (Operand("NAME", field="name"),),
         (*ASKING, *JOB),
     ),
@@ -148,21 +145,18 @@ COMMANDS = (
             "OP_CLUSTER_REDIST_CONF",
             "Master candidates get each change when it is made",
         ),
-        "Accepted, as in Ganeti: master candidates get each change when it is made",
         (),
         (moot("--yes-do-it", "nothing is asked"), *JOB),
     ),
     Command(
         "show-ispecs-cmd",
         _show_policy,
-        "Print the command that would make the instance policy as it is",
         (),
         (DEBUG,),
     ),
     Command(
         "epo",
         _epo,
-        "Shut instances down and switch nodes off before a power cut, or on again",
         (Operand("NODE", 0, None),),
         (
             Option(("--on",), "switch on"),
@@ -177,8 +171,3 @@ COMMANDS = (
         examples={"gnt-cluster epo --groups rack2": "rack2 loses power"},
     ),
 )
-_OWN = "a node runs what its administrator put there: gnt-node restricted-command"
-ABSENT = {
-    "command": _OWN,
-    "copyfile": "a node's files are its administrator's, and no master writes them",
-}

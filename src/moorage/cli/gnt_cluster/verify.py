@@ -92,7 +92,6 @@ COMMANDS = (
     Command(
         "verify",
         _verify,
-        "Check the whole cluster; fail if anything is wrong",
         (),
         (
             Option(
@@ -122,14 +121,12 @@ COMMANDS = (
     Command(
         "verify-disks",
         _verify_disks,
-        "Attach the disks of instances that should have them, where a node lost them",
         (),
         (_GROUP, *JOB),
     ),
     Command(
         "repair-disk-sizes",
         _repair_disk_sizes,
-        "Correct the recorded sizes of disks whose devices have another one",
         (Operand("INSTANCE", 0, None, "instances"),),
         (
             Option(

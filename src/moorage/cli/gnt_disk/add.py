@@ -46,7 +46,6 @@ def _adopt(call: Call) -> None:
 ADD = Command(
     "add",
     _add,
-    "Make a disk that belongs to no instance yet",
     (Operand("NAME", 0),),
     (
         Option(
@@ -98,7 +97,6 @@ ADD = Command(
 ADOPT = Command(
     "adopt",
     _adopt,
-    "Make a disk, with its data, of a volume that no disk is in",
     (Operand("VOLUME", field="volume"),),
     (
         Option(("--name",), "name of the disk", "NAME"),
@@ -121,3 +119,4 @@ ADOPT = Command(
         )
     },
 )
+COMMANDS = (ADD, ADOPT)

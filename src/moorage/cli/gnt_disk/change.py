@@ -51,7 +51,6 @@ COMMANDS = (
     Command(
         "attach",
         _attach,
-        "Attach a disk to an instance, running or not",
         (DISK, Operand("INSTANCE", field="instance_name")),
         (
             Option(("--index",), "the slot; -1, after the last, by default", "N", int),
@@ -62,7 +61,6 @@ COMMANDS = (
     Command(
         "detach",
         performs("OP_DISK_DETACH", "Detached disk {disk}"),
-        "Detach a disk from its instance; its data stays",
         (DISK,),
         JOB,
         examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
@@ -70,7 +68,6 @@ COMMANDS = (
     Command(
         "grow",
         _grow,
-        "Make a disk larger; a running guest sees it",
         (DISK, Operand("AMOUNT", field="amount", convert=parse_size)),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
@@ -85,14 +82,12 @@ COMMANDS = (
     Command(
         "rename",
         performs("OP_DISK_RENAME", "Renamed disk {disk} to {new_name}"),
-        "Give a disk another name",
         (DISK, Operand("NEW_NAME", field="new_name")),
         JOB,
     ),
     Command(
         "snapshot",
         performs("OP_DISK_SNAPSHOT", "Made a snapshot of disk {disk}: disk {result}"),
-        "Make a new, detached disk of what a disk holds now",
         (DISK,),
         (
             Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
@@ -108,7 +103,6 @@ COMMANDS = (
             "Modified disk {disk}",
             lacks="give --mode, --name or -D",
         ),
-        "Change a disk's mode, name or parameters",
         (DISK,),
         (
             MODE,
@@ -119,8 +113,6 @@ COMMANDS = (
             *JOB,
         ),
     ),
-)
-REMOVAL = (
     Command(
         "remove",
         performs(
@@ -128,7 +120,6 @@ REMOVAL = (
             "Removed disk {disk}",
             asks="This will remove disk {disk} and all its data. Continue?",
         ),
-        "Remove a detached disk and all its data",
         (DISK,),
         (
             Option(
@@ -143,7 +134,6 @@ REMOVAL = (
     Command(
         "forget",
         _forget,
-        "Drop the record of a disk that is lost; nothing is done to its storage",
         (DISK,),
         (*ASKING, *JOB),
         examples={

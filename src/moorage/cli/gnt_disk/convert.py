@@ -37,7 +37,6 @@ COMMANDS = (
     Command(
         "convert",
         performs("OP_DISK_CONVERT", "Converted disk {disk}", needs=_STORAGE),
-        "Bring a disk's data to other storage, also while its instance runs",
         (DISK,),
         (
             *_TARGET,
@@ -56,7 +55,6 @@ COMMANDS = (
         performs(
             "OP_DISK_CONVERT", "Moved disk {disk} to storage pool {pool}", needs=_POOL
         ),
-        "Bring a disk's data to another storage pool, also while its instance runs",
         (DISK,),
         (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
         examples={"gnt-disk move --pool fast data1": "to the pool fast"},
@@ -69,7 +67,6 @@ COMMANDS = (
             "Cloned disk {disk}: disk {new_name} ({result})",
             needs=_NAME,
         ),
-        "Make a new, detached disk with what a disk holds now, in any storage",
         (DISK,),
         (
             Option(("--name",), "name of the new disk", "NAME", dest="new_name"),

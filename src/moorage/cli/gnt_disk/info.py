@@ -99,13 +99,12 @@ def _joined(values: Any) -> str:  # noqa: ANN401
 
 
 COMMANDS = (
+    *LISTING.commands("gnt-disk", 'status == "detached"'),
     Command(
         "info",
         _info,
-        "Show all about disks",
         (Operand("DISK", 0, None),),
         (JSON, DEBUG),
-        ("show",),
         {"gnt-disk info data1": "where it is, and who has it"},
     ),
 )

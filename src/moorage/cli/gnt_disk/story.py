@@ -68,11 +68,12 @@ _SHOWN: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-COMMAND = Command(
-    "story",
-    _story,
-    "Show everything that ever happened to a disk, gone or not",
-    (DISK,),
-    (JSON, DEBUG),
-    examples={"gnt-disk story data1": "who made it, had it, changed it"},
+COMMANDS = (
+    Command(
+        "story",
+        _story,
+        (DISK,),
+        (JSON, DEBUG),
+        examples={"gnt-disk story data1": "who made it, had it, changed it"},
+    ),
 )

@@ -64,8 +64,13 @@ def cards(call: Call) -> dict[str, Any]:
 
 
 def nodes(call: Call) -> dict[str, Any]:
-    """Return the nodes that ``-n`` names; raise `BadInput` if ``-I`` is there, too."""
+    """Return the nodes that ``-n`` names.
+
+    Raise `BadInput` if ``-I`` is there, too, or a name is left out.
+    """
     node = call.option("node")
+    if node is not None and not all(node.split(":")):
+        raise BadInput(f"'-n {node}' leaves a name out", hint="-n NODE, -n NODE:NODE")
     if node and call.option("iallocator"):
         raise BadInput("-n names the node, -I chooses one: only one of these goes")
     primary, colon, secondary = (node or "").partition(":")
@@ -88,96 +93,103 @@ def _own(text: str) -> dict[str, Any]:
     return {key: value for key, value in given if value != "default"}
 
 
-COMMAND = Command(
-    "add",
-    _add,
-    "Make an instance with its disks, and start it",
-    (Operand("NAME", field="instance_name"),),
-    (
-        Option(
-            ("-t", "--disk-template"),
-            "how its disks are stored, where a disk does not say: diskless, file, "
-            "sharedfile, gluster, blockdev, plain, drbd, rbd, ext",
-            "NAME",
-        ),
-        Option(
-            ("--disk",),
-            "a disk; pool=, dev_type=, provider=, name=, adopt=, and what its storage "
-            "takes",
-            "N:size=SIZE,...",
-            disk_option,
-            repeats=True,
-            local=True,
-        ),
-        Option(
-            ("-s", "--os-size"), "size of the only disk", "SIZE", parse_size, local=True
-        ),
-        Option(
-            ("-n", "--node"),
-            "the primary node; with mirrored disks, both",
-            "A[:B]",
-            local=True,
-        ),
-        IALLOCATOR,
-        Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
-        *OS_PARAMETERS,
-        FORCE_VARIANT,
-        Option(
-            ("-g", "--node-group"),
-            "the group that a node is chosen from",
-            "GROUP",
-            dest="group_name",
-        ),
-        Option(
-            ("-H", "--hypervisor-parameters", "--hypervisor"),
-            "the hypervisor and its parameters",
-            "NAME:KEY=VALUE,...",
-            ident_key_values,
-            dest="hypervisor_parameters",
-            local=True,
-        ),
-        BACKEND_PARAMETERS._replace(convert=_own),
-        nic_options.NEW,
-        Option(
-            ("--no-nics",),
-            "no network card; without --net there may be one",
-            local=True,
-        ),
-        Option(("--no-install",), "leave the disks as they are"),
-        Option(("--install-adopted",), "install the OS over the data of adopted disks"),
-        FORCE_PARAMS,
-        Option(("--no-start",), "do not start it", dest="start", value=False),
-        *OVERRIDES,
-        NO_WAIT_FOR_SYNC,
-        moot("--no-ip-check", "nobody pings an address"),
-        moot("--no-name-check", "no name is resolved"),
-        moot("--opportunistic-locking", "locks of nodes are shared"),
-        moot("--helper-startup-timeout", _NO_HELPER, "SECONDS"),
-        moot("--helper-shutdown-timeout", _NO_HELPER, "SECONDS"),
-        refused("--forthcoming", _AT_ONCE),
-        refused("--commit", _AT_ONCE),
-        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
-        nic_options.CONFLICTS,
-        FILE_STORAGE_DIR,
-        Option(
-            ("--file-driver",),
-            "loop; others are refused: QEMU itself opens image files",
-            "NAME",
-            choices=("loop", "blktap", "blktap2"),
-        ),
-        TAGS,
-        *JOB,
-    ),
-    examples={
-        "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1": (
-            "one disk on the provider san"
-        ),
+COMMANDS = (
+    Command(
+        "add",
+        _add,
+        (Operand("NAME", field="instance_name"),),
         (
-            "gnt-instance add --disk 0:size=1G,dev_type=file "
-            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2"
-        ): "disks of two templates, on node2",
-        "gnt-instance add -t diskless --no-install web3": (
-            "no disk yet: gnt-disk attach gives it one"
+            Option(
+                ("-t", "--disk-template"),
+                "how its disks are stored, where a disk does not say: diskless, file, "
+                "sharedfile, gluster, blockdev, plain, drbd, rbd, ext",
+                "NAME",
+            ),
+            Option(
+                ("--disk",),
+                "a disk; pool=, dev_type=, provider=, name=, adopt=, and what its "
+                "storage takes",
+                "N:size=SIZE,...",
+                disk_option,
+                repeats=True,
+                local=True,
+            ),
+            Option(
+                ("-s", "--os-size"),
+                "size of the only disk",
+                "SIZE",
+                parse_size,
+                local=True,
+            ),
+            Option(
+                ("-n", "--node"),
+                "the primary node; with mirrored disks, both",
+                "A[:B]",
+                local=True,
+            ),
+            IALLOCATOR,
+            Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
+            *OS_PARAMETERS,
+            FORCE_VARIANT,
+            Option(
+                ("-g", "--node-group"),
+                "the group that a node is chosen from",
+                "GROUP",
+                dest="group_name",
+            ),
+            Option(
+                ("-H", "--hypervisor-parameters", "--hypervisor"),
+                "the hypervisor and its parameters",
+                "NAME:KEY=VALUE,...",
+                ident_key_values,
+                dest="hypervisor_parameters",
+                local=True,
+            ),
+            BACKEND_PARAMETERS._replace(convert=_own),
+            nic_options.NEW,
+            Option(
+                ("--no-nics",),
+                "no network card; without --net there may be one",
+                local=True,
+            ),
+            Option(("--no-install",), "leave the disks as they are"),
+            Option(
+                ("--install-adopted",), "install the OS over the data of adopted disks"
+            ),
+            FORCE_PARAMS,
+            Option(("--no-start",), "do not start it", dest="start", value=False),
+            *OVERRIDES,
+            NO_WAIT_FOR_SYNC,
+            moot("--no-ip-check", "nobody pings an address"),
+            moot("--no-name-check", "no name is resolved"),
+            moot("--opportunistic-locking", "locks of nodes are shared"),
+            moot("--helper-startup-timeout", _NO_HELPER, "SECONDS"),
+            moot("--helper-shutdown-timeout", _NO_HELPER, "SECONDS"),
+            refused("--forthcoming", _AT_ONCE),
+            refused("--commit", _AT_ONCE),
+            refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
+            nic_options.CONFLICTS,
+            FILE_STORAGE_DIR,
+            Option(
+                ("--file-driver",),
+                "loop; others are refused: QEMU itself opens image files",
+                "NAME",
+                choices=("loop", "blktap", "blktap2"),
+            ),
+            TAGS,
+            *JOB,
         ),
-    },
+        examples={
+            "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1": (
+                "one disk on the provider san"
+            ),
+            (
+                "gnt-instance add --disk 0:size=1G,dev_type=file "
+                "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2"
+            ): "disks of two templates, on node2",
+            "gnt-instance add -t diskless --no-install web3": (
+                "no disk yet: gnt-disk attach gives it one"
+            ),
+        },
+    ),
 )

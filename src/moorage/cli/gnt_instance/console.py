@@ -153,31 +153,32 @@ def _raw(stdin: int) -> Iterator[None]:
         termios.tcsetattr(stdin, termios.TCSADRAIN, before)
 
 
-COMMAND = Command(
-    "console",
-    _console,
-    "Connect to an instance's serial console; Ctrl-] leaves",
-    (Operand("INSTANCE"),),
-    (
-        Option(
-            ("--show", "--show-command", "--show-cmd"),
-            "print a command that opens it once, on any machine of the cluster",
+COMMANDS = (
+    Command(
+        "console",
+        _console,
+        (Operand("INSTANCE"),),
+        (
+            Option(
+                ("--show", "--show-command", "--show-cmd"),
+                "print a command that opens it once, on any machine of the cluster",
+            ),
+            Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
+            Option(
+                ("--port",),
+                "where --vnc listens; any free one if not given",
+                "PORT",
+                number("the number of a port"),
+            ),
+            moot("--priority", "it waits for nobody", "PRIORITY"),
+            DEBUG,
         ),
-        Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
-        Option(
-            ("--port",),
-            "where --vnc listens; any free one if not given",
-            "PORT",
-            number("the number of a port"),
-        ),
-        moot("--priority", "it waits for nobody", "PRIORITY"),
-        DEBUG,
+        examples={
+            "gnt-instance console web1": "type to the guest",
+            "gnt-instance console --vnc web1": "look at its screen",
+            "gnt-instance console --show-cmd web1": (
+                "print what to type on another machine, within two minutes"
+            ),
+        },
     ),
-    examples={
-        "gnt-instance console web1": "type to the guest",
-        "gnt-instance console --vnc web1": "look at its screen",
-        "gnt-instance console --show-cmd web1": (
-            "print what to type on another machine, within two minutes"
-        ),
-    },
 )

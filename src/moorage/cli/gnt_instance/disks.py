@@ -55,7 +55,6 @@ COMMANDS = (
     Command(
         "grow-disk",
         performs("OP_INSTANCE_GROW_DISK"),
-        "Make a disk larger",
         (
             *INSTANCE,
             Operand("DISK", field="disk", convert=_which),
@@ -72,7 +71,6 @@ COMMANDS = (
     Command(
         "activate-disks",
         _activate,
-        "Make an instance's disks usable on its node; print where they are",
         INSTANCE,
         (
             Option(("--ignore-size",), "also disks whose devices have another size"),
@@ -83,14 +81,12 @@ COMMANDS = (
     Command(
         "deactivate-disks",
         performs("OP_INSTANCE_DEACTIVATE_DISKS"),
-        "Take an instance's disks off its node again",
         INSTANCE,
         (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
     ),
     Command(
         "replace-disks",
         _replace_disks,
-        "Make one of the two copies of mirrored disks anew",
         INSTANCE,
         (
             Option(

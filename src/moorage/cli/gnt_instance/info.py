@@ -211,19 +211,19 @@ def mirrored(side: Mapping[str, Any]) -> str:
 _GOOD = "UpToDate"
 
 
-COMMAND = Command(
-    "info",
-    _info,
-    "Show all about instances: parameters, disks, where they are",
-    (Operand("INSTANCE", 0, None),),
-    (
-        Option(("--all",), "every instance"),
-        Option(("-s", "--static"), "what is configured only; ask no node"),
-        Option(("--roman",), "numbers in Roman numerals"),
-        PRIORITY,
-        JSON,
-        DEBUG,
+COMMANDS = (
+    Command(
+        "info",
+        _info,
+        (Operand("INSTANCE", 0, None),),
+        (
+            Option(("--all",), "every instance"),
+            Option(("-s", "--static"), "what is configured only; ask no node"),
+            Option(("--roman",), "numbers in Roman numerals"),
+            PRIORITY,
+            JSON,
+            DEBUG,
+        ),
+        {"gnt-instance info web1": "one of them"},
     ),
-    ("show",),
-    {"gnt-instance info web1": "one of them"},
 )

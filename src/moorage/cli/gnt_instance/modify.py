@@ -75,94 +75,100 @@ def hypervisor_keys(text: str) -> dict[str, Any]:
     return key_values(rest if colon and "=" not in ident else text)
 
 
-COMMAND = Command(
-    "modify",
-    _modify,
-    "Change an instance: its disks, cards and parameters",
-    INSTANCE,
-    (
-        Option(
-            ("--disk",),
-            "N:add,size=..., N:attach,name=..., N:detach, N:remove, N:modify,...; "
-            "N may be a name or uuid where the disk is there already",
-            "N:ACTION,KEY=VALUE,...",
-            disk_option,
-            repeats=True,
-            dest="disks",
-            join=disk_options.changes,
+COMMANDS = (
+    Command(
+        "modify",
+        _modify,
+        INSTANCE,
+        (
+            Option(
+                ("--disk",),
+                "N:add,size=..., N:attach,name=..., N:detach, N:remove, N:modify,...; "
+                "N may be a name or uuid where the disk is there already",
+                "N:ACTION,KEY=VALUE,...",
+                disk_option,
+                repeats=True,
+                dest="disks",
+                join=disk_options.changes,
+            ),
+            nic_options.MODIFIED,
+            nic_options.CONFLICTS,
+            BACKEND_PARAMETERS,
+            Option(
+                ("-H", "--hypervisor-parameters"),
+                "the hypervisor's parameters",
+                "KEY=VALUE,...",
+                lambda text: reset(hypervisor_keys(text)),
+                dest="hvparams",
+            ),
+            *OS_PARAMETERS[:2],
+            Option(
+                ("-t", "--disk-template"),
+                "convert all disks to it, also while the instance runs",
+                "NAME",
+            ),
+            Option(
+                ("-e", "--ext-params"),
+                "with -t: provider=..., and parameters of the new disks",
+                "KEY=VALUE,...",
+                text_keys,
+            ),
+            Option(("--pool",), "bring all disks to this storage pool", "POOL"),
+            Option(
+                ("-n", "--node"),
+                "with -t: the second node of mirrored disks",
+                "NODE",
+                dest="remote_node",
+            ),
+            RATE,
+            Option(
+                ("--new-primary",),
+                "where an instance that is down begins; its disks must be there",
+                "NODE",
+                dest="pnode",
+            ),
+            Option(
+                ("-o", "--os-type"),
+                "the OS that it is said to have",
+                "OS",
+                dest="os_name",
+            ),
+            Option(("--offline",), "mark it as offline: nothing is to run", local=True),
+            Option(("--online",), "take that mark away", local=True),
+            Option(("--hotplug",), "plug into the running guest, or fail"),
+            Option(
+                ("--hotplug-if-possible",), "plug into the running guest if it can be"
+            ),
+            *OVERRIDES,
+            NO_WAIT_FOR_SYNC,
+            FORCE_VARIANT,
+            FORCE_PARAMS,
+            moot("--file-driver", "QEMU itself opens image files", "NAME"),
+            FILE_STORAGE_DIR._replace(
+                help="directory for new image files, below the cluster's"
+            ),
+            refused("--iallocator", "-n names the second node", "NAME", short="-I"),
+            refused("--runtime-memory", _FULL, "SIZE", short="-m"),
+            refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
+            moot("--force", "nobody is asked", short="-f")._replace(local=False),
+            YES,
+            *JOB,
         ),
-        nic_options.MODIFIED,
-        nic_options.CONFLICTS,
-        BACKEND_PARAMETERS,
-        Option(
-            ("-H", "--hypervisor-parameters"),
-            "the hypervisor's parameters",
-            "KEY=VALUE,...",
-            lambda text: reset(hypervisor_keys(text)),
-            dest="hvparams",
-        ),
-        *OS_PARAMETERS[:2],
-        Option(
-            ("-t", "--disk-template"),
-            "convert all disks to it, also while the instance runs",
-            "NAME",
-        ),
-        Option(
-            ("-e", "--ext-params"),
-            "with -t: provider=..., and parameters of the new disks",
-            "KEY=VALUE,...",
-            text_keys,
-        ),
-        Option(("--pool",), "bring all disks to this storage pool", "POOL"),
-        Option(
-            ("-n", "--node"),
-            "with -t: the second node of mirrored disks",
-            "NODE",
-            dest="remote_node",
-        ),
-        RATE,
-        Option(
-            ("--new-primary",),
-            "where an instance that is down begins; its disks must be there",
-            "NODE",
-            dest="pnode",
-        ),
-        Option(
-            ("-o", "--os-type"), "the OS that it is said to have", "OS", dest="os_name"
-        ),
-        Option(("--offline",), "mark it as offline: nothing is to run", local=True),
-        Option(("--online",), "take that mark away", local=True),
-        Option(("--hotplug",), "plug into the running guest, or fail"),
-        Option(("--hotplug-if-possible",), "plug into the running guest if it can be"),
-        *OVERRIDES,
-        NO_WAIT_FOR_SYNC,
-        FORCE_VARIANT,
-        FORCE_PARAMS,
-        moot("--file-driver", "QEMU itself opens image files", "NAME"),
-        FILE_STORAGE_DIR._replace(
-            help="directory for new image files, below the cluster's"
-        ),
-        refused("--iallocator", "-n names the second node", "NAME", short="-I"),
-        refused("--runtime-memory", _FULL, "SIZE", short="-m"),
-        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
-        moot("--force", "nobody is asked", short="-f")._replace(local=False),
-        YES,
-        *JOB,
+        examples={
+            "gnt-instance modify --disk add:size=5G web1": (
+                "one disk more, of the kind that web1 has"
+            ),
+            "gnt-instance modify --disk 1:detach web1": (
+                "take its second disk away; the data stays"
+            ),
+            "gnt-instance modify --disk 1:attach,name=data1 web2": "give it to another",
+            "gnt-instance modify -t ext -e provider=san web1": (
+                "bring all its disks to the provider san"
+            ),
+            "gnt-instance modify --net add:network=lan,ip=pool web1": (
+                "one network card more, with an address of the network lan"
+            ),
+            "gnt-instance modify -B memory=2G,vcpus=4 web1": "from the next start",
+        },
     ),
-    examples={
-        "gnt-instance modify --disk add:size=5G web1": (
-            "one disk more, of the kind that web1 has"
-        ),
-        "gnt-instance modify --disk 1:detach web1": (
-            "take its second disk away; the data stays"
-        ),
-        "gnt-instance modify --disk 1:attach,name=data1 web2": "give it to another",
-        "gnt-instance modify -t ext -e provider=san web1": (
-            "bring all its disks to the provider san"
-        ),
-        "gnt-instance modify --net add:network=lan,ip=pool web1": (
-            "one network card more, with an address of the network lan"
-        ),
-        "gnt-instance modify -B memory=2G,vcpus=4 web1": "from the next start",
-    },
 )

@@ -54,7 +54,6 @@ COMMANDS = (
     Command(
         "startup",
         _each("OP_INSTANCE_STARTUP", "Start"),
-        "Start instances",
         OPERANDS,
         (
             *SELECTORS,
@@ -78,7 +77,6 @@ COMMANDS = (
             *INSISTING,
             *JOB,
         ),
-        ("start",),
         {
             "gnt-instance startup web1 web2": "two of them",
             "gnt-instance startup -B memory=2G web1": "larger, this time",
@@ -88,7 +86,6 @@ COMMANDS = (
     Command(
         "shutdown",
         _each("OP_INSTANCE_SHUTDOWN", "Shut down"),
-        "Shut instances down",
         OPERANDS,
         (
             *SELECTORS,
@@ -100,12 +97,10 @@ COMMANDS = (
             *INSISTING,
             *JOB,
         ),
-        ("stop",),
     ),
     Command(
         "reboot",
         _each("OP_INSTANCE_REBOOT", "Reboot"),
-        "Reboot instances",
         OPERANDS,
         (
             *SELECTORS,
@@ -131,7 +126,6 @@ COMMANDS = (
     Command(
         "remove",
         _remove,
-        "Remove an instance and its attached disks; detached ones stay",
         INSTANCE,
         (
             SHUTDOWN_TIMEOUT,

@@ -80,7 +80,6 @@ COMMANDS = (
             "OP_INSTANCE_RENAME",
             "Renamed instance {instance_name} to {result}; its volumes keep theirs",
         ),
-        "Give an instance that is down another name; its volumes keep theirs",
         (*INSTANCE, Operand("NAME", field="new_name")),
         (
             moot("--no-ip-check", "nobody pings an address"),
@@ -93,7 +92,6 @@ COMMANDS = (
     Command(
         "reinstall",
         _reinstall,
-        "Install an OS on the disks again: what they hold is lost",
         OPERANDS,
         (
             Option(("-o", "--os-type"), "another OS: OS or OS+VARIANT", "OS"),
@@ -132,7 +130,6 @@ COMMANDS = (
     Command(
         "recreate-disks",
         performs("OP_INSTANCE_RECREATE_DISKS"),
-        "Make new, empty volumes for disks whose data is lost",
         INSTANCE,
         (
             Option(

@@ -109,7 +109,6 @@ COMMANDS = (
     Command(
         "migrate",
         _migrate,
-        "Move a running instance to another node, without stopping it",
         INSTANCE,
         (
             TARGET,
@@ -137,7 +136,6 @@ COMMANDS = (
             asks="Failover will happen to instance {instance_name}. This requires a "
             "shutdown of the instance. Continue?",
         ),
-        "Stop an instance and start it on another node",
         INSTANCE,
         (
             TARGET,
@@ -157,7 +155,6 @@ COMMANDS = (
     Command(
         "move",
         _move,
-        "Send an instance to another node, with disks that are on one node alone",
         INSTANCE,
         (
             Option(("-n", "--node"), "the node to go to", "NODE", dest="target_node"),
@@ -173,7 +170,6 @@ COMMANDS = (
     Command(
         "change-group",
         _change_group,
-        "Send an instance to a node of another node group",
         INSTANCE,
         (
             IALLOCATOR,
@@ -193,7 +189,6 @@ COMMANDS = (
     Command(
         "batch-create",
         _batch_create,
-        "Make the instances that a JSON file describes",
         (Operand("FILE"),),
         (
             IALLOCATOR,

@@ -80,8 +80,12 @@ INFO = LISTING.info(_INFO, _shown)
 TRY_ACCELERATOR = Command(
     "try-accelerator",
     _try_accelerator,
-    "Look again whether KVM works, by booting a kernel; all nodes if none is named",
     NODES,
     (JSON, DEBUG),
     examples={"gnt-node try-accelerator node1": "KVM was mended on node1"},
+)
+COMMANDS = (
+    *LISTING.commands("gnt-node", "offline or drained"),
+    INFO,
+    TRY_ACCELERATOR,
 )

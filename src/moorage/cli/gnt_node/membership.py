@@ -32,7 +32,6 @@ def _modify(call: Call) -> None:
 ADD = Command(
     "add",
     _add,
-    "Add a node whose agent is running",
     NODE,
     (
         Option(
@@ -59,14 +58,12 @@ ADD = Command(
 REMOVE = Command(
     "remove",
     performs("OP_NODE_REMOVE", "Removed node {node_name}"),
-    "Remove an empty node",
     NODE,
     JOB,
 )
 MODIFY = Command(
     "modify",
     _modify,
-    "Change what a node is for",
     NODE,
     (
         claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
@@ -86,3 +83,4 @@ MODIFY = Command(
         "gnt-node modify --drained yes node2": "before node2 is emptied",
     },
 )
+COMMANDS = (ADD, REMOVE, MODIFY)

@@ -71,7 +71,6 @@ COMMANDS = (
     Command(
         "migrate",
         _migrate,
-        "Migrate every instance of a node, without stopping them",
         NODE,
         (
             TARGET,
@@ -88,7 +87,6 @@ COMMANDS = (
     Command(
         "failover",
         _failover,
-        "Stop every instance of a node and start it elsewhere",
         NODE,
         (
             TARGET,
@@ -101,7 +99,6 @@ COMMANDS = (
     Command(
         "evacuate",
         _evacuate,
-        "Empty a node, whatever it takes",
         NODE,
         (
             TARGET._replace(

@@ -96,7 +96,6 @@ COMMANDS = (
             "Node {node_name} reboots",
             asks="Reboot node {node_name} at once, and its guests with it?",
         ),
-        "Reboot a node at once; its guests die with it",
         NODE,
         (*INSISTING, *JOB),
     ),
@@ -107,7 +106,6 @@ COMMANDS = (
             "Guest {guest} of node {node_name} is ended",
             asks="Power down guest {guest} of node {node_name}, which is no instance?",
         ),
-        "Power down a guest that the configuration does not know",
         (*NODE, Operand("GUEST", field="guest")),
         (
             Option(
@@ -123,7 +121,6 @@ COMMANDS = (
     Command(
         "power",
         _power,
-        "Switch the power of nodes by their out-of-band programs, or ask for it",
         (Operand("on|off|cycle|status"), *NODES),
         (
             Option(("--ignore-status",), "off, although it is not marked offline"),
@@ -139,7 +136,6 @@ COMMANDS = (
     Command(
         "health",
         _health,
-        "Say how nodes are, as their out-of-band programs tell it",
         NODES,
         (
             PRIORITY,
@@ -150,7 +146,6 @@ COMMANDS = (
     Command(
         "restricted-command",
         _restricted_command,
-        "Run a script that nodes' administrators put into restricted-commands",
         (Operand("COMMAND"), *NODES),
         (
             Option(

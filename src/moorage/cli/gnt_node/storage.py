@@ -119,7 +119,6 @@ COMMANDS = (
     Command(
         "list-storage",
         _list_storage,
-        "List what nodes keep disks on, with its room",
         _NODES,
         (
             OUTPUT,
@@ -133,14 +132,12 @@ COMMANDS = (
     Command(
         "volumes",
         _volumes,
-        "List the logical volumes of nodes, and whose they are",
         _NODES,
         (OUTPUT, *LOOK, PRIORITY, DEBUG),
     ),
     Command(
         "modify-storage",
         _modify_storage,
-        "Say whether new volumes may lie on a physical volume",
         _UNIT,
         (
             Option(("--allocatable",), "whether they may", "yes|no", truth),
@@ -158,7 +155,6 @@ COMMANDS = (
             "OP_REPAIR_NODE_STORAGE",
             "Repaired storage unit '{name}' on node '{node_name}'",
         ),
-        "Take devices that are gone out of a volume group",
         _UNIT,
         (
             Option(("--ignore-consistency",), "even if disks lose their only copy"),
@@ -168,7 +164,6 @@ COMMANDS = (
     Command(
         "list-drbd",
         _list_drbd,
-        "List the mirrored devices of a node, and whose disks they are",
         (Operand("NODE"),),
         (*LOOK[:2], JSON, DEBUG),
         examples={

@@ -47,7 +47,6 @@ COMMANDS = (
     Command(
         "certify",
         _certify,
-        "Hold a provider to its contract, with volumes that it makes and removes",
         (Operand("PROVIDER", field="provider"),),
         (
             Option(("-n", "--node"), "the node to run it on", "NODE"),

@@ -101,7 +101,6 @@ COMMANDS = (
     Command(
         "pool add",
         _add,
-        "Make a storage pool of a disk template or a provider",
         _POOL,
         (
             Option(("-t", "--disk-template"), "its disks' template", "NAME"),
@@ -131,13 +130,10 @@ COMMANDS = (
         },
     ),
     *(one._replace(name=f"pool {one.name}") for one in _LIST),
-    _INFO._replace(
-        name="pool info", summary="Show all about storage pools", aliases=("pool show",)
-    ),
+    _INFO._replace(name="pool info"),
     Command(
         "pool modify",
         _modify,
-        "Change what a storage pool presets for disks to come",
         _POOL,
         (_PARAM, *_NAMES, FORCE_PARAMS, *JOB),
         examples={f"{PREFIX} modify -D tier=hdd nas1": "for disks to come"},
@@ -149,7 +145,6 @@ COMMANDS = (
             "Removed storage pool {pool_name}",
             asks="Remove storage pool {pool_name}?",
         ),
-        "Remove a storage pool that no disk is in",
         _POOL,
         (*ASKING, *JOB),
     ),
@@ -158,7 +153,6 @@ COMMANDS = (
         performs(
             "OP_STORAGE_POOL_CONNECT", "Connected storage pool {pool_name} to {groups}"
         ),
-        "Let the disks of a storage pool be used in node groups",
         _GROUPS,
         JOB,
         examples={f"{PREFIX} connect nas1 default rack2": "two groups"},
@@ -169,7 +163,6 @@ COMMANDS = (
             "OP_STORAGE_POOL_DISCONNECT",
             "Disconnected storage pool {pool_name} from {groups}",
         ),
-        "Let no disk of a storage pool be used in node groups any more",
         _GROUPS,
         JOB,
     ),

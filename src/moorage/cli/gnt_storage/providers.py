@@ -171,7 +171,6 @@ COMMANDS = (
     Command(
         "diagnose",
         _diagnose,
-        "Say of providers, disk templates and pools where they are, and what is wrong",
         _SOME,
         (PRIORITY, JSON, DEBUG),
         examples={
@@ -182,9 +181,7 @@ COMMANDS = (
     Command(
         "info",
         _info,
-        "Say of providers, disk templates and pools who may use them, and how",
         _SOME,
         (PRIORITY, JSON, DEBUG),
-        ("show",),
     ),
 )

@@ -118,25 +118,26 @@ def _attached(found: Found) -> Iterator[Sequence[str]]:
         yield "attached", "-", one["path"] or "-", "-", one["node"], disk, why
 
 
-COMMAND = Command(
-    "reconcile",
-    reconcile,
-    "Compare what is stored with what the cluster knows; show a plan, or do it",
-    (),
-    (
-        Option(("--apply",), "carry the plan out, when it was shown and agreed to"),
-        Option(("--all",), "show the volumes that are in order, too"),
-        Option(
-            ("--provider",),
-            "an ExtStorage provider that has no disks yet; may be repeated",
-            "NAME",
-            repeats=True,
+COMMANDS = (
+    Command(
+        "reconcile",
+        reconcile,
+        (),
+        (
+            Option(("--apply",), "carry the plan out, when it was shown and agreed to"),
+            Option(("--all",), "show the volumes that are in order, too"),
+            Option(
+                ("--provider",),
+                "an ExtStorage provider that has no disks yet; may be repeated",
+                "NAME",
+                repeats=True,
+            ),
+            *ASKING,
+            *JOB,
         ),
-        *ASKING,
-        *JOB,
+        examples={
+            "gnt-storage reconcile": "look; fail if something does not fit",
+            "gnt-storage reconcile --apply": "show the plan, ask, carry it out",
+        },
     ),
-    examples={
-        "gnt-storage reconcile": "look; fail if something does not fit",
-        "gnt-storage reconcile --apply": "show the plan, ask, carry it out",
-    },
 )

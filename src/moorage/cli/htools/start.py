@@ -8,6 +8,7 @@ for what is no option, 1 for what cannot be done, 130 after ^C.
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final
 
@@ -31,22 +32,29 @@ _MISSPELLED: Final = 2
 def program(
     name: str,
     summary: str,
-    handler: Callable[[Options], int],
     options: tuple[Option, ...],
     examples: dict[str, str],
     operands: tuple[Operand, ...] = (),
 ) -> Program:
-    """Return a program of one command; it answers ``--help`` and its like, too."""
+    """Return a program of one command; it answers ``--help`` and its like, too.
+
+    What it does is loaded when it is done: ``run`` of the module of its name in
+    :mod:`moorage.cli.htools.work`.
+    """
+
+    def handler(options: Options) -> int:
+        return int(import_module(f"moorage.cli.htools.work.{name}").run(options))
+
     said = summary[0].upper() + summary[1:]
     every = (*options, *ASKED)
-    only = Command("", handler, said, operands, every, examples=examples)
-    return Program(name, summary, (only,))
+    only = Command("", handler, operands, every, examples, summary=said)
+    return Program(name, summary, only=only)
 
 
 def run(program: Program, argv: Sequence[str] | None = None) -> int:
     """Carry out a command line; return the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    command = program.commands[0]
+    (command,) = program.commands
     try:
         given, operands = spelled(command.options, OURS, words)
     except Misspelled as error:
@@ -67,7 +75,7 @@ def _values(
     program: Program, given: Given, operands: list[str], typed: list[str]
 ) -> Options:
     """Return the values of the options; ``words`` are the operands."""
-    command = program.commands[0]
+    (command,) = program.commands
     values = {option.name: _unset(option) for option in command.options}
     for option, text in given:
         value = _read(option, text) if option.metavar else True

@@ -177,31 +177,32 @@ def _unkept(file: Path, error: OSError) -> Failed:
     )
 
 
-COMMAND = Command(
-    "watcher",
-    watch,
-    "bring back what should run; a timer runs this every five minutes",
-    (),
-    (
-        Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR"),
-        Option(("--dry-run",), "say what would be done; change nothing"),
-        Option(("--ignore-pause",), "work although the watcher is paused"),
-        Option(
-            ("-A", "--job-age"),
-            "put away jobs that ended so many seconds ago (21600)",
-            "SECONDS",
-            seconds,
-            default=_OLD,
+COMMANDS = (
+    Command(
+        "watcher",
+        watch,
+        (),
+        (
+            Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR"),
+            Option(("--dry-run",), "say what would be done; change nothing"),
+            Option(("--ignore-pause",), "work although the watcher is paused"),
+            Option(
+                ("-A", "--job-age"),
+                "put away jobs that ended so many seconds ago (21600)",
+                "SECONDS",
+                seconds,
+                default=_OLD,
+            ),
+            moot("--no-wait-children", "there is one process for all node groups"),
+            moot("--wait-children", "there is one process for all node groups"),
+            moot("--no-verify-disks", "disks are attached again where a node booted"),
+            moot("--no-strict", "a guest is started by a job, which looks again"),
+            DEBUG,
         ),
-        moot("--no-wait-children", "there is one process for all node groups"),
-        moot("--wait-children", "there is one process for all node groups"),
-        moot("--no-verify-disks", "disks are attached again where a node booted"),
-        moot("--no-strict", "a guest is started by a job, which looks again"),
-        DEBUG,
+        examples={
+            "moorage watcher": "once, by hand",
+            "moorage watcher --dry-run": "what would it do?",
+            "gnt-cluster watcher pause 2h": "leave everything alone for a while",
+        },
     ),
-    examples={
-        "moorage watcher": "once, by hand",
-        "moorage watcher --dry-run": "what would it do?",
-        "gnt-cluster watcher pause 2h": "leave everything alone for a while",
-    },
 )

@@ -11,7 +11,7 @@ needs, has `moorage.htools.grid` say that the kernel does not know such a cluste
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.htools.constants import Fail, Mirror, ratio
 from moorage.htools.constraints.violation import MIB, Names, Violation
@@ -58,8 +58,7 @@ class Arrival:
 Check = Callable[[Arrival], Violation | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """The checks of one role, in order; the first that fails is the answer.
 
     Attributes

@@ -285,7 +285,7 @@ def _with_room(units: Units | None, more: int) -> Units | None:
     if units is None:
         return None
     free = tuple(None if one is None else one + more for one in units.free)
-    return replace(units, free=free)
+    return units._replace(free=free)
 
 
 # -- refused for survival --------------------------------------------------------------

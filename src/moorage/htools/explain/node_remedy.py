@@ -2,7 +2,7 @@
 """The smallest change of one node that turns a no into a yes, found by trying."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from moorage.htools.constraints.violation import Violation
@@ -233,4 +233,4 @@ def _grown(units: Units, at: int, by: int) -> Units:
     free = list(units.free)
     room = free[at]
     free[at] = None if room is None else room + by
-    return replace(units, free=tuple(free))
+    return units._replace(free=tuple(free))

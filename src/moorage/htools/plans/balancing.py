@@ -8,7 +8,7 @@ the plain definition; `moorage.htools.plans.search` finds the same step faster.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.htools.constants import Mirror
 from moorage.htools.constraints.violation import Violation
@@ -62,8 +62,7 @@ class Rules:
 DEFAULT_RULES: Final = Rules()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One step: an instance as it was, what is done, what that changes, the score."""
 
     before: Inst

@@ -171,7 +171,7 @@ class _Walk:
             second = self.second.best_step(later, self.rules, bar, self.careful)
             # Whether a first move harms is asked last: it costs most.
             if second is not None and self.careful(state, first.moved):
-                exact = replace(first, score=score(later.seen))
+                exact = first._replace(score=score(later.seen))
                 found, bar = (exact, second), second.score
         return found
 

@@ -2,8 +2,7 @@
 """A plan as people and shells read it: step lines, job sets, commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.disk_templates import IN_UNITS
 from moorage.htools.constants import PAIRED, fixed
@@ -117,8 +116,7 @@ def place(p: int, s: int, nodes: Sequence[Node]) -> str:
     return nodes[p].alias + (f":{nodes[s].alias}" if s != NOWHERE else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Widths:
+class Widths(NamedTuple):
     """Widest aliases, for step lines that line up."""
 
     node: int

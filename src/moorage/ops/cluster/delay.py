@@ -66,9 +66,7 @@ class Delay(Operation, frozen=True, kw_only=True):
             raise BadInput(
                 f"a delay lasts 0 to {LONGEST:g} seconds, not {self.duration:g}"
             )
-        nodes = self._nodes(view)
-        if not nodes:
-            raise BadInput("nobody is to wait", hint="gnt-debug delay -n NODE SECONDS")
+        nodes = self._nodes(view)  # none: the job has nothing to do, as in Ganeti
         if not 0 <= self.repeat * len(nodes) <= MOST:
             raise BadInput(f"a job has at most {MOST} delays, and no less than none")
 

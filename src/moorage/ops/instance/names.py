@@ -4,7 +4,7 @@
 import re
 
 from moorage.errors import BadInput, Exists
-from moorage.model import Config, Instance
+from moorage.model import Config, Instance, Node
 
 _LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$)(?!(.*\.)?[0-9]+$){_LABEL}(\.{_LABEL})*")
@@ -12,7 +12,7 @@ _NAME = re.compile(rf"(?=.{{1,253}}$)(?!(.*\.)?[0-9]+$){_LABEL}(\.{_LABEL})*")
 
 
 def check(config: Config, name: str) -> None:
-    """Raise `BadInput` for no name of a host, `Exists` for that of another instance."""
+    """Raise `BadInput` for no name of a host, `Exists` for that of another machine."""
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"'{name[:80]}' is not an instance name: labels of at most 63 letters, "
@@ -20,3 +20,5 @@ def check(config: Config, name: str) -> None:
         )
     if config.knows(Instance, name):
         raise Exists(f"instance {name} exists already")
+    if config.knows(Node, name):
+        raise Exists(f"a node is called {name}: no instance can be")

@@ -8,7 +8,7 @@ from msgspec.structs import force_setattr, replace
 
 from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Lock, Operation, Run, Task, View
-from moorage.model import Node, successor
+from moorage.model import Instance, Node, successor
 from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text, to_text
 from moorage.ops import addresses, certificates
@@ -99,6 +99,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
                 f"node {self.node_name} is in the cluster already",
                 hint=f"gnt-node add --readd {self.node_name}",
             )
+        if not known and view.config.knows(Instance, self.node_name):
+            raise Exists(f"an instance is called {self.node_name}: no node can be")
         if self.readd and not known:
             raise NotFound(f"node {self.node_name} is not in the cluster")
         self._group(view)

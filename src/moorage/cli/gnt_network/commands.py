@@ -2,20 +2,17 @@
 """gnt-network: address pools, and the node groups that they are connected to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from textwrap import wrap
 from typing import Any
 
+from moorage.cli import nic_options
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.listing import Listing
+from moorage.cli.operation import Needs, performs
+from moorage.cli.options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
 from moorage.errors import BadInput
 from moorage.units import counted
-
-from . import nic_options, tags
-from .command import Call, Command, Operand, Option, Program
-from .follow import perform
-from .listing import Listing
-from .main import run
-from .operation import Needs, performs
-from .options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
 
 PREFIX = "gnt-network"
 LISTING = Listing(
@@ -148,111 +145,94 @@ _WORDS = (
 )
 _LIST = LISTING.commands(PREFIX, "free_count < 10")
 
-PROGRAM = Program(
-    "gnt-network",
-    "networks, whose addresses network cards get",
-    (
-        Command(
-            "add",
-            performs(
-                "OP_NETWORK_ADD",
-                "Added network {network_name}",
-                needs=_ADDRESSES,
-            ),
-            "Make a network",
-            _NETWORK,
-            (
-                Option(("--network",), "its IPv4 addresses", "NETWORK"),
-                *_WORDS,
-                nic_options.CONFLICTS._replace(
-                    help="leave addresses of the cluster's nodes free"
-                ),
-                TAGS,
-                *JOB,
-            ),
-            examples={
-                "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan": (
-                    "256 addresses, three of which no card gets"
-                )
-            },
+COMMANDS = (
+    Command(
+        "add",
+        performs(
+            "OP_NETWORK_ADD",
+            "Added network {network_name}",
+            needs=_ADDRESSES,
         ),
-        *_LIST,
-        Command(
-            "info",
-            _info,
-            "Show all about networks",
-            (Operand("NETWORK", 0, None),),
-            (JSON, DEBUG),
-            ("show",),
-        ),
-        Command(
-            "modify",
-            performs(
-                "OP_NETWORK_SET_PARAMS",
-                "Modified network {network_name}",
-                lacks=f"{PREFIX} modify --help",
+        _NETWORK,
+        (
+            Option(("--network",), "its IPv4 addresses", "NETWORK"),
+            *_WORDS,
+            nic_options.CONFLICTS._replace(
+                help="leave addresses of the cluster's nodes free"
             ),
-            "Change a network",
-            _NETWORK,
-            (
-                *_WORDS,
-                refused("--network", "a network keeps its addresses", "NETWORK"),
-                _REMOVED,
-                *JOB,
+            TAGS,
+            *JOB,
+        ),
+        examples={
+            "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan": (
+                "256 addresses, three of which no card gets"
+            )
+        },
+    ),
+    *_LIST,
+    Command(
+        "info",
+        _info,
+        (Operand("NETWORK", 0, None),),
+        (JSON, DEBUG),
+    ),
+    Command(
+        "modify",
+        performs(
+            "OP_NETWORK_SET_PARAMS",
+            "Modified network {network_name}",
+            lacks=f"{PREFIX} modify --help",
+        ),
+        _NETWORK,
+        (
+            *_WORDS,
+            refused("--network", "a network keeps its addresses", "NETWORK"),
+            _REMOVED,
+            *JOB,
+        ),
+        examples={
+            "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan": (
+                "no card gets one of these"
+            )
+        },
+    ),
+    Command(
+        "connect",
+        connect,
+        _MEMBERS,
+        (
+            nic_options.DEFAULTS._replace(local=True),
+            nic_options.CONFLICTS._replace(
+                help="let cards, or a network in the same link, have its addresses"
             ),
-            examples={
-                "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan": (
-                    "no card gets one of these"
-                )
-            },
+            *JOB,
         ),
-        Command(
-            "connect",
-            connect,
-            "Connect a network to node groups, or to all",
-            _MEMBERS,
-            (
-                nic_options.DEFAULTS._replace(local=True),
-                nic_options.CONFLICTS._replace(
-                    help="let cards, or a network in the same link, have its addresses"
-                ),
-                *JOB,
-            ),
-            examples={
-                "gnt-network connect -N mode=bridged,link=br0 lan default": (
-                    "its cards are in bridge br0 there"
-                )
-            },
+        examples={
+            "gnt-network connect -N mode=bridged,link=br0 lan default": (
+                "its cards are in bridge br0 there"
+            )
+        },
+    ),
+    Command(
+        "disconnect",
+        _disconnect,
+        _MEMBERS,
+        JOB,
+    ),
+    Command(
+        "remove",
+        performs(
+            "OP_NETWORK_REMOVE",
+            "Removed network {network_name}",
+            warns="Remove network {network_name}?",
         ),
-        Command(
-            "disconnect",
-            _disconnect,
-            "Disconnect a network from node groups",
-            _MEMBERS,
-            JOB,
-        ),
-        Command(
-            "remove",
-            performs(
-                "OP_NETWORK_REMOVE",
-                "Removed network {network_name}",
-                warns="Remove network {network_name}?",
-            ),
-            "Remove a network that nothing is connected to",
-            _NETWORK,
-            (*ASKING, *JOB),
-        ),
-        Command(
-            "rename",
-            performs(
-                "OP_NETWORK_RENAME", "Renamed network {network_name} to {new_name}"
-            ),
-            "Give a network another name",
-            (*_NETWORK, Operand("NEW_NAME", field="new_name")),
-            JOB,
-        ),
-        *tags.commands(PREFIX),
+        _NETWORK,
+        (*ASKING, *JOB),
+    ),
+    Command(
+        "rename",
+        performs("OP_NETWORK_RENAME", "Renamed network {network_name} to {new_name}"),
+        (*_NETWORK, Operand("NEW_NAME", field="new_name")),
+        JOB,
     ),
 )
-
-main = partial(run, PROGRAM)

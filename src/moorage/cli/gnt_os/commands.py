@@ -2,17 +2,14 @@
 """gnt-os: what can be installed on an instance."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import fetch, perform
+from moorage.cli.option_syntax import check_changed, ident_key_values, key_values, reset
+from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY, truth
+from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Failed, NotFound
-
-from .command import Call, Command, Operand, Option, Program
-from .follow import fetch, perform
-from .main import run
-from .option_syntax import check_changed, ident_key_values, key_values, reset
-from .options import DEBUG, JOB, JSON, PRIORITY, truth
-from .yamlish import Flow, lines
 
 _FIELDS = (
     *("name", "valid", "variants", "parameters", "node_status"),
@@ -128,91 +125,79 @@ def _changes(text: str) -> dict[str, str]:
 
 _SYSTEMS = (Operand("OS", 0, None),)
 
-PROGRAM = Program(
-    "gnt-os",
-    "look at the operating systems that can be installed",
-    (
-        Command(
-            "list",
-            _list_systems,
-            "List what can be installed: each OS with its variants",
-            _SYSTEMS,
-            (
-                Option(("--no-headers",), "leave the title out", local=True),
-                PRIORITY,
-                JSON,
-                DEBUG,
-            ),
-        ),
-        Command(
-            "info",
-            _info,
-            "Show variants and parameters of each OS, and whether it is offered",
-            _SYSTEMS,
-            (PRIORITY, JSON, DEBUG),
-            examples={"gnt-os info debian": "one of them"},
-        ),
-        Command(
-            "modify",
-            _modify,
-            "Change what instances of an OS get, and whether it is offered",
-            (Operand("OS"),),
-            (
-                Option(
-                    ("-H", "--hypervisor-parameters"),
-                    "parameters of the hypervisor, for its instances",
-                    "NAME:KEY=VALUE,...",
-                    ident_key_values,
-                    repeats=True,
-                    dest="os_hvp",
-                    join=dict,
-                ),
-                Option(
-                    ("-O", "--os-parameters"),
-                    "for its scripts; -KEY drops one",
-                    "KEY=VALUE,...",
-                    _changes,
-                    dest="osparams",
-                ),
-                Option(
-                    ("--os-parameters-private",),
-                    "likewise; shown to nobody",
-                    "KEY=VALUE,...",
-                    _changes,
-                    dest="osparams_private_cluster",
-                ),
-                Option(
-                    ("--hidden",),
-                    "whether it is listed: yes or no",
-                    "YES",
-                    truth,
-                    dest="hidden_os",
-                ),
-                Option(
-                    ("--blacklisted",),
-                    "whether new instances cannot have it: yes or no",
-                    "YES",
-                    truth,
-                    dest="blacklisted_os",
-                ),
-                Option(
-                    ("-f", "--force"), "take an OS and parameters that no node knows"
-                ),
-                *JOB,
-            ),
-            examples={
-                "gnt-os modify --hidden yes old": "no longer listed",
-                "gnt-os modify -O mirror=local debian": "for all instances",
-            },
-        ),
-        Command(
-            "diagnose",
-            _diagnose,
-            "Say of each OS where it is, and what is wrong with it",
-            _SYSTEMS,
-            (PRIORITY, JSON, DEBUG),
+COMMANDS = (
+    Command(
+        "list",
+        _list_systems,
+        _SYSTEMS,
+        (
+            Option(("--no-headers",), "leave the title out", local=True),
+            PRIORITY,
+            JSON,
+            DEBUG,
         ),
     ),
+    Command(
+        "info",
+        _info,
+        _SYSTEMS,
+        (PRIORITY, JSON, DEBUG),
+        examples={"gnt-os info debian": "one of them"},
+    ),
+    Command(
+        "modify",
+        _modify,
+        (Operand("OS"),),
+        (
+            Option(
+                ("-H", "--hypervisor-parameters"),
+                "parameters of the hypervisor, for its instances",
+                "NAME:KEY=VALUE,...",
+                ident_key_values,
+                repeats=True,
+                dest="os_hvp",
+                join=dict,
+            ),
+            Option(
+                ("-O", "--os-parameters"),
+                "for its scripts; -KEY drops one",
+                "KEY=VALUE,...",
+                _changes,
+                dest="osparams",
+            ),
+            Option(
+                ("--os-parameters-private",),
+                "likewise; shown to nobody",
+                "KEY=VALUE,...",
+                _changes,
+                dest="osparams_private_cluster",
+            ),
+            Option(
+                ("--hidden",),
+                "whether it is listed: yes or no",
+                "YES",
+                truth,
+                dest="hidden_os",
+            ),
+            Option(
+                ("--blacklisted",),
+                "whether new instances cannot have it: yes or no",
+                "YES",
+                truth,
+                dest="blacklisted_os",
+            ),
+            Option(("-f", "--force"), "take an OS and parameters that no node knows"),
+            *JOB,
+        ),
+        examples={
+            "gnt-os modify --hidden yes old": "no longer listed",
+            "gnt-os modify -O mirror=local debian": "for all instances",
+        },
+    ),
+    Command(
+        "diagnose",
+        _diagnose,
+        _SYSTEMS,
+        (PRIORITY, JSON, DEBUG),
+    ),
 )
-
-main = partial(run, PROGRAM)

@@ -4,22 +4,19 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from moorage.api.luxi_messages import error_from_wire
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import ENDED, Follower, follow
+from moorage.cli.listing import Listing, chosen, print_query
+from moorage.cli.option_syntax import span
+from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
+from moorage.cli.qfilter import Filter, of_words
+from moorage.cli.table import moment
+from moorage.cli.yamlish import lines
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
-
-from .command import Call, Command, Operand, Option, Program
-from .follow import ENDED, Follower, follow
-from .listing import Listing, chosen, print_query
-from .main import run
-from .option_syntax import span
-from .options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
-from .qfilter import Filter, of_words
-from .table import moment
-from .yamlish import lines
 
 LISTING = Listing("job", ("id", "status", "summary"), ("id",))
 STATES = {
@@ -257,69 +254,54 @@ _ARCHIVED = refused(
     "--archived", "an archived job is forgotten; gnt-disk story tells of disks"
 )
 
-PROGRAM = Program(
-    "gnt-job",
-    "look at jobs, follow them, cancel them",
-    (
-        _LIST._replace(
-            handler=list_jobs, options=(*_LIST.options, *_GROUPS, _ARCHIVED)
+COMMANDS = (
+    _LIST._replace(handler=list_jobs, options=(*_LIST.options, *_GROUPS, _ARCHIVED)),
+    _LIST_FIELDS,
+    Command(
+        "info",
+        _info,
+        _JOBS,
+        (JSON, DEBUG),
+        {"gnt-job info 12": "what job 12 did, or why it failed"},
+    ),
+    Command(
+        "watch",
+        _watch,
+        _JOB,
+        (DEBUG,),
+        examples={"gnt-job watch 12": "come back to a job"},
+    ),
+    Command(
+        "wait",
+        _wait,
+        _JOBS,
+        (DEBUG,),
+    ),
+    Command(
+        "cancel",
+        _cancel,
+        _ANY,
+        (
+            *_CHOICES,
+            Option(("--kill",), "end the script that it runs on a node, too"),
+            Option(("--ya-rly", "--yes-do-it"), "really kill"),
+            *ASKING,
+            DEBUG,
         ),
-        _LIST_FIELDS,
-        Command(
-            "info",
-            _info,
-            "Show all about jobs: opcodes, results, errors, log",
-            _JOBS,
-            (JSON, DEBUG),
-            ("show",),
-            {"gnt-job info 12": "what job 12 did, or why it failed"},
-        ),
-        Command(
-            "watch",
-            _watch,
-            "Follow a job: its log, and its progress at a terminal",
-            _JOB,
-            (DEBUG,),
-            examples={"gnt-job watch 12": "come back to a job"},
-        ),
-        Command(
-            "wait",
-            _wait,
-            "Wait until jobs have ended; fail if one did not succeed",
-            _JOBS,
-            (DEBUG,),
-        ),
-        Command(
-            "cancel",
-            _cancel,
-            "Cancel jobs; what a running one has begun is undone",
-            _ANY,
-            (
-                *_CHOICES,
-                Option(("--kill",), "end the script that it runs on a node, too"),
-                Option(("--ya-rly", "--yes-do-it"), "really kill"),
-                *ASKING,
-                DEBUG,
-            ),
-            examples={"gnt-job cancel 12": "cancel one"},
-        ),
-        Command("archive", _archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
-        Command(
-            "autoarchive",
-            _autoarchive,
-            "Put jobs away that ended longer ago than this: 6h, 2d; or all",
-            (Operand("AGE"),),
-            (DEBUG,),
-            examples={"gnt-job autoarchive 1w": "those of last week go"},
-        ),
-        Command(
-            "change-priority",
-            _change_priority,
-            "Let jobs run earlier or later",
-            _ANY,
-            (*_CHOICES, *ASKING, PRIORITY, DEBUG),
-        ),
+        examples={"gnt-job cancel 12": "cancel one"},
+    ),
+    Command("archive", _archive, _JOBS, (DEBUG,)),
+    Command(
+        "autoarchive",
+        _autoarchive,
+        (Operand("AGE"),),
+        (DEBUG,),
+        examples={"gnt-job autoarchive 1w": "those of last week go"},
+    ),
+    Command(
+        "change-priority",
+        _change_priority,
+        _ANY,
+        (*_CHOICES, *ASKING, PRIORITY, DEBUG),
     ),
 )
-
-main = partial(run, PROGRAM)

@@ -3,18 +3,15 @@
 
 import json
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import failures, follow_many, perform
+from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
+from moorage.cli.options import DEBUG, JOB, JSON, moot, number, refused
+from moorage.cli.qfilter import of_words
 from moorage.errors import BadInput
-
-from .command import Call, Command, Operand, Option, Program
-from .follow import failures, follow_many, perform
-from .listing import LOOK, OUTPUT, chosen, print_query
-from .main import run
-from .options import DEBUG, JOB, JSON, moot, number, refused
-from .qfilter import of_words
 
 _TIMES = number("a number from 1 to 1000", 1, 1000)
 _LOCKS = ("name", "mode", "owner", "pending")
@@ -97,74 +94,58 @@ def _ops(name: str) -> list[dict[str, Any]]:
     return ops
 
 
-PROGRAM = Program(
-    "gnt-debug",
-    "look behind the scenes",
-    (
-        Command(
-            "locks",
-            _locks,
-            "List what jobs hold and wait for",
-            (Operand("LOCK", 0, None),),
-            (
-                OUTPUT,
-                *LOOK,
-                refused("--interval", "watch repeats a command", "SECONDS"),
-                JSON,
-                DEBUG,
-            ),
-            examples={"gnt-debug locks": "who holds what"},
+COMMANDS = (
+    Command(
+        "locks",
+        _locks,
+        (Operand("LOCK", 0, None),),
+        (
+            OUTPUT,
+            *LOOK,
+            refused("--interval", "watch repeats a command", "SECONDS"),
+            JSON,
+            DEBUG,
         ),
-        Command(
-            "delay",
-            _delay,
-            "Submit a job that does nothing for a while",
-            (Operand("SECONDS"),),
-            (
-                Option(
-                    ("--no-master",), "not on the master", dest="on_master", value=False
-                ),
-                Option(
-                    ("-n", "--node"),
-                    "on this node",
-                    "NODE",
-                    repeats=True,
-                    dest="on_nodes",
-                ),
-                Option(("-r", "--repeat"), "so many times", "N"),
-                Option(("-l", "--no-locks"), "without locks of the nodes"),
-                Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
-                *JOB,
+        examples={"gnt-debug locks": "who holds what"},
+    ),
+    Command(
+        "delay",
+        _delay,
+        (Operand("SECONDS"),),
+        (
+            Option(
+                ("--no-master",), "not on the master", dest="on_master", value=False
             ),
-        ),
-        Command(
-            "submit-job",
-            submit,
-            "Submit jobs from files of opcodes",
-            (Operand("FILE", 1, None),),
-            (
-                Option(("--op-repeat",), "each opcode so many times", "N", _TIMES, 1),
-                Option(("--job-repeat",), "each job so many times", "N", _TIMES, 1),
-                Option(("--each",), "submit jobs one by one, not all at once"),
-                Option(("--timing-stats",), "say how long it took"),
-                moot("--verbose", "jobs are followed in any case", short="-v"),
-                *JOB,
+            Option(
+                ("-n", "--node"),
+                "on this node",
+                "NODE",
+                repeats=True,
+                dest="on_nodes",
             ),
-        ),
-        Command(
-            "test-jobqueue",
-            _test_queue,
-            "Try the queue: jobs that wait for each other, and one that is cancelled",
-            (),
-            (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
+            Option(("-r", "--repeat"), "so many times", "N"),
+            Option(("-l", "--no-locks"), "without locks of the nodes"),
+            Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
+            *JOB,
         ),
     ),
-    {
-        "iallocator": "hail is built in; ask it without a cluster's help: hail FILE",
-        "metad": "no guest asks for metadata",
-        "test-osparams": "gnt-os diagnose and gnt-instance add check parameters",
-        "wconfd": "one process keeps the configuration: the master",
-    },
+    Command(
+        "submit-job",
+        submit,
+        (Operand("FILE", 1, None),),
+        (
+            Option(("--op-repeat",), "each opcode so many times", "N", _TIMES, 1),
+            Option(("--job-repeat",), "each job so many times", "N", _TIMES, 1),
+            Option(("--each",), "submit jobs one by one, not all at once"),
+            Option(("--timing-stats",), "say how long it took"),
+            moot("--verbose", "jobs are followed in any case", short="-v"),
+            *JOB,
+        ),
+    ),
+    Command(
+        "test-jobqueue",
+        _test_queue,
+        (),
+        (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
+    ),
 )
-
-main = partial(run, PROGRAM)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""moorage agent, master: the daemons."""
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from moorage.errors import BadInput
+
+from .command import Call, Command, Operand, Option
+from .state_backup import places
+
+
+def _daemons(name: str) -> ModuleType:
+    """Return a module of the daemons' side, which is slow to import."""
+    return import_module(f"moorage.daemons.{name}")
+
+
+def _agent(call: Call) -> None:
+    _daemons("agent").run(Path(call.words[0]))
+
+
+def _master(call: Call) -> int:
+    at = places(call)
+    (what,) = call.words
+    if what == "run" and call.option("restart"):
+        return int(_daemons("supervisor").run(at))
+    module = _daemons("master")
+    if what == "run":
+        module.run(at)
+    elif what == "start":
+        pid = module.start(at)
+        call.terminal.print(f"The master is up, process {pid}")
+    elif what == "stop":
+        stopped = module.stop(at)
+        call.terminal.print("The master is stopped" if stopped else "No master runs")
+    elif what == "check":
+        return _checked(call, at)
+    else:
+        raise BadInput(
+            f"the master can be run, started, stopped or checked, not '{what}'"
+        )
+    return 0
+
+
+def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
+    """Say what is wrong with a master's store; return 1 if anything is."""
+    check = _daemons("store_check").check
+    found = _daemons("state_directory").as_owner(at.root, check, at)
+    for fault in found.faults:
+        call.terminal.print(f"ERROR: {fault}")
+    number = len(found.faults)
+    verdict = f"{number} fault{'s' * (number > 1)}" if number else "No problem found"
+    call.terminal.print(f"{verdict}: {found.summary}")
+    return 1 if found.faults else 0
+
+
+COMMANDS = (
+    Command("agent", _agent, (Operand("DIR"),)),
+    Command(
+        "master",
+        _master,
+        (Operand("run|start|stop|check"),),
+        (
+            Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
+            Option(("--restart",), "run: start it again whenever it dies"),
+        ),
+        examples={
+            "moorage master start": "in the background, supervised",
+            "moorage master stop": "let running jobs end, then stop",
+            "moorage master run": "in the foreground, for systemd",
+            "moorage master check": "can its store be believed?",
+        },
+    ),
+)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-group: groups of nodes that see the same storage."""
+
+from typing import Any
+
+from moorage.cli import policy_options
+from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.follow import fetch, follow_many, perform, submitted
+from moorage.cli.listing import Listing
+from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.option_syntax import check_changed
+from moorage.cli.options import (
+    ASKING,
+    DEBUG,
+    DISK_PARAMETERS,
+    FORCE,
+    IALLOCATOR,
+    JOB,
+    NODE_PARAMETERS,
+    moot,
+    refused,
+)
+
+LISTING = Listing(
+    "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
+)
+_INFO = [
+    *("name", "uuid", "alloc_policy", "node_list", "pinst_list"),
+    *("ndparams", "diskparams", "ipolicy", "tags", "serial_no"),
+]
+
+
+def _add(call: Call) -> None:
+    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    perform(call, "OP_GROUP_ADD", **call.fields, **policy)
+    call.terminal.print(f"Added node group {call.words[0]}")
+
+
+def _show_policy(call: Call) -> None:
+    field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
+    for group in call.look_up("group", ["name", field]):
+        words = policy_options.flags(group[field] or {}, standard=False)
+        call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
+
+
+def _modify(call: Call) -> None:
+    check_changed("-D", call.option("diskparams"))
+    policy = policy_options.changed(call, lambda: _policy(call))
+    changed = {**call.given, **policy}
+    fields = changes(call, "gnt-group modify --help", **policy)
+    perform(call, "OP_GROUP_SET_PARAMS", **fields)
+    tell_changes(call, f"node group {call.words[0]}", changed.items())
+
+
+def _policy(call: Call) -> dict[str, Any]:
+    """Return the group with its policy as it is."""
+    (group,) = call.look_up("group", ["name", "ipolicy"])
+    return group
+
+
+def _evacuate(call: Call) -> int:
+    (name,) = call.words
+    call.warn(f"Let every instance of node group {name} go to other groups?")
+    answers = submitted(fetch(call, "OP_GROUP_EVACUATE", **call.fields))
+    if not answers:
+        call.terminal.print(f"There are no instances in node group {name}")
+    return follow_many(call, answers)
+
+
+def _shown(group: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Node group": group["name"],
+        "UUID": group["uuid"],
+        "Serial number": group["serial_no"],
+        "Allocation policy": group["alloc_policy"],
+        "Nodes": group["node_list"] or "",
+        "Instances": group["pinst_list"] or "",
+        "Node parameters": group["ndparams"] or "",
+        "Disk parameters": group["diskparams"] or "",
+        "Instance policy": policy_options.shown(group["ipolicy"]),
+        "Tags": ", ".join(group["tags"] or ()),
+    }
+
+
+_GROUP = (Operand("GROUP", field="group_name"),)
+_POLICY = Option(
+    ("--alloc-policy",),
+    "preferred, last_resort or unallocable",
+    "POLICY",
+    choices=("preferred", "last_resort", "unallocable"),
+)
+
+_STATE = "nodes say what they have"
+_PARAMETERS = (
+    NODE_PARAMETERS._replace(help="its nodes' parameters"),
+    DISK_PARAMETERS,
+    refused("--hypervisor-state", _STATE, "NAME:KEY=VALUE,..."),
+    refused("--disk-state", _STATE, "NAME:KEY=VALUE,..."),
+)
+
+COMMANDS = (
+    Command(
+        "add",
+        _add,
+        _GROUP,
+        (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
+    ),
+    *LISTING.commands("gnt-group", "node_cnt > 2"),
+    LISTING.info(_INFO, _shown),
+    Command(
+        "modify",
+        _modify,
+        _GROUP,
+        (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
+    ),
+    Command(
+        "rename",
+        performs("OP_GROUP_RENAME", "Renamed node group {group_name} to {new_name}"),
+        (*_GROUP, Operand("NEW_NAME", field="new_name")),
+        JOB,
+    ),
+    Command(
+        "remove",
+        performs("OP_GROUP_REMOVE", "Removed node group {group_name}"),
+        _GROUP,
+        JOB,
+    ),
+    Command(
+        "assign-nodes",
+        performs(
+            "OP_GROUP_ASSIGN_NODES", "Assigned {nodes} to node group {group_name}"
+        ),
+        (*_GROUP, Operand("NODE", 1, None, "nodes")),
+        (FORCE._replace(local=False), *JOB),
+        examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},
+    ),
+    Command(
+        "evacuate",
+        _evacuate,
+        _GROUP,
+        (
+            Option(
+                ("--to",),
+                "to this group alone",
+                "GROUP",
+                repeats=True,
+                dest="target_groups",
+            ),
+            IALLOCATOR,
+            Option(("--sequential",), "one after the other, in one job"),
+            moot("--early-release", "locks are released as early as can be"),
+            refused(
+                "--force-failover",
+                "what runs migrates; shut it down first, and it fails over",
+            ),
+            *ASKING,
+            *JOB,
+        ),
+        examples={"gnt-group evacuate --to rack2 rack1": "to rack2"},
+    ),
+    Command(
+        "show-ispecs-cmd",
+        _show_policy,
+        (Operand("GROUP", 0, None),),
+        (
+            Option(("--include-defaults",), "with what the cluster says", local=True),
+            DEBUG,
+        ),
+    ),
+)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-node list-tags, add-tags, remove-tags."""
+
+from moorage.cli import tags
+
+COMMANDS = tags.commands("gnt-node")
