@@ -171,7 +171,7 @@ def test_three_disks_of_three_providers_as_they_are_typed(types: Types) -> None:
 @pytest.mark.requirement("S3-52")
 def test_a_detached_disk_is_removed_where_its_group_is(typed) -> None:
     """The provider of no other group's nodes is asked, though these come first."""
-    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    builder = ClusterBuilder(2).node("yonder1", "far").node("yonder2", "far")
     builder.disk("old", group="far", last_node=None)
     with served(builder) as sim:
         cluster = sim.cluster
@@ -182,7 +182,7 @@ def test_a_detached_disk_is_removed_where_its_group_is(typed) -> None:
             for name, node in cluster.nodes.nodes.items()
             if any(one.argv[0].endswith("/remove") for one in node.machine.ran)
         }
-        assert ran == {"far1"}
+        assert ran == {"yonder1"}
         assert "vol-old" not in cluster.nodes.san.volumes
 
 

@@ -14,6 +14,8 @@ from moorage.jobs import Engine
 from moorage.ops import parse
 from moorage.protocol import GetStanding
 
+TWO = ("node2", "node3")
+
 
 class Slow:
     """A way to the nodes on which each step on a copy takes its time.
@@ -64,6 +66,20 @@ async def test_what_is_acknowledged_after_a_start_is_on_each_candidate(
     for name in ("node2", "node3"):
         assert _ledger(again, name) == {"0", "1"}
     assert _recorded(again) == {"node2", "node3"}
+    await again.stop()
+
+
+async def test_who_is_current_is_not_known_of_a_store_of_before(town: Town) -> None:
+    """No candidate is on record, and each was current: so each is waited for."""
+    await _killed(town)
+    gone = [((KIND, town.truth.config.node(one).uuid), None) for one in TWO]
+    await town.store.commit(gone, expected=town.store.head.version)
+    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.25))
+    await again.commit(1)
+    for name in TWO:
+        assert _ledger(again, name) == {"0", "1"}
+    await again.whole(*TWO)
+    assert _recorded(again) == {*TWO}
     await again.stop()
 
 

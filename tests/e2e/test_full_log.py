@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A supervisor whose log is on a full disk starts the master again all the same."""
+"""A supervisor starts the master again, whatever stands in its way for a moment."""
 
+import asyncio
 import io
 import os
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process
+from moorage.daemons import process, supervisor
 from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ def test_a_full_log_does_not_end_the_supervisor(
     hands.type("moorage master stop")
     argv = process.command("master", "run", "--restart", "--dir", str(town.master.root))
     with Path("/dev/full").open("wb") as full:
-        supervisor = subprocess.Popen(argv, stderr=full)
+        watching = subprocess.Popen(argv, stderr=full)
     try:
         hands.type("moorage master start")
         first = process.holder(town.master.lock)
@@ -36,9 +37,18 @@ def test_a_full_log_does_not_end_the_supervisor(
             lambda: process.holder(town.master.lock) not in (None, first), 30
         )
         hands.type("moorage master start")
-        assert supervisor.poll() is None
+        assert watching.poll() is None
         hands.type("moorage master stop")
-        assert supervisor.wait(30) == 0
+        assert watching.wait(30) == 0
     finally:
-        supervisor.kill()
-        supervisor.wait()
+        watching.kill()
+        watching.wait()
+
+
+async def test_a_program_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+    """It is being replaced, or there is no memory for another process."""
+    program, stopped = tmp_path / "program", asyncio.Event()
+    assert await supervisor.lived([str(program)], stopped) == os.EX_OSERR
+    program.write_text("#!/bin/sh\nexit 75\n")
+    program.chmod(0o755)
+    assert await supervisor.lived([str(program)], stopped) == os.EX_TEMPFAIL

@@ -153,6 +153,65 @@ async def test_what_was_interrupted_may_be_another_ones(node: Node) -> None:
     assert node.records() == []
 
 
+async def made_and_died(node: Node, disk: Disk | None = None) -> None:
+    """Let the agent die when the volume is made, and not noted yet."""
+
+    async def die(command: Command, limit: float, *more: Any) -> Any:
+        told = await LocalMachine.run(node.machine, command, limit, *more)
+        if command.argv[0].endswith(("/create", "truncate")):
+            raise KeyboardInterrupt
+        return told
+
+    node.machine.run = die  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        await node.do("create", disk)
+    node.boot()
+
+
+async def test_a_refusal_after_an_interruption_proves_nothing(node: Node) -> None:
+    """The master asks again: what is in the way may be the first attempt's own."""
+    await made_and_died(node)
+    with pytest.raises(CommandFailed, match="exists"):
+        await node.do("create")
+    with pytest.raises(Failed, match="nobody can tell whether the volume there is"):
+        await node.do("unmake")
+    assert node.volumes() == {"data": "new\n"}
+
+
+async def test_an_interruption_after_a_refusal_is_no_refusal(node: Node) -> None:
+    script = (node.provider / "create").read_text()
+    (node.provider / "create").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(CommandFailed):
+        await node.do("create")
+    (node.provider / "create").write_text(script)
+    await made_and_died(node)
+    with pytest.raises(Failed, match="nobody can tell whether the volume there is"):
+        await node.do("unmake")
+
+
+async def test_a_file_whose_second_attempt_fails_goes(node: Node) -> None:
+    path = node.top / "files/web/v"
+    disk = replace(FILE, logical_id=("loop", str(path)))
+    path.parent.parent.mkdir()
+    await made_and_died(node, disk)
+    path.write_bytes(b"h")  # half of it was on the disk
+
+    with pytest.raises(Failed, match="is not overwritten"):
+        await node.do("create", disk)
+    node.boot()
+    await node.do("unmake", disk)
+    assert not path.exists()
+
+
+async def test_what_an_agent_of_before_made_anew_is_not_taken_back(node: Node) -> None:
+    """It noted as its own what a script had reused."""
+    await node.do("create")
+    node.boot()
+    reused = replace(node.disk, params=node.disk.params | {"reuse_data": "True"})
+    await node.do("unmake", reused)
+    assert node.volumes() == {"data": "new\n"}
+
+
 @pytest.mark.parametrize("here", [False, True])
 async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
     node: Node, here: bool

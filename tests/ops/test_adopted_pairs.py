@@ -74,3 +74,19 @@ async def test_a_move_says_which_adopted_volume_it_removes(cluster: SimCluster) 
     assert job.status == "success"
     said = [str(entry) for entry in job.ops[0].log]
     assert any("xenvg/legacy" in one and "removed when" in one for one in said)
+
+
+async def test_who_lets_a_copy_go_is_told_that_the_volume_was_adopted(
+    cluster: SimCluster,
+) -> None:
+    """After a failover it is the adopted volume itself that is the other copy."""
+    assert (await doubled(cluster))[0] == "success"
+    await cluster.run("OP_INSTANCE_FAILOVER", instance_name="web")
+    number = await cluster.submit(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web", disk_template="plain"
+    )
+    job = await cluster.finished(number)
+    assert job.status == "success"
+    said = " ".join(str(entry) for entry in job.ops[0].log)
+    assert "volume xenvg/legacy of disk root was adopted" in said
+    assert "its copy on node node1 is removed, the one on node2 stays" in said

@@ -101,8 +101,11 @@ async def test_a_detached_disk_is_removed(cluster: SimCluster) -> None:
 async def test_a_detached_disk_is_removed_by_a_node_of_its_group(
     tmp_path: Path,
 ) -> None:
-    """Storage may be in reach of one group only: the disk says which that is."""
-    builder = ClusterBuilder(nodes=2).node("far1", "far").node("far2", "far")
+    """Storage may be in reach of one group only: the disk says which that is.
+
+    The nodes of the other group come first, by name as well.
+    """
+    builder = ClusterBuilder(nodes=2).node("yonder1", "far").node("yonder2", "far")
     builder.disk("spare", group="far", last_node=None)
     cluster = await SimCluster.start(tmp_path, builder)
     cluster.nodes.san.volumes["vol-spare"] = {"size": 1, "provider": "san", "data": ""}
@@ -113,7 +116,7 @@ async def test_a_detached_disk_is_removed_by_a_node_of_its_group(
         if any(one.argv[0].endswith("/remove") for one in node.machine.ran)
     }
     assert ran
-    assert ran <= {"far1", "far2"}
+    assert ran <= {"yonder1", "yonder2"}
     await cluster.stop()
 
 

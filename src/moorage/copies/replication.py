@@ -250,6 +250,9 @@ class Replication:
     def _appoint(self) -> None:
         """Begin to follow new candidates, and leave those that are none any more."""
         wanted = {node.uuid: node for node in _keeping(self._truth.config)}
+        known = self._recorded
+        if not (known or self._begun.is_set()):
+            known = {*wanted}  # a store of before has nobody on record: it may be any
         for uuid in self._followers.keys() - wanted.keys():
             self._followers.pop(uuid).fall_behind("it is no candidate any more")
             self._former.add(uuid)
@@ -268,8 +271,8 @@ class Replication:
                 pace=self._pace,
                 enlist=partial(self._enlist, uuid),
                 wished=partial(self._wish, uuid),
-                awaited=uuid in self._recorded,
-                why="" if self._begun.is_set() or uuid in self._recorded else _UNKNOWN,
+                awaited=uuid in known,
+                why="" if self._begun.is_set() or uuid in known else _UNKNOWN,
             )
             self._followers[uuid] = follower
             self._lives[uuid] = asyncio.create_task(follower.run())

@@ -51,7 +51,7 @@ async def _supervised(argv: Sequence[str]) -> int:
     pause = 0.0
     while True:
         begun = time.monotonic()
-        status = await _lived(argv, stopped)
+        status = await lived(argv, stopped)
         if status in (0, 1) or stopped.is_set():
             return status
         if status == _HANDED_OVER:
@@ -66,9 +66,17 @@ async def _supervised(argv: Sequence[str]) -> int:
         pause = min(max(pause * 2, 0.5), _LONGEST)
 
 
-async def _lived(argv: Sequence[str], stopped: asyncio.Event) -> int:
-    """Run a program to its end; return its status, a signal as a negative number."""
-    child = await asyncio.create_subprocess_exec(*argv)
+async def lived(argv: Sequence[str], stopped: asyncio.Event) -> int:
+    """Run a program to its end; return its status, a signal as a negative number.
+
+    One that cannot be started now, for want of memory, say, or because it is being
+    replaced, has ended with ``EX_OSERR``.
+    """
+    try:
+        child = await asyncio.create_subprocess_exec(*argv)
+    except OSError as error:
+        _say(f"the master cannot be started: {error}")
+        return os.EX_OSERR
     end, stop = asyncio.create_task(child.wait()), asyncio.create_task(stopped.wait())
     await asyncio.wait({end, stop}, return_when=asyncio.FIRST_COMPLETED)
     if not end.done():

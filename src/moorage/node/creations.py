@@ -20,8 +20,12 @@ from msgspec.structs import replace
 from moorage import durable
 from moorage.model import Disk
 
-BEGUN, MADE, DENIED, REMOVING = "begun", "made", "denied", "removing"
-"""What came of it: nobody knows yet; the volume; the storage said no; it is to go."""
+BEGUN, CUT_OFF, MADE = "begun", "cut off", "made"
+DENIED, REMOVING = "denied", "removing"
+"""What came of it: nobody knows yet, or will of an attempt; the volume; the storage
+said no; it is to go."""
+_AGAIN = {BEGUN: CUT_OFF, DENIED: BEGUN}
+"""What is known when it is asked for again."""
 _NOBODY = ""
 """Whose a record is that cannot be read: none of a disk that is gone, so it stays."""
 
@@ -69,9 +73,12 @@ class Creations:
         """Note that the volume of `disk` is going to be made, from that of `of`.
 
         What is known of an earlier attempt stays: only the first one could see whether
-        the volume was there before.
+        the volume was there before. Of one that has no end, nobody knows how far it
+        came; one that was refused says nothing of this one.
         """
         known = self.of(disk)
+        if known and known.came in _AGAIN:
+            self._write(disk, replace(known, came=_AGAIN[known.came]))
         if known is None or known.came == REMOVING:
             volume = (disk.dev_type, *map(str, disk.logical_id))
             copy = of.logical_id != disk.logical_id
@@ -79,9 +86,14 @@ class Creations:
             self._write(disk, making)
 
     def end(self, disk: Disk, came: str) -> None:
-        """Note what came of it; what was made once is made."""
+        """Note what came of it; what was made once is made.
+
+        A refusal is of this attempt: what is in the way may be an earlier one's.
+        """
         known = self.of(disk)
-        if known and known.came != MADE:
+        if known is None or known.came == MADE:
+            return
+        if known.came != CUT_OFF or came == MADE:
             self._write(disk, replace(known, came=came))
 
     def remove(self, disk: Disk) -> None:

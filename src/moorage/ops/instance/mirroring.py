@@ -102,9 +102,23 @@ class Mirroring:
             yield from pairs.claims(map(pair_of, self._made(view)))
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say which copies stay, for their node is off."""
+        """Say which copies stay, for their node is off, and which adopted ones go."""
         for disk, _ in self.wishes if not self.gains else ():
             yield from copies.left_behind(view.config, disk)
+            yield from self._given_up(view, disk) if disk.was_there else ()
+
+    def _given_up(self, view: View, disk: Disk) -> Iterator[str]:
+        """Name the copy of an adopted disk that is removed: it may be what was there.
+
+        After a failover the second copy is the volume that was adopted.
+        """
+        node = home(view.config, self.instance)
+        volume = "/".join(map(str, disk.children[0].logical_id))
+        for peer in copies.peers(view.config, disk, node):
+            yield (
+                f"volume {volume} of disk {disk.label} was adopted: "
+                f"its copy on node {peer.name} is removed, the one on {node.name} stays"
+            )
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make second copies, or remove them."""
