@@ -25,6 +25,7 @@ from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour, pier
 
 NOBODY = 65534
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -305,13 +306,14 @@ async def test_typed_by_root_it_leaves_the_timers_user_what_is_its_own(
 
 
 def process_of(at: Desk, user: int) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "moorage.cli.moorage", "watcher"]
+    """Type it as a user, who may not reach the checkout where it lies."""
+    python = Path("/mnt") / Path(sys.executable).relative_to(ROOT)
+    become = f"setpriv --reuid={user} --regid={user} --clear-groups"
+    run = f"exec {become} {python} -m moorage.cli.moorage watcher"
+    seen = f"mount --bind '{ROOT}' /mnt && cd / && {run}"
     return subprocess.run(
-        argv,
-        env=os.environ | at.environ,
-        user=user,
-        group=user,
-        extra_groups=[],
+        ["unshare", "--mount", "sh", "-c", seen],
+        env=os.environ | at.environ | {"PYTHONPATH": "/mnt/src"},
         capture_output=True,
         text=True,
         check=False,

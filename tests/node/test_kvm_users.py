@@ -57,12 +57,7 @@ def test_a_user_is_the_guests_as_long_as_its_process_lives(tmp_path):
 def test_a_user_that_has_a_process_is_not_given_to_a_guest(tmp_path):
     """Not even one that took no lock, such as somebody's shell."""
     uid = 2_100_500_009
-    wait = [
-        sys.executable,
-        "-S",
-        "-c",
-        "import sys; print(flush=True); sys.stdin.read()",
-    ]
+    wait = ["sh", "-c", "echo; exec cat"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     stranger = subprocess.Popen(wait, user=uid, cwd="/", **pipes)
     stranger.stdout.readline()
