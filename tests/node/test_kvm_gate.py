@@ -168,7 +168,7 @@ async def test_who_asks_is_told_when_its_connection_is_taken() -> None:
     """What it does then came later: the other side's clock had begun before."""
     order, go_on = list[str](), asyncio.Event()
 
-    async def take(connection: socket.socket) -> None:
+    async def take(_connection: socket.socket) -> None:
         order.append("taken")
         await go_on.wait()
 

@@ -4,6 +4,7 @@
 And one whose migration did not fail does not.
 """
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from moorage.errors import Failed
 from moorage.node.hypervisors.kvm import arrival, guest_state, migration
 from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import Monitor
+from moorage.node.hypervisors.kvm.shapes import Migration
 from moorage.protocol import Door
 
 
@@ -180,7 +182,7 @@ async def test_figures_that_are_not_there_yet_are_asked_for_again(
     door = Door(port=1, key="ab" * 32)
     home, given = Home(tmp_path, "g1"), cast("Any", None)
     way = migration.Way(home, "127.0.0.1", door, given)
-    first = await qemu.read(migration.Migration, "query-migrate")
+    first = await qemu.read(Migration, "query-migrate")
     moved = await migration._result(qemu.talk, first, way)
     assert (moved.total_ms, moved.downtime_ms) == (812, 31)
 
@@ -190,7 +192,7 @@ def test_how_long_it_took_is_noted_when_it_is_first_seen(
 ) -> None:
     """Whoever looks later, the next agent too, tells the same."""
     now = iter((100.0, 101.5, 200.0))
-    monkeypatch.setattr(arrival.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     home = Home(tmp_path, "g1")
     home.path.mkdir()
     assert arrival.took(home) is None

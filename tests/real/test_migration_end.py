@@ -138,10 +138,10 @@ async def sending(lab, spec, left=1 << 40):
         while True:
             async with conversation(lab.one._home(spec.uuid)) as monitor:
                 now = await monitor.ask("query-migrate")
-            ram = now.get("ram", {})
-            if now.get("status") == "completed":
+            ram = now.get("ram")  # of one that goes; one that came here has none
+            if ram and now["status"] == "completed":
                 return
-            if now.get("status") == "active" and 0 < ram["remaining"] < left:
+            if ram and now["status"] == "active" and 0 < ram["remaining"] < left:
                 return
             await asyncio.sleep(0.002)
 
