@@ -85,6 +85,8 @@ async def at_home(lab, spec):
         await until(lab.one, spec, "running")
         await lab.two.discard(spec.uuid)
     await lab.two.abort(spec.uuid)
+    for node in (lab.one, lab.two):
+        await asyncio.gather(*node._watches.values())
 
 
 async def counted(lab, node, spec):
