@@ -135,7 +135,7 @@ def test_parameters_of_ganeti_reach_qemu():
     assert machine.split(",")[0] == "pc-q35-7.2"
     assert "acpi=off" in machine.split(",")
     assert values(words, "-cpu") == ["Nehalem"]
-    assert values(words, "-global") == ["a=b c"]
+    assert values(words, "-global")[-1] == "a=b c"
     assert "-serial" not in words
     assert json.loads(values(words, "-device")[-1])["write-cache"] == "off"
 
@@ -326,3 +326,13 @@ def test_qemu_is_in_its_sandbox_unless_another_one_was_asked_for():
     }
     own = spec(hvparams={"kvm_extra": "-sandbox off"})
     assert values(argv(own), "-sandbox") == ["off"]
+
+
+@pytest.mark.parametrize("incoming", [False, True])
+def test_a_guest_does_not_say_that_it_stood_still_when_it_was_sent(
+    incoming: bool,
+) -> None:
+    """Its destination lets it run, for whoever sent it may be dead by then."""
+    words = argv(spec(), incoming=incoming)
+    assert values(words, "-global") == ["migration.store-global-state=off"]
+    assert "-S" not in words

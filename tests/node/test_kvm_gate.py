@@ -159,3 +159,44 @@ def _in_a_row(sockets: list[socket.socket]) -> int:
 def test_the_last_ports_are_roots() -> None:
     """As the kernel has it, unless somebody told it otherwise."""
     assert gates.LAST[-1] < 1024
+
+
+# -- who asks whether it is in ---------------------------------------------------------
+
+
+async def test_who_asks_is_told_when_its_connection_is_taken() -> None:
+    """What it does then came later: the other side's clock had begun before."""
+    order, go_on = list[str](), asyncio.Event()
+
+    async def take(_connection: socket.socket) -> None:
+        order.append("taken")
+        await go_on.wait()
+
+    gate = Gate(listen(socket.AF_INET, HERE, range(1)), KEY, take)
+    asking = asyncio.create_task(knock(socket.AF_INET, HERE, gate.port, KEY, asks=True))
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    assert order == ["taken"]
+    assert not asking.done()
+    go_on.set()
+    with await asyncio.wait_for(asking, 60) as connection:
+        loop = asyncio.get_running_loop()
+        assert await loop.sock_recv(connection, 1) == b""  # what follows is for QEMU
+
+
+async def test_who_does_not_ask_is_told_nothing(gate: Gate, qemu: Qemu) -> None:
+    """It is of an earlier version: its QEMU gets the connection at once."""
+    with await knock(socket.AF_INET, HERE, gate.port, KEY) as connection:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(connection, b"the guest")
+        await asyncio.wait_for(qemu.taken.wait(), 60)
+        assert await loop.sock_recv(connection, 1) == b""
+
+
+async def test_who_is_not_taken_after_all_learns_it() -> None:
+    async def take(_connection: socket.socket) -> None:
+        raise Failed("its QEMU has ended")
+
+    gate = Gate(listen(socket.AF_INET, HERE, range(1)), KEY, take)
+    with pytest.raises(Failed, match="it hung up"):
+        await knock(socket.AF_INET, HERE, gate.port, KEY, asks=True)

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guest whose migration failed runs again, whatever QEMU says of it meanwhile."""
+"""A guest whose migration failed runs again, whatever QEMU says of it meanwhile.
 
+And one whose migration did not fail does not.
+"""
+
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from msgspec import convert
 
-from moorage.node.hypervisors.kvm import migration
+from moorage.errors import Failed
+from moorage.node.hypervisors.kvm import arrival, guest_state, migration
+from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import Monitor
+from moorage.node.hypervisors.kvm.shapes import Migration
+from moorage.protocol import Door
 
 
 class Qemu:
@@ -72,3 +81,121 @@ class Arriving(Qemu):
         if self._statuses[0] == "paused":
             self._migration = "completed"
         return await super().read(kind, command)
+
+
+# -- what changes between two questions ------------------------------------------------
+
+
+class Script:
+    """Answers questions about a migration one after the other; the last answer stays.
+
+    Parameters
+    ----------
+    told
+        In this order: what QEMU says of the guest, and of its migration.
+    """
+
+    guest = "web"
+
+    def __init__(self, *told: tuple[str, dict[str, Any] | str]) -> None:
+        self._told = list(told)
+        self.asked: list[str] = []
+
+    async def read(self, kind: type[Any], command: str) -> Any:
+        said, migrates = self._told[0]
+        if len(self._told) > 1:
+            del self._told[0]
+        more = migrates if isinstance(migrates, dict) else {"status": migrates}
+        return convert({"status": said} if command == "query-status" else more, kind)
+
+    async def ask(self, command: str, **arguments: Any) -> Any:
+        self.asked.append(f"{command} {arguments}" if arguments else command)
+
+    def talk(self) -> AbstractAsyncContextManager[Monitor]:
+        @asynccontextmanager
+        async def one() -> AsyncIterator[Monitor]:
+            yield cast("Monitor", self)
+
+        return one()
+
+
+ENDS = ("paused", "active"), ("postmigrate", "completed")
+"""It stood still and went; and then it has gone."""
+
+
+async def test_one_that_completes_between_two_questions_does_not_run_again() -> None:
+    """It was seen to stand still, and then no migration was under way any more."""
+    for at in range(3):
+        qemu = Script(*(ENDS[:1] * at), ENDS[1])
+        await migration.run_again(cast("Monitor", qemu))
+        assert qemu.asked == []
+
+
+@pytest.mark.parametrize("early", range(4))
+async def test_one_that_has_just_gone_is_not_taken_for_one_that_stands_still(
+    early: int,
+) -> None:
+    qemu = Script(*(ENDS[:1] * early), ENDS[1])
+    found = await guest_state.state(cast("Monitor", qemu))
+    assert found == ("moved" if early < 2 else "running")
+    gone = Script(("finish-migrate", "completed"))
+    assert await guest_state.state(cast("Monitor", gone)) == "moved"
+
+
+# -- giving up -------------------------------------------------------------------------
+
+
+async def test_giving_up_breaks_the_connection_and_lets_qemu_tell() -> None:
+    """It is not cancelled: that would not ask whether all has been sent."""
+    qemu = Script(*[("finish-migrate", "active")] * 4, ENDS[1])
+    with pytest.raises(Failed, match="has moved"):
+        await migration.give_up(qemu.talk)
+    slow, broken = qemu.asked
+    assert "max_bandwidth" in slow
+    assert broken.startswith("yank")
+
+
+async def test_what_has_not_begun_to_send_is_cancelled() -> None:
+    qemu = Script(*[("running", "setup")] * 3, ("running", "cancelled"))
+    await migration.give_up(qemu.talk)
+    assert qemu.asked[1:] == ["migrate_cancel"]
+
+
+async def test_who_waits_for_a_guest_does_not_give_it_up() -> None:
+    qemu = Script(("inmigrate", "active"))
+    with pytest.raises(Failed, match="only waits"):
+        await migration.give_up(qemu.talk)
+    assert qemu.asked == []
+
+
+# -- figures ---------------------------------------------------------------------------
+
+
+async def test_figures_that_are_not_there_yet_are_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    early = {"status": "completed"}
+    qemu = Script(
+        *[("postmigrate", early)] * 3,
+        ("postmigrate", early | {"total-time": 812, "downtime": 31}),
+    )
+    door = Door(port=1, key="ab" * 32)
+    home, given = Home(tmp_path, "g1"), cast("Any", None)
+    way = migration.Way(home, "127.0.0.1", door, given)
+    first = await qemu.read(Migration, "query-migrate")
+    moved = await migration._result(qemu.talk, first, way)
+    assert (moved.total_ms, moved.downtime_ms) == (812, 31)
+
+
+def test_how_long_it_took_is_noted_when_it_is_first_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks later, the next agent too, tells the same."""
+    now = iter((100.0, 101.5, 200.0))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    home = Home(tmp_path, "g1")
+    home.path.mkdir()
+    assert arrival.took(home) is None
+    arrival.begin(home)
+    assert arrival.took(home) == 1500
+    assert arrival.took(Home(tmp_path, "g1")) == 1500

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guest that arrives standing still while its new node's agent is away."""
+"""A guest that has arrived while nobody looks: it runs, whoever has died.
+
+One that an earlier version started stands still until it is told to go on.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,12 +48,79 @@ def _agent_is_away(
     return rests
 
 
+def _home(cluster: SimCluster) -> str:
+    return cluster.config.instance("web1").primary_node
+
+
 def _state(cluster: SimCluster) -> str:
     uuid = cluster.config.instance("web1").uuid
     found: str = cluster.nodes.san.guests[f"node2 {uuid}"]["state"]["state"]
     return found
 
 
+@pytest.mark.parametrize("mode", ["live", "non-live"])
+async def test_it_runs_while_agent_and_master_are_dead(
+    cluster: SimCluster, mode: str
+) -> None:
+    """The target lets it run by itself; the next master sees to the rest."""
+    number = await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE | {"mode": mode})
+
+    async def dies(name: str) -> None:
+        if name == "during transfer web1 from node1 to node2":
+            cluster.nodes.nodes["node2"].powered = False
+            cluster.crash_at = len(cluster.points)
+
+    plain, cluster.extra_point = cluster.extra_point, dies
+    with pytest.raises(Crash):
+        await cluster.finished(number)
+    await cluster.crash()
+    assert _state(cluster) == "running"
+    assert cluster.config.node(_home(cluster)).name == "node1"  # nobody knows it yet
+    cluster.crash_at, cluster.extra_point = None, plain
+    cluster.nodes.nodes["node2"].powered = True
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "success"
+    assert cluster.config.node(_home(cluster)).name == "node2"
+    assert _state(cluster) == "running"
+
+
+async def test_the_target_tells_how_long_it_took(cluster: SimCluster) -> None:
+    """The source's figures end when all is sent; the guest runs later than that."""
+    target = cluster.nodes.nodes["node2"].hypervisor
+
+    async def arrived(uuid: str) -> int:
+        del uuid
+        return 95
+
+    target.arrived = arrived  # type: ignore[method-assign]
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
+    assert job.ops[0].result == {
+        "total_ms": 95,
+        "downtime_ms": 95 - (20 - 2),  # it ran that long while it was sent
+        "transferred": 100,
+    }
+
+
+async def test_what_a_target_of_an_earlier_version_does_not_tell_is_left_out(
+    cluster: SimCluster,
+) -> None:
+    target = cluster.nodes.nodes["node2"].hypervisor
+
+    async def arrived(uuid: str) -> None:
+        del uuid
+
+    target.arrived = arrived  # type: ignore[method-assign]
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
+    assert job.ops[0].result["total_ms"] == 20
+
+
+@pytest.fixture
+def as_before(cluster: SimCluster) -> None:
+    """Let the source send as an earlier version did."""
+    cluster.nodes.nodes["node1"].hypervisor.sends_as_before = True
+
+
+@pytest.mark.usefixtures("as_before")
 async def test_it_goes_on_when_the_agent_is_back(cluster: SimCluster) -> None:
     _agent_is_away(cluster, 40)
     job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
@@ -59,6 +129,7 @@ async def test_it_goes_on_when_the_agent_is_back(cluster: SimCluster) -> None:
     assert _state(cluster) == "running"
 
 
+@pytest.mark.usefixtures("as_before")
 async def test_it_goes_on_under_the_next_master(cluster: SimCluster) -> None:
     number = await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE)
 

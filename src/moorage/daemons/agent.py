@@ -74,6 +74,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ``kvm-ifup-custom``; they run as root.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
+    unsafe_live_emulation
+        For tests of live migration where there is no KVM: emulated guests run while
+        they are sent, and may lose what they write. The agent warns of it.
     """
 
     address: str = "0.0.0.0"  # noqa: S104
@@ -87,6 +90,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
     san: str = ""
+    unsafe_live_emulation: bool = False
 
 
 def write_settings(places: NodePlaces, settings: Settings) -> None:
@@ -288,4 +292,8 @@ def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hyper
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
     wiring = Wiring(Path(settings.network_scripts))
-    return Kvm(places.run / "kvm", settings.address, images, wiring=wiring)
+    found = Kvm(places.run / "kvm", settings.address, images, wiring=wiring)
+    found.unsafe_live_emulation = settings.unsafe_live_emulation
+    if found.unsafe_live_emulation:
+        _LOG.warning("unsafe_live_emulation: emulated guests may lose what they write")
+    return found

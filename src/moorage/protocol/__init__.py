@@ -50,6 +50,7 @@ from .disk import (
 )
 from .guest import (
     AbortGuest,
+    Arrived,
     AwaitGuest,
     DiscardGuest,
     Door,

@@ -31,20 +31,47 @@ class Door(Struct, frozen=True, kw_only=True):
         The drives that wait there, each with its port (`GuestState.ports`).
     place
         Of guests that are not real: where they wait. A real one has none.
+    tells
+        Whether who asks for it is told when it was let in.
     """
 
     port: Annotated[int, Meta(ge=1, le=65535)]
     key: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
     ports: dict[str, int] = {}
     place: str = ""
+    tells: bool = False
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """How a live migration went. Times in milliseconds, memory in MiB."""
+    """How a migration went, as its source knows it.
+
+    Attributes
+    ----------
+    total_ms
+        Milliseconds from its beginning until all was sent.
+    downtime_ms
+        The last ones of these, in which the guest stood still: all of them, for one
+        that was not sent live.
+    transferred
+        MiB of memory.
+    """
 
     total_ms: int
     downtime_ms: int
     transferred: int
+
+
+class Arrived(Struct, frozen=True, kw_only=True):
+    """How long a guest took to come, as its new node knows it.
+
+    Attributes
+    ----------
+    lasted_ms
+        Milliseconds from when its source was let in, which is before the migration
+        began and the guest stood still, until it was seen to run: at most.
+    """
+
+    lasted_ms: int
 
 
 class NetworkOf(Struct, frozen=True, kw_only=True):
@@ -206,7 +233,7 @@ class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.r
     door
         The answer of that node to ``migration.prepare``.
     live
-        Whether it runs meanwhile; an emulated one never does.
+        Whether it runs meanwhile; an emulated one stands still, but in tests.
     """
 
     address: str
@@ -214,16 +241,27 @@ class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.r
     live: bool = True
 
 
-class AwaitGuest(WithDisks[None], frozen=True, kw_only=True, tag="migration.arrived"):
+class AwaitGuest(
+    WithDisks[Arrived | None],
+    frozen=True,
+    kw_only=True,
+    tag="migration.arrived",
+):
     """Wait until a guest whose transfer is complete runs here.
+
+    It does so by itself; one that a node of an earlier version sent is told to.
 
     Attributes
     ----------
     timeout
         Seconds that it gets to arrive.
+    tells
+        Whether to answer how long it took to come, where that is known: a master of an
+        earlier version takes no answer.
     """
 
     timeout: float = 0.0
+    tells: bool = False
 
 
 class ResumeGuest(WithDisks[None], frozen=True, tag="migration.resume"):

@@ -38,6 +38,9 @@ class SimHypervisor:
     ----------
     executes
         What the node says of its accelerator.
+    sends_as_before
+        Whether a guest that is not sent live stands still when it has arrived, until it
+        is told to go on: an earlier version started it.
     """
 
     name = "kvm"
@@ -47,6 +50,7 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self.sends_as_before = False
         self._talking: set[asyncio.Task[None]] = set()
 
     async def guests(self) -> list[GuestState]:
@@ -117,8 +121,10 @@ class SimHypervisor:
             left = {one: n for one, n in guest.cards.items() if one != card}
             self._put(replace(guest, cards=left))
 
-    async def arrived(self, uuid: str) -> None:
-        """Do nothing: nobody looks for these guests."""
+    async def arrived(self, uuid: str) -> int | None:
+        """Return how long it took to come."""
+        del uuid
+        return 20
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Show a guest the new size."""
@@ -256,7 +262,8 @@ class SimHypervisor:
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
-            state = ("running", "") if live else ("paused", "paused")
+            waits = self.sends_as_before and not live
+            state = ("paused", "paused") if waits else ("running", "")
             now = dict(zip(("state", "cause"), state, strict=True))
             arrived = waiting["state"] | now | {"disks": guest.disks}
             self._san.guests[there] = waiting | {"state": arrived}
@@ -270,7 +277,7 @@ class SimHypervisor:
             raise Failed(f"guest {guest.name} has moved away from {self._node}")
 
     async def go_on(self, uuid: str) -> None:
-        """Let a guest run that came standing still."""
+        """Let a guest run that came standing still, from an earlier version."""
         guest = await self._there(uuid)
         self._put(replace(guest, state="running", cause=""))
 

@@ -31,6 +31,8 @@ class Lab:
     ----------
     guest
         Directory with the tiny guest's ``vmlinuz`` and ``initrd.gz``.
+    unsafe_live_emulation
+        What the nodes have of that name.
 
     Attributes
     ----------
@@ -38,7 +40,8 @@ class Lab:
         Opens image files anywhere in the lab's directory.
     """
 
-    def __init__(self, guest: Path) -> None:
+    def __init__(self, guest: Path, *, unsafe_live_emulation: bool = False) -> None:
+        self._unsafe = unsafe_live_emulation
         self.top = Path(tempfile.mkdtemp(prefix="lab-"))
         listed = self.top / "file-storage-paths"
         listed.write_text(f"{self.top}\n")
@@ -50,7 +53,9 @@ class Lab:
         self._images: dict[str, Path] = {}
 
     def _node(self, name: str, address: str) -> Kvm:
-        return Kvm(self.top / name, address, self.images, unplug_timeout=60)
+        found = Kvm(self.top / name, address, self.images, unplug_timeout=60)
+        found.unsafe_live_emulation = self._unsafe
+        return found
 
     def close(self) -> None:
         """End every guest and daemon, and remove all files."""

@@ -207,8 +207,12 @@ class Hypervisor(Protocol):
     async def unplug_card(self, uuid: str, card: str) -> None:
         """Hot-unplug a network card, and take its cable away."""
 
-    async def arrived(self, uuid: str) -> None:
-        """Tell the network that a guest runs here now."""
+    async def arrived(self, uuid: str) -> int | None:
+        """Tell the network that a guest runs here now.
+
+        Returns the milliseconds from when its source was let in until it was seen to
+        run, at most; None where nobody knows.
+        """
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
@@ -264,7 +268,8 @@ class Hypervisor(Protocol):
     ) -> Moved:
         """Send a running guest to a door of the node at `address`.
 
-        One that is not sent `live` stands still meanwhile, and when it has arrived.
+        One that is not sent `live` stands still meanwhile. It runs there as soon as it
+        is whole, and asks nobody; this one runs here again only if it cannot be.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest
@@ -278,7 +283,7 @@ class Hypervisor(Protocol):
         """
 
     async def go_on(self, uuid: str) -> None:
-        """Let a guest run that came here standing still."""
+        """Let a guest run that came here standing still, from an earlier version."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""

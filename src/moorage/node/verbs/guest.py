@@ -14,6 +14,7 @@ from moorage.node import oses
 from moorage.node.hypervisors.base import Card, GuestSpec, Hypervisor
 from moorage.protocol import (
     AbortGuest,
+    Arrived,
     AwaitGuest,
     DiscardGuest,
     Door,
@@ -103,19 +104,21 @@ async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> D
     return await at.hypervisor(args.hypervisor).incoming(spec, args.address)
 
 
-async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
+async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> Arrived | None:
     """Wait until a guest whose transfer is complete runs here, `timeout` at most."""
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
         guest = await hypervisor.find(args.uuid)
-        if guest and guest.cause == "paused":  # it was sent so
+        if guest and guest.cause == "paused":  # it was sent so, by an earlier version
             await hypervisor.go_on(args.uuid)
             guest = await hypervisor.find(args.uuid)
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
-            await hypervisor.arrived(args.uuid)
-            return
+            lasted = await hypervisor.arrived(args.uuid)
+            if lasted is None or not args.tells:
+                return None
+            return Arrived(lasted_ms=lasted)
         await asyncio.sleep(_LOOK)
     raise Failed(f"guest {args.name} does not run on node {at.name} yet")
 

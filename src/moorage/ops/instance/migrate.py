@@ -24,6 +24,7 @@ from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_i
 from moorage.ops.liveness import guest, runs
 from moorage.protocol import (
     AbortGuest,
+    Arrived,
     AwaitGuest,
     DiscardGuest,
     Moved,
@@ -191,8 +192,36 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     def result(self, _view: View, results: Sequence[Any]) -> Moved | None:
         """Return times in ms and MiB transferred, where there was a transfer."""
-        told = [one for one in results if isinstance(one, dict) and "total_ms" in one]
-        return convert(told[0], Moved) if told else None
+        told = [one for one in results if isinstance(one, dict)]
+        sent = [convert(one, Moved) for one in told if "total_ms" in one]
+        came = [convert(one, Arrived) for one in told if "lasted_ms" in one]
+        if sent and came:
+            return _whole(sent[0], came[0].lasted_ms)
+        return sent[0] if sent else None
+
+
+def _whole(sent: Moved, lasted: int) -> Moved:
+    """Return how a migration went, up to the guest's first step on its new node.
+
+    Two nodes' clocks are not compared: each tells how long something took. What the
+    source tells began when the target had let it in already. So the guest ran at least
+    as long as the source says, and then stood still for the rest of what the target
+    says, at most: the answer of the target to being let in, and the time until somebody
+    looked, are counted with it.
+
+    Parameters
+    ----------
+    sent
+        As the source knows it.
+    lasted
+        Milliseconds, as the target knows them.
+
+    >>> _whole(Moved(total_ms=900, downtime_ms=30, transferred=90), 960)
+    Moved(total_ms=960, downtime_ms=90, transferred=90)
+    """
+    ran = sent.total_ms - sent.downtime_ms
+    total = max(lasted, sent.total_ms)
+    return replace(sent, total_ms=total, downtime_ms=total - ran)
 
 
 def migration(
@@ -257,17 +286,20 @@ def migration(
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
-    """Return the task that sees a guest run, and lets one that stands still go on.
+    """Return the task that sees a guest run, which it does by itself.
 
-    It is done however long the target's agent is away: nobody else may do it, and the
-    guest stands still until then. It is safe by then: all was sent, and a source that
-    has sent everything never runs again.
+    One that a node of an earlier version sent stands still until then. So this is done
+    however long the target's agent is away. It is safe by then: all was sent, and a
+    source that has sent everything never runs again.
     """
     return Run(
         what=f"see {instance.name} run on {node.name}",
         node=node.uuid,
         do=AwaitGuest(
-            **node_tasks.of_guest(instance), disks=tuple(disks), timeout=_FIRST_STEP
+            **node_tasks.of_guest(instance),
+            disks=tuple(disks),
+            timeout=_FIRST_STEP,
+            tells=True,
         ),
         tolerant=True,
         patient=True,

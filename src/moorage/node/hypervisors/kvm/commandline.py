@@ -28,6 +28,9 @@ _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
+_RUNS_ON_ARRIVAL = "migration.store-global-state=off"
+"""A guest that stands still when it is sent does not say so to its destination, which
+lets it run as soon as it is whole. Only guests that run are sent."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -86,6 +89,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
         *_cards(spec, given, launch),
+        *("-global", _RUNS_ON_ARRIVAL),
         *(("-incoming", "defer") if launch.incoming else ()),
         *(("-S",) if spec.paused else ()),
         *shlex.split(given.kvm_extra),

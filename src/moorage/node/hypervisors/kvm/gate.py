@@ -3,7 +3,8 @@
 
 QEMU itself would take whoever connects first, and stand still while that one is silent
 about its TLS. So the agents connect: the source knocks with what only the holder of the
-migration's key knows, and both hand the open connection to their QEMUs.
+migration's key knows, and both hand the open connection to their QEMUs. Who asks for it
+is told that its connection was taken: what it does then came later than that.
 """
 
 import asyncio
@@ -19,18 +20,23 @@ Taker = Callable[[socket.socket], Awaitable[None]]
 
 _PATIENCE = 5.0
 """Seconds that a connection may take to knock, or to come about."""
+_ENTRY = 25.0
+"""Seconds that the other side may take to hand the connection to its QEMU."""
 _BREATH = 0.2
 """Seconds before the next one is let in, when that was not possible."""
 _MOST = 64
 """Connections that may not have knocked yet; the oldest gives way."""
-_WORD = b"moorage migration"
+_WORD, _ASKING = b"moorage migration", b"moorage migration, tell me when I am in"
+"""What is knocked with; an agent of an earlier version knows the first one only."""
+_IN = b"\x01"
+"""Says that a connection was taken. QEMU, which has it next, lets the other begin."""
 LAST = range(834, 847)
 """Ports that are tried when others are taken: no user of the machine can hold these up,
 for they are root's. Nothing else is known to use them."""
 
 
-def _knock(key: str) -> bytes:
-    return hmac.digest(bytes.fromhex(key), _WORD, "sha256")
+def _knock(key: str, word: bytes) -> bytes:
+    return hmac.digest(bytes.fromhex(key), word, "sha256")
 
 
 class Gate:
@@ -50,7 +56,7 @@ class Gate:
         self.key = key
         self.port: int = listener.getsockname()[1]
         self._listener = listener
-        self._knock = _knock(key)
+        self._knock, self._asking = _knock(key, _WORD), _knock(key, _ASKING)
         self._take = take
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._taken: asyncio.Task[None] | None = None
@@ -90,9 +96,12 @@ class Gate:
         with connection, suppress(OSError, TimeoutError, MoorageError):
             async with asyncio.timeout(_PATIENCE):
                 said = await _exactly(connection, len(self._knock))
-            if hmac.compare_digest(said, self._knock) and self.is_open():
+            asks = hmac.compare_digest(said, self._asking)
+            if (asks or hmac.compare_digest(said, self._knock)) and self.is_open():
                 self._let_in()
-                await self._take(connection)
+                await self._take(wire.steady(connection))
+                if asks:
+                    await asyncio.get_running_loop().sock_sendall(connection, _IN)
 
     def _let_in(self) -> None:
         """Wait no longer; who is being heard right now is not cut off with the rest."""
@@ -149,13 +158,20 @@ def listen(
     )
 
 
-async def knock(family: int, address: str, port: int, key: str) -> socket.socket:
+async def knock(
+    family: int, address: str, port: int, key: str, *, asks: bool = False
+) -> socket.socket:
     """Return a connection to a gate that has heard the key; it does not block.
+
+    Parameters
+    ----------
+    asks
+        Whether to wait until the connection was taken: the gate must be one that tells.
 
     Raises
     ------
     Failed
-        If nobody is there.
+        If nobody is there, or lets nobody in.
     """
     loop = asyncio.get_running_loop()
     found = wire.steady(socket.socket(family, socket.SOCK_STREAM))
@@ -163,9 +179,13 @@ async def knock(family: int, address: str, port: int, key: str) -> socket.socket
     try:
         async with asyncio.timeout(_PATIENCE):
             await loop.sock_connect(found, (address, port))
-            await loop.sock_sendall(found, _knock(key))
+            await loop.sock_sendall(found, _knock(key, _ASKING if asks else _WORD))
+        if asks:
+            async with asyncio.timeout(_ENTRY):
+                await _exactly(found, len(_IN))
     except (OSError, TimeoutError) as error:
         found.close()
-        cause = getattr(error, "strerror", None) or "no answer in time"
+        late = "no answer in time" if isinstance(error, TimeoutError) else "it hung up"
+        cause = getattr(error, "strerror", None) or late
         raise Failed(f"no connection to {address} port {port}: {cause}") from error
     return found

@@ -17,16 +17,22 @@ async def state(monitor: Monitor) -> str:
 
 async def with_cause(monitor: Monitor) -> tuple[str, str]:
     """Return what the guest does, and QEMU's word for why a paused one stands still."""
-    status = (await monitor.read(shapes.Status, "query-status")).status
-    if status == "paused" and await migrates(monitor):
-        return "running", ""  # it stands still while it goes
-    if status == "postmigrate":
+    status = await _status(monitor)
+    if status == "paused":
+        if await migrates(monitor):
+            return "running", ""  # it stands still while it goes
+        status = await _status(monitor)  # what was under way has just ended, maybe
+    if status in ("postmigrate", "finish-migrate"):
         migration = await monitor.read(Migration, "query-migrate")
         if migration.status == "completed":
             return "moved", ""
     known = {"running": "running", "finish-migrate": "running", "inmigrate": "incoming"}
     found = known.get(status, "paused")
     return found, status if found == "paused" else ""
+
+
+async def _status(monitor: Monitor) -> str:
+    return (await monitor.read(shapes.Status, "query-status")).status
 
 
 async def migrates(monitor: Monitor) -> bool:

@@ -15,6 +15,7 @@ from moorage.node.wiring import Wiring
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
+    arrival,
     blockdev,
     cards,
     consoles,
@@ -63,6 +64,12 @@ class Kvm:
         The QEMU to run.
     unplug_timeout
         How long a guest may take to let go of a drive, in seconds.
+
+    Attributes
+    ----------
+    unsafe_live_emulation
+        Whether emulated guests run while they are sent, though they may lose what they
+        write: for tests of the live way where there is no KVM.
     """
 
     name = "kvm"
@@ -83,7 +90,9 @@ class Kvm:
         self._images = images
         self._unplug_timeout = unplug_timeout
         self._cables = Cables(wiring or Wiring())
+        self.unsafe_live_emulation = False
         self._gates: dict[str, Gate] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
         self._launcher = Launcher(self.run_dir, program, self._cables, images)
 
     def _home(self, uuid: str) -> Home:
@@ -231,12 +240,17 @@ class Kvm:
             await devices.let_go(home, name, close, what, patience)
             await self._cables.unplugged(home, card)
 
-    async def arrived(self, uuid: str) -> None:
-        """Route to a guest that runs here now, and let it say where it is."""
+    async def arrived(self, uuid: str) -> int | None:
+        """Route to a guest that runs here now, and let it say where it is.
+
+        Returns how long it took to come; see :func:`.arrival.took`.
+        """
         home = self._home(uuid)
+        lasted = arrival.took(home)
         await self._cables.arrived(home)
         async with conversation(home) as monitor:
             await monitor.ask("announce-self", **migration.ANNOUNCEMENT)
+        return lasted
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
@@ -310,14 +324,23 @@ class Kvm:
             gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
-        return Door(port=gate.port, key=gate.key, ports=ports)
+        return Door(port=gate.port, key=gate.key, ports=ports, tells=True)
 
     async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)
         async with talk() as monitor:
             key = await tls_psk.receive(monitor, home)
         first = parameters(spec.hvparams).migration_port
-        return await migration.wait(talk, address or self.address, first, key)
+        begin = partial(self._begin, home)
+        return await migration.wait(talk, address or self.address, first, key, begin)
+
+    def _begin(self, home: Home) -> None:
+        """Note that a guest is on its way here, and see to it when it has come."""
+        arrival.begin(home)
+        tell = partial(self.arrived, home.uuid)
+        watch = arrival.watch(home, partial(conversation, home), tell)
+        self._watches[home.uuid] = task = asyncio.create_task(watch)
+        task.add_done_callback(lambda _: self._watches.pop(home.uuid, None))
 
     async def migrate(
         self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
@@ -331,7 +354,8 @@ class Kvm:
         """
         home = self._home(uuid)
         given = parameters(home.spec().hvparams)
-        way = migration.Way(home, address, door, given, live)
+        unsafe = self.unsafe_live_emulation
+        way = migration.Way(home, address, door, given, live, unsafe)
         return await migration.send(partial(conversation, home), way, report)
 
     async def resume(self, uuid: str) -> None:
@@ -339,7 +363,7 @@ class Kvm:
         await migration.give_up(partial(conversation, self._home(uuid)))
 
     async def go_on(self, uuid: str) -> None:
-        """Let a guest run that came here standing still."""
+        """Let a guest run that came here standing still, from an earlier version."""
         await migration.go_on(partial(conversation, self._home(uuid)))
 
     async def abort(self, uuid: str) -> None:

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Live migration between two QEMUs, as seen from the source.
 
-The stream flows one way: QEMU's return path stays off. With it, a source that waits
-for the destination's word would run again when that word is lost, while the guest runs
-over there: two writers. Without it a source that has sent everything never runs again,
-and one that has not was never understood by the destination.
+A guest runs at its destination as soon as it is whole there: its QEMU lets it, whether
+or not it stood still when it was sent, and nobody's word is waited for. So the source
+must never run again once the other side can have everything:
 
-An emulated guest stands still while it goes. QEMU's emulator can lose a write to memory
-that happens while the page is sent: seen on QEMU 7.2, in a guest that booted meanwhile.
+- The stream flows one way, QEMU's return path stays off. With it, a source that waits
+  for the destination's word would run again when that word is lost.
+- The last byte of the stream is the one that makes the guest whole (see `_WHOLE`). The
+  source has failed if its kernel did not take all of it: then the other side cannot
+  have that byte. If the kernel took all of it, the source has completed, for good.
+- A migration under way is given up by breaking its connection, and then that is how it
+  ends, too. ``migrate_cancel`` asks nobody: between the last byte and QEMU's own word
+  that all is sent, it lets the guest run again.
+- ``cont`` comes only in a conversation that has seen that no migration is under way,
+  and then that the guest is not one that has moved (:func:`run_again`).
+
+A node that loses power, or an agent or a master that dies, changes nothing in this.
+(ADR 0044.)
 """
 
 import asyncio
@@ -24,11 +34,11 @@ from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
 from moorage.units import MIB
 
-from . import guest_state, shapes, tls_psk
+from . import emulation, guest_state, shapes, tls_psk
 from .gate import Gate, knock, listen
 from .guest_dir import Home
 from .hotplug import layout
-from .monitor import Monitor
+from .monitor import Monitor, Refusal
 from .shapes import Migration
 
 ANNOUNCEMENT = {"initial": 50, "max": 550, "rounds": 5, "step": 100}
@@ -44,7 +54,11 @@ _LANDING = 300.0
 """Seconds that a destination may read on when the source has sent all."""
 _PORTS, _TRIES = 1 << 16, 256
 _NAME = "migration"
-
+_WHOLE = {"path": "/machine", "property": "suppress-vmdesc", "value": True}
+"""Without this QEMU sends, behind what makes the guest whole, a description of it for
+debuggers: a source that could not send that would run again, and so would both."""
+_TRICKLE = 40960
+"""Bytes a second at which no guest gets anywhere; below ten QEMU has no limit."""
 
 Talk = Callable[[], AbstractAsyncContextManager[Monitor]]
 """Opens a short conversation with the guest's monitor."""
@@ -58,6 +72,8 @@ class Way:
     ----------
     live
         Whether it runs meanwhile, if it can.
+    unsafe
+        Whether an emulated one does, too (:mod:`.emulation`).
 
     Raises
     ------
@@ -70,6 +86,7 @@ class Way:
     door: Door
     given: Parameters
     live: bool = True
+    unsafe: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a way that does not lead to a node's QEMU and nowhere else."""
@@ -95,10 +112,19 @@ def family(address: str) -> int:
     return AF_INET6 if isinstance(found, IPv6Address) else AF_INET
 
 
-async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
-    """Let a guest wait for the holder of a key, at the first free port."""
+async def wait(
+    talk: Talk, address: str, first: int, key: str, begin: Callable[[], None]
+) -> Gate:
+    """Let a guest wait for the holder of a key, at the first free port.
+
+    Parameters
+    ----------
+    begin
+        Is called when that one is there.
+    """
 
     async def take(connection: socket) -> None:
+        begin()
         async with talk() as monitor:
             await _hand(monitor, connection)
             await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
@@ -111,7 +137,10 @@ async def send(talk: Talk, way: Way, report: Report) -> Moved:
     """Send a guest on its way, or carry on with a migration that is under way."""
     connection = None
     async with talk() as monitor:
-        way = replace(way, live=way.live and not await _is_emulated(monitor))
+        if way.live and await emulation.may_lose_writes(monitor):
+            way = replace(way, live=way.unsafe)
+            if way.unsafe:
+                report(0, 0, "log", emulation.WARNING.format(monitor.guest))
         if await guest_state.state(
             monitor
         ) != "moved" and not await guest_state.migrates(monitor):
@@ -165,10 +194,11 @@ async def _begin(monitor: Monitor, way: Way) -> socket:
 
 async def _go(monitor: Monitor, way: Way) -> socket:
     where = family(way.address), way.address, way.door.port
-    connection = await knock(*where, way.door.key)
+    connection = await knock(*where, way.door.key, asks=way.door.tells)
     try:
         await tls_psk.send(monitor, way.home, way.door.key)
         await _hand(monitor, connection)
+        await monitor.ask("qom-set", **_WHOLE)
         if not way.live:
             await monitor.ask("stop")
         await monitor.ask("migrate", uri=f"fd:{_NAME}")
@@ -178,10 +208,6 @@ async def _go(monitor: Monitor, way: Way) -> socket:
             await run_again(monitor)
         raise
     return connection
-
-
-async def _is_emulated(monitor: Monitor) -> bool:
-    return not (await monitor.read(shapes.Kvm, "query-kvm")).enabled
 
 
 async def _hand(monitor: Monitor, connection: socket) -> None:
@@ -218,6 +244,7 @@ def _tell(stats: Migration, report: Report) -> None:
 
 async def _result(talk: Talk, stats: Migration, way: Way) -> Moved:
     if stats.status == "completed":
+        stats = await _figures(talk, stats)
         return Moved(
             total_ms=stats.total_time,
             downtime_ms=stats.downtime if way.live else stats.total_time,
@@ -226,6 +253,20 @@ async def _result(talk: Talk, stats: Migration, way: Way) -> Moved:
     async with talk() as monitor:
         await run_again(monitor)
         raise _stays(monitor, way, clean(stats.error_desc[:_SAID]) or stats.status)
+
+
+async def _figures(talk: Talk, stats: Migration) -> Migration:
+    """Return the figures of a migration that is complete.
+
+    QEMU says that it is a moment before it computes them: they are 0 until then.
+    """
+    for _ in range(round(_SETTLED / _POLL)):
+        if stats.total_time:
+            break
+        await asyncio.sleep(_POLL)
+        async with talk() as monitor:
+            stats = await monitor.read(Migration, "query-migrate")
+    return stats
 
 
 def _stays(monitor: Monitor, way: Way, cause: str) -> Failed:
@@ -238,12 +279,18 @@ def _stays(monitor: Monitor, way: Way, cause: str) -> Failed:
 async def run_again(monitor: Monitor) -> None:
     """Let a guest whose migration failed run; QEMU mostly does so by itself.
 
+    One whose migration is under way, or complete, is left alone. The order matters: no
+    other migration can begin during this conversation, so what the guest does is looked
+    at when none is under way any more.
+
     QEMU says that a migration failed a moment before the guest is out of it: what it
     does then is not what it is going to do.
     """
+    if await guest_state.migrates(monitor):
+        return
     for _ in range(round(_SETTLED / _POLL)):
         status = (await monitor.read(shapes.Status, "query-status")).status
-        if status != "finish-migrate" or await guest_state.migrates(monitor):
+        if status != "finish-migrate":
             break
         await asyncio.sleep(_POLL)
     if await guest_state.state(monitor) == "paused":
@@ -251,7 +298,7 @@ async def run_again(monitor: Monitor) -> None:
 
 
 async def go_on(talk: Talk) -> None:
-    """Let a guest run that came here standing still.
+    """Let a guest run that came here standing still: an earlier version started it.
 
     The source has sent all of it by now, and this side may be reading yet: until it is
     through, QEMU hears no word that the guest is to run.
@@ -276,7 +323,7 @@ async def _landed(monitor: Monitor) -> None:
 
 
 async def give_up(talk: Talk) -> None:
-    """Stop a migration, and leave the guest running here.
+    """Stop a migration, and leave the guest running here, unless it has moved by then.
 
     Raises
     ------
@@ -284,15 +331,35 @@ async def give_up(talk: Talk) -> None:
         If the guest has moved, or is one that waits for a migration.
     """
     async with talk() as monitor:
+        await _check_here(monitor)
         if await guest_state.migrates(monitor):
-            await monitor.ask("migrate_cancel")
+            await _break_off(monitor)
     async for _ in _progress(talk):
         pass
     async with talk() as monitor:
-        now = await guest_state.state(monitor)
-        if now in ("moved", "incoming"):
-            raise Failed(_NOT_HERE[now].format(monitor.guest), state=now)
+        await _check_here(monitor)
         await run_again(monitor)
+
+
+async def _check_here(monitor: Monitor) -> None:
+    now = await guest_state.state(monitor)
+    if now in _NOT_HERE:
+        raise Failed(_NOT_HERE[now].format(monitor.guest), state=now)
+
+
+async def _break_off(monitor: Monitor) -> None:
+    """Break a migration's connection, so that QEMU tells whether all had been sent.
+
+    While TLS is being made QEMU has nothing to break, and nothing has been sent. It may
+    begin to send at any moment; but not a whole guest, at such a rate.
+    """
+    await monitor.ask("migrate-set-parameters", max_bandwidth=_TRICKLE)
+    now = await monitor.read(Migration, "query-migrate")
+    if now.status == "setup":
+        await monitor.ask("migrate_cancel")
+        return
+    with suppress(Refusal):  # it ended this very moment
+        await monitor.ask("yank", instances=[{"type": "migration"}])
 
 
 _NOT_HERE = {

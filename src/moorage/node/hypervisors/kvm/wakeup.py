@@ -28,7 +28,8 @@ async def wake(home: Home, guest: GuestState) -> None:
     if guest.cause not in WAKEABLE:
         raise _still(guest, guest.cause)
     async with conversation(home) as monitor:
-        await monitor.ask("cont")
+        if await guest_state.state(monitor) == "paused":  # it has not moved
+            await monitor.ask("cont")
     again = await stopped_within(home, _AWAKE)
     if again:
         raise _still(guest, again)
