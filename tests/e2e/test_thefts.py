@@ -24,6 +24,7 @@ from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 from moorage.node import tls
 from moorage.node.authority import Authority, _signed
+from moorage.protocol import WantLead
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +82,8 @@ def test_a_lead_that_was_taken_is_told_until_its_key_opens_nothing(
     own = {"node.key", "node.pem", "own.pem"}
     assert thief.private_keys(tmp_path / "two") <= own
     assert "another master's" in stolen.says("node3", thief.Pause(), _term(town))
+    # Or the master would end, again and again, for a node that does not ask for it.
+    assert "its own key alone" in stolen.says("node3", WantLead(seconds=60.0), 0)
     found = hands.ask("gnt-cluster verify")
     assert (found["errors"], found["notices"]) == ([], [])
     # What is left: it can take the lead, as it must when the master's machine is gone.

@@ -95,11 +95,22 @@ class Copies:
 
     def own_key(self) -> str:
         """Return the pin of the key that the node can lead with; empty for none."""
-        path = self.keys / f"{OWN}.pem"
+        return self._pin(OWN)
+
+    def _pin(self, name: str) -> str:
+        path = self.keys / f"{name}.pem"
         try:
             return tls.pin_of(tls.load_certificate(path.read_bytes()))
         except (OSError, ValueError):
             return ""
+
+    def asks_with(self) -> str:
+        """Return the pin of the key that the node asks with before it leads.
+
+        That is the master's, where candidates had no keys of their own yet; empty for
+        a node that has none.
+        """
+        return self.own_key() or self._pin("master")
 
     def request_key(self) -> str:
         """Return the request for a certificate of a new key to lead with, as PEM.
