@@ -115,7 +115,7 @@ class Copies:
     def request_key(self) -> str:
         """Return the request for a certificate of a new key to lead with, as PEM.
 
-        It is the same one until the certificate is there.
+        It is the same one for some minutes, or until the certificate is there.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Copies:
             If the one that waits cannot be read.
         """
         path = self._next
-        if not path.exists():
+        if not tls.waits(path):
             durable.write(path, tls.key_pem(tls.new_key()))
         with tls.whole(self.keys, "the node's key to lead with", f"rm {path}"):
             asked = tls.request(tls.load_key(path), tls.MASTER)

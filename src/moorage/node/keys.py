@@ -66,7 +66,7 @@ class Keys:
         return context, tls.fingerprint(found)
 
     def request(self) -> str:
-        """Return the request for a certificate of a new key; the same one until then.
+        """Return the request for a certificate of a new key; the same one for minutes.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Keys:
             If the keys cannot be read.
         """
         path = self.directory / "next.key"
-        if not path.exists() or self._pin(path) == self._pin(self._key()):
+        if not tls.waits(path) or self._pin(path) == self._pin(self._key()):
             durable.write(path, tls.key_pem(tls.new_key()))
         with self._whole():
             asked = tls.request(tls.load_key(path), "moorage node")
