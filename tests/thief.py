@@ -15,7 +15,7 @@ from pathlib import Path
 from moorage.daemons import master
 from moorage.daemons.devcluster import PORT, Scratch
 from moorage.daemons.paths import MasterPlaces
-from moorage.errors import MoorageError, Stale, Unreachable
+from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.model import Node
 from moorage.node import tls
 from moorage.node.authority import Authority
@@ -77,6 +77,8 @@ class Thief:
         """Whether an error is a refusal of the key that was shown."""
         if isinstance(told, Stale):
             return "is over" not in told.message  # a thief counts further
+        if isinstance(told, WrongState):
+            return "its own key alone" in told.message
         sent = isinstance(told, Unreachable) and told.facts["sent"] is True
         return sent and self._is_turned_away(node)
 

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from candidates import LEDGER, Town, follow, led
 from moorage.daemons import succession
-from moorage.errors import Failed, MoorageError
+from moorage.errors import Failed, MoorageError, WrongState
 from moorage.model.commits import Head
 from moorage.protocol import HeedTerm, Portion, ReadCopy, Standing
+from moorage.protocol.sender import HIGHEST
 from moorage.store import MemoryStore, StoreLost, create, inspect
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
@@ -96,6 +97,22 @@ async def test_more_than_half_are_believed_about_a_later_master(town: Town) -> N
 class _Through:
     def __init__(self, nodes: Any) -> None:
         self.nodes = nodes
+
+
+async def test_a_term_that_nobody_can_follow_is_told_with_a_way_out(
+    town: Town,
+) -> None:
+    await town.commit(1)
+    await town.stop()
+    fences = [one.agent._fence for one in town.nodes.nodes.values()]
+    for fence in fences:
+        fence.pass_term(HIGHEST)
+    with pytest.raises(WrongState, match="no master can count further") as told:
+        await follow(town, "node2", town.nodes)
+    assert "on each node: rm /var/lib/moorage-node/run/fence/term" in told.value.hint
+    for fence in fences:
+        (fence._directory / "term").unlink()
+    assert await follow(town, "node2", town.nodes)
 
 
 async def test_a_candidate_has_to_give_what_it_says_that_it_has(town: Town) -> None:

@@ -120,6 +120,36 @@ def test_links_in_the_place_of_an_image_or_beside_it_lead_nowhere(
     assert harbour.untouched()
 
 
+def test_a_link_in_the_place_of_a_volume_that_has_a_uri_alone_is_not_followed(
+    harbour: Harbour,
+) -> None:
+    """Programs of root's read and write it: for a copy, an export, an OS's scripts."""
+    _sells_uris(harbour, "nas")
+    town = harbour.town.path
+    (town / "os" / "tiny" / "image.raw").write_bytes(b"A-SYSTEM")
+    harbour.does("gnt-instance add -t diskless -o tiny --no-install --no-nics web1")
+    harbour.does("gnt-disk add -t ext -p nas -s 16M d1")
+    harbour.does("gnt-disk attach d1 web1")
+    harbour.does("gnt-instance shutdown web1")
+    harbour.does("gnt-disk clone d1 --name good -t file")
+    harbour.does("gnt-instance reinstall -f web1")
+    image = harbour.image("nas", "d1")
+    assert image.read_bytes().startswith(b"A-SYSTEM")
+    harbour.swapped(image)
+    for line in (
+        "gnt-disk clone d1 --name bad -t file",
+        "gnt-disk convert d1 -t file",
+        "gnt-backup export --disk d1 -n node1",
+        "gnt-backup export web1 -n node1",
+        "gnt-instance reinstall -f web1",
+    ):
+        assert f"node1 does not open {image}" in harbour.refuses(line), line
+    assert harbour.untouched()
+    for place in ("local", "shared", "export"):
+        found = [one for one in (town / place).rglob("*") if not one.is_symlink()]
+        assert not any(SECRET in one.read_bytes() for one in found if one.is_file())
+
+
 def test_what_is_no_file_is_not_opened_at_all(harbour: Harbour) -> None:
     """To open a device is to use it: a watchdog then counts down to a reset."""
     harbour.does("gnt-instance add -t diskless --no-install --no-nics -n node1 web1")
@@ -153,3 +183,19 @@ def _opener(path: Path) -> Iterator[subprocess.Popen[bytes]]:
         waiting.kill()
         waiting.wait()
         path.unlink(missing_ok=True)
+
+
+def _sells_uris(harbour: Harbour, name: str) -> None:
+    """Install a provider that has no block devices, and looks at nothing."""
+    at = harbour.town.path / "extstorage" / name
+    images = harbour.town.path / "shared" / name
+    for one in (at, images):
+        one.mkdir()
+    does = dict.fromkeys(("detach", "grow", "remove", "setinfo", "verify"), "")
+    does["create"] = f"truncate -s ${{VOL_SIZE}}M {images}/$VOL_NAME"
+    at_last = f"file:{images}/$VOL_NAME"
+    does["attach"] = f"echo; echo fake:{at_last}; echo kvm:{at_last}"
+    for script, line in does.items():
+        (at / script).write_text(f"#!/bin/sh\n{line}\n")
+        (at / script).chmod(0o755)
+    (at / "parameters.list").touch()

@@ -24,6 +24,7 @@ from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 from moorage.node import tls
 from moorage.node.authority import Authority, _signed
+from moorage.protocol import MakeMasterRequest, MakeRequest, WantLead
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +82,8 @@ def test_a_lead_that_was_taken_is_told_until_its_key_opens_nothing(
     own = {"node.key", "node.pem", "own.pem"}
     assert thief.private_keys(tmp_path / "two") <= own
     assert "another master's" in stolen.says("node3", thief.Pause(), _term(town))
+    # Or the master would end, again and again, for a node that does not ask for it.
+    assert "its own key alone" in stolen.says("node3", WantLead(seconds=60.0), 0)
     found = hands.ask("gnt-cluster verify")
     assert (found["errors"], found["notices"]) == ([], [])
     # What is left: it can take the lead, as it must when the master's machine is gone.
@@ -101,6 +104,37 @@ def test_a_lead_that_was_taken_is_told_until_its_key_opens_nothing(
     (one,) = found["warnings"]
     assert "no node takes its orders now" in one["message"]
     assert found["notices"] == []  # a start of the same master is no change
+
+
+def test_a_key_that_was_drawn_and_never_used_is_not_the_next_one(
+    town: Scratch, hands: Typist
+) -> None:
+    """Whoever copies a directory copies it, too: the renewal would make it the key."""
+    hands.type("gnt-cluster renew-crypto --dry-run")  # or one that was refused
+    node = town.node("node2")
+    drawn = [
+        town.master.keys / "next-master.pem",
+        node.run / "state" / "keys" / "next-own.key",
+        node.keys / "next.key",
+    ]
+    true = thief.Thief(town.master.keys, town)
+    for asked in (MakeRequest(), MakeMasterRequest()):
+        assert true.says("node2", asked, _term(town)) == thief.OBEYED
+    stolen = {_pin(one) for one in drawn}
+    for one in drawn:
+        os.utime(one, (0, 0))
+    hands.type("gnt-cluster renew-crypto")
+    used = [
+        town.master.keys / "master.pem",
+        node.run / "state" / "keys" / "own.pem",
+        node.keys / "node.pem",
+    ]
+    assert not any(one.exists() for one in drawn)
+    assert stolen.isdisjoint(map(_pin, used))
+
+
+def _pin(path: Path) -> str:
+    return tls.pin(tls.load_key(path).public_key())
 
 
 def test_a_node_that_was_off_is_told_of_the_masters_when_it_is_back(

@@ -2,6 +2,7 @@
 """A node is known by its key, and keys and certificates have their time."""
 
 import asyncio
+import os
 import shutil
 import ssl
 from collections.abc import AsyncIterator
@@ -316,6 +317,16 @@ async def test_the_master_renews_its_own_certificate_in_time(
         assert aging.own != first
     finally:
         await nodes.close()
+
+
+def test_a_renewal_that_is_carried_on_late_gives_what_was_promised(
+    authority: Authority,
+) -> None:
+    """Nodes and the record know that key, and no other one that may follow."""
+    promised = tls.pem(authority.prepare_master()).decode()
+    os.utime(authority.directory / "next-master.pem", (0, 0))
+    authority.renew_master(promised)
+    assert authority.own_text()[0] == promised
 
 
 async def test_it_is_renewed_for_questions_that_go_together(

@@ -5,7 +5,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -13,6 +13,8 @@ import pytest
 from moorage.cli.gnt_instance import ticket as bearer
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.model.token import Ticket, ticket_from_text, to_text
+from moorage.node import tls
+from moorage.node.authority import Authority
 from moorage.node.keys import Keys
 from moorage.node.tickets import Tickets
 from moorage.protocol.line import Drawn
@@ -112,6 +114,31 @@ async def test_it_is_over_soon(keys: Keys, guest: Guest) -> None:
     await asyncio.sleep(0.01)  # its timer has no later moment than this
     with pytest.raises(Unreachable, match="it was used, or is over"):
         await shown(word(drawn))
+
+
+async def test_what_a_key_drew_ends_when_it_is_taken_back(
+    keys: Keys, tickets: Tickets, guest: Guest, other_authority: Authority
+) -> None:
+    """Whoever had stolen it may sit at a console, and have tickets for more."""
+    another = Guest()
+    with closing(another.ours), closing(another.theirs):
+        drawn = tickets.draw(HERE, TOLD, guest.connect)
+        later = tickets.draw(HERE, TOLD, another.connect)
+        (ours,) = tls.load_all((keys.directory / "ca.pem").read_bytes())
+        new = other_authority.own
+        with await shown(word(drawn)) as link:
+            keys.trust(_texts(ours, new))  # one more takes none away
+            guest.ours.sendall(b"login: ")
+            assert await asyncio.to_thread(link.recv, 100) == b"login: "
+            keys.trust(_texts(new))
+            with suppress(ConnectionResetError):
+                assert await asyncio.to_thread(link.recv, 100) == b""
+        with pytest.raises(Unreachable, match="it was used, or is over"):
+            await shown(word(later))
+
+
+def _texts(*certificates: tls.Certificate) -> tuple[str, ...]:
+    return tuple(tls.pem(one).decode() for one in certificates)
 
 
 async def test_a_stranger_uses_nothing_up(tickets: Tickets, guest: Guest) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from moorage.errors import BadInput
 from moorage.model import Provider
+from moorage.storage import Command, Opened, Site
 from moorage.storage.provider import (
     OPTIONAL,
     PARAMETERS,
@@ -20,6 +21,7 @@ from moorage.storage.provider import (
     usable,
     valid_for_group,
 )
+from moorage.storage.templates.ext import Ext
 
 SCRIPT = FileFact(regular=True, executable=True)
 TEXT = FileFact(regular=True)
@@ -150,3 +152,17 @@ def test_an_unlisted_parameter_is_refused_with_those_that_are_listed() -> None:
 def test_a_provider_without_parameters_takes_none() -> None:
     with pytest.raises(BadInput, match="it takes no parameters"):
         check_parameters({"x": "1"}, Provider(name="nas", path="/e/nas"))
+
+
+@pytest.mark.parametrize("name", ["dir", "DIR", "Dir"])
+def test_a_directory_is_opened_by_the_node_however_its_parameter_is_written(
+    name: str,
+) -> None:
+    """A script sees EXTP_DIR in any case, and may take it for lack of VOL_AT_DIR."""
+    nas = Provider(name="nas", path="/x/nas", optional=("list",), places=("dir",))
+    ext = Ext(Site(node="node1", providers={"nas": nas}))
+    asked = next(ext.volumes({"provider": "nas", name: "/etc"}))
+    assert isinstance(asked, Command)
+    assert asked.env["EXTP_DIR"] == "/etc"
+    assert asked.env["VOL_AT_DIR"] == "/etc/."
+    assert asked.images == {"/etc/.": Opened.PLACE}

@@ -265,7 +265,7 @@ def _parts(
         [Path(one) for one in settings.os_path],
         images,
         scripts,
-        Exports.where_possible(places.run / "exports", scripts),
+        Exports.where_possible(places.run / "exports", scripts, images),
     )
     machine.contents = Contents(places.run / "images", scripts)
     machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from moorage import durable
+from moorage.directories import NODE_DIR
 from moorage.errors import Failed, MoorageError, NotFound, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.job import decode as decode_job
@@ -31,6 +32,7 @@ from moorage.node.copies import OWN, read_keys
 from moorage.node.keys import listed
 from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Standing, silent
+from moorage.protocol.sender import HIGHEST
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
 from moorage.store.records import copied, head_of, to_read
 from moorage.units import counted
@@ -297,7 +299,7 @@ async def _followed(
     # Somebody may have thought for hours, and nodes come and go.
     asked = read(node)
     votes = await ask(nodes, asked.voters, GetStanding(), 0)
-    term = votes.highest(asked.head.term, asked.keepers) + LEAP
+    term = _next_term(votes.highest(asked.head.term, asked.keepers))
     fenced = await ask(nodes, asked.voters, HeedTerm(), term)
     with _told_to_repeat(), TemporaryDirectory(dir=node.run) as scratch:
         heritage = read(node)  # now that no earlier master changes it any more
@@ -313,6 +315,23 @@ async def _followed(
         await _settle(places, heritage, term)
     told.append(f"node {heritage.own} is the master, from term {term} on")
     return told
+
+
+def _next_term(highest: int) -> int:
+    """Return the term to claim; raise `WrongState` if nodes can count no further.
+
+    Somebody who had a candidate's key may have seen to that.
+    """
+    term = highest + LEAP
+    if term > HIGHEST:
+        raise WrongState(
+            f"nodes have heard term {highest}, and no master can count further: "
+            "somebody raised it on purpose",
+            hint="moorage master stop, where one runs; then on each node: rm "
+            f"{NODE_DIR}/run/fence/term; then: gnt-cluster verify tells "
+            "whose key it was",
+        )
+    return term
 
 
 async def _furthest(

@@ -3,7 +3,7 @@
 
 One node's word is not enough: its key may be stolen. When more than half of them refuse
 this master, it leads a store that is a copy, or has been followed by another, and it
-ends. A candidate's word weighs more, for it keeps the cluster's keys: when one refuses
+ends. A candidate's word weighs more, for it keeps a key to lead with: when one refuses
 a commit, nobody is told of it before more than half of the nodes say otherwise.
 """
 

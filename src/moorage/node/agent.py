@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from msgspec import ValidationError, convert, to_builtins
 
-from moorage.errors import BadInput, Stale
+from moorage.errors import BadInput, Stale, WrongState
 from moorage.model.hostnames import lowered, short_for
-from moorage.protocol import Report, TrustMasters, Verb, disks_in
+from moorage.protocol import Report, TrustMasters, Verb, WantLead, disks_in
 from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
 from moorage.storage import check_made
@@ -160,6 +160,14 @@ class Agent:
                 "one that tells it"
             )
 
+    def _check_wish(self, pins: frozenset[str]) -> None:
+        """Refuse the wish to lead from another key than this node would lead with."""
+        if self._station.copies.asks_with() not in pins:
+            raise WrongState(
+                f"that node {self.name} is to lead is said with its own key alone",
+                hint=f"on {self.name}: gnt-cluster master-failover",
+            )
+
     async def line(self, wanted: GuestLine, term: int = 0) -> socket:
         """Return a connection to a guest's console or screen.
 
@@ -244,3 +252,5 @@ class Agent:
             self.obey(term, pins)
         if isinstance(call, TrustMasters) and pins:
             self._check_masters(call, pins)
+        if isinstance(call, WantLead) and pins:
+            self._check_wish(pins)

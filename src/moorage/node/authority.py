@@ -192,15 +192,18 @@ class Authority:
         return tls.pem(signed).decode(), tls.key_pem(key).decode()
 
     def prepare_master(self) -> Certificate:
-        """Return the certificate of the master's next key; the same one until then."""
+        """Return the certificate of the master's next key; the same one for minutes."""
         path = self.directory / "next-master.pem"
         with tls.whole(self.directory, "the master's keys", FROM_BACKUP):
-            if path.exists():
-                return tls.load_certificate(path.read_bytes())
+            if tls.waits(path):
+                return self._next_master()
             key = tls.new_key()
             signed = self._sign(key.public_key(), tls.who(self.own))
             durable.write(path, _text(key, signed))
             return signed
+
+    def _next_master(self) -> Certificate:
+        return tls.load_certificate((self.directory / "next-master.pem").read_bytes())
 
     def renew_master(self, promised: str = "") -> None:
         """Give the master its next key and certificate.
@@ -211,7 +214,8 @@ class Authority:
         path = self.directory / "next-master.pem"
         if promised == self.own_text()[0] and not path.exists():
             return
-        self.prepare_master()
+        if not (path.exists() and tls.pem(self._next_master()).decode() == promised):
+            self.prepare_master()  # however long ago, what was promised is given
         self._give_master(path.read_bytes())
         durable.remove(path)
 

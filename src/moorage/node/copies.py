@@ -95,16 +95,27 @@ class Copies:
 
     def own_key(self) -> str:
         """Return the pin of the key that the node can lead with; empty for none."""
-        path = self.keys / f"{OWN}.pem"
+        return self._pin(OWN)
+
+    def _pin(self, name: str) -> str:
+        path = self.keys / f"{name}.pem"
         try:
             return tls.pin_of(tls.load_certificate(path.read_bytes()))
         except (OSError, ValueError):
             return ""
 
+    def asks_with(self) -> str:
+        """Return the pin of the key that the node asks with before it leads.
+
+        That is the master's, where candidates had no keys of their own yet; empty for
+        a node that has none.
+        """
+        return self.own_key() or self._pin("master")
+
     def request_key(self) -> str:
         """Return the request for a certificate of a new key to lead with, as PEM.
 
-        It is the same one until the certificate is there.
+        It is the same one for some minutes, or until the certificate is there.
 
         Raises
         ------
@@ -112,7 +123,7 @@ class Copies:
             If the one that waits cannot be read.
         """
         path = self._next
-        if not path.exists():
+        if not tls.waits(path):
             durable.write(path, tls.key_pem(tls.new_key()))
         with tls.whole(self.keys, "the node's key to lead with", f"rm {path}"):
             asked = tls.request(tls.load_key(path), tls.MASTER)

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,9 +21,11 @@ from typing import IO
 
 from moorage import durable
 from moorage.errors import Failed
-from moorage.storage.uri import protocol_node
+from moorage.storage import Opened
+from moorage.storage.uri import local_files, protocol_node, renamed
 
 from .commands import PATH, tail_of
+from .images import Handed, Images
 from .scripts import Note, Scripts
 
 PROGRAM = "qemu-storage-daemon"
@@ -42,10 +44,13 @@ class Exports:
         Where the files are; what an earlier agent left there is taken away.
     scripts
         Where the daemons are noted.
+    images
+        Opens the files that URIs name.
     """
 
-    def __init__(self, directory: Path, scripts: Scripts) -> None:
+    def __init__(self, directory: Path, scripts: Scripts, images: Images) -> None:
         durable.make(directory)
+        self._images = images
         self._directory = directory
         self._scripts = scripts
         self._numbers = count(1)
@@ -53,10 +58,14 @@ class Exports:
             _let_go(path)
 
     @classmethod
-    def where_possible(cls, directory: Path, scripts: Scripts) -> "Exports | None":
+    def where_possible(
+        cls, directory: Path, scripts: Scripts, images: Images
+    ) -> "Exports | None":
         """Return them; None on a node that has no storage daemon, or may not mount."""
         able = os.geteuid() == 0 and Path("/dev/fuse").exists()
-        return cls(directory, scripts) if able and shutil.which(PROGRAM) else None
+        return (
+            cls(directory, scripts, images) if able and shutil.which(PROGRAM) else None
+        )
 
     @asynccontextmanager
     async def served(self, uri: str) -> AsyncIterator[str]:
@@ -70,9 +79,19 @@ class Exports:
         path = self._directory / f"{os.getpid()}-{next(self._numbers)}"
         path.touch(mode=0o600)
         try:
-            with self._scripts.noted() as note, TemporaryFile() as log:
-                words = _words(uri, path)
-                process = await _start(words, log, note)
+            with (
+                self._scripts.noted() as note,
+                TemporaryFile() as log,
+                ExitStack() as stack,
+            ):
+                opened = self._images.handed(
+                    dict.fromkeys(local_files(uri), Opened.VOLUME)
+                )
+                # A file server that hangs stops nobody else.
+                handed = await asyncio.to_thread(stack.enter_context, opened)
+                if handed is None:
+                    raise Failed(f"'{uri}' cannot be served: there is no such file")
+                process = await _start(_words(uri, path, handed), handed, log, note)
                 try:
                     await _ready(process, uri, _pidfile(path), log)
                     yield str(path)
@@ -83,8 +102,9 @@ class Exports:
             _pidfile(path).unlink(missing_ok=True)
 
 
-def _words(uri: str, path: Path) -> tuple[str, ...]:
-    bottom = {**protocol_node(uri), "node-name": "bottom", "read-only": False}
+def _words(uri: str, path: Path, handed: Handed) -> tuple[str, ...]:
+    node = renamed(protocol_node(uri), handed.words)
+    bottom = {**node, "node-name": "bottom", "read-only": False}
     top = {
         "driver": "raw",
         "node-name": "disk",
@@ -114,7 +134,7 @@ def _pidfile(path: Path) -> Path:
 
 
 async def _start(
-    words: Sequence[str], log: IO[bytes], note: Note
+    words: Sequence[str], handed: Handed, log: IO[bytes], note: Note
 ) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         *words,
@@ -124,6 +144,7 @@ async def _start(
         cwd="/",
         env={"PATH": PATH, "LC_ALL": "C"},
         start_new_session=True,
+        pass_fds=handed.descriptors,
         preexec_fn=note.write,
     )
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from moorage.errors import Failed
 from moorage.storage import Opened
+from moorage.storage.uri import with_files
 from moorage.storage.validation import is_of_the_system
 
 from . import proc
@@ -58,7 +59,12 @@ class Handed:
     front: Sequence[str] = ()
 
     def word(self, path: str) -> str:
-        """Return what the program gets for a word of its command."""
+        """Return what the program gets for a word of its command.
+
+        That may be a URI, in which files are named.
+        """
+        if self.words and path.startswith(("json:", "file:")):
+            return with_files(path, self.words)
         return self.words.get(path, path)
 
     def argv(self, command: Sequence[str]) -> list[str]:
@@ -241,6 +247,8 @@ class Images:
         try:
             if how in (Opened.ENTRY, Opened.DIRECTORY, Opened.PLACE):
                 return self._beneath(place, os.O_PATH | os.O_DIRECTORY)
+            if how is Opened.VOLUME and not self.allows(path):
+                return open_named(path)
             if how is Opened.MADE:
                 self._make(path)
             return self._regular(path)
@@ -279,6 +287,32 @@ class Images:
             path=path,
             node=self._node,
         )
+
+
+def open_named(path: str) -> int:
+    """Return a descriptor of what a provider names, for neither reading nor writing.
+
+    Where it is, is the provider's word. A link there may lead to a device, but not to a
+    file: anybody who may write to a shared directory could put one there.
+
+    Raises
+    ------
+    OSError
+        ``ELOOP`` for such a link, ``EINVAL`` for what holds no data.
+    """
+    flags = os.O_PATH | os.O_CLOEXEC
+    found = os.open(path, flags | os.O_NOFOLLOW)
+    mode = os.fstat(found).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISBLK(mode):
+        return found
+    os.close(found)
+    if not stat.S_ISLNK(mode):
+        raise OSError(errno.EINVAL, "it is no file and no device", path)
+    found = os.open(path, flags)
+    if stat.S_ISBLK(os.fstat(found).st_mode):
+        return found
+    os.close(found)
+    raise OSError(errno.ELOOP, "it is a symbolic link", path)
 
 
 def _beyond(found: int) -> int:

@@ -2,7 +2,7 @@
 """A node's keys once it belongs to a cluster: served with, and changed meanwhile."""
 
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,6 +33,8 @@ class Keys:
     ----------
     context
         In which the node serves; connections that begin after a change see it.
+    taken_back
+        Called when a key that gave orders gives none any more.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class Keys:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.context = _Changing(tls.serving(directory))
+        self.taken_back: list[Callable[[], None]] = []
         self._masters = self._known()
 
     @property
@@ -63,7 +66,7 @@ class Keys:
         return context, tls.fingerprint(found)
 
     def request(self) -> str:
-        """Return the request for a certificate of a new key; the same one until then.
+        """Return the request for a certificate of a new key; the same one for minutes.
 
         Raises
         ------
@@ -71,7 +74,7 @@ class Keys:
             If the keys cannot be read.
         """
         path = self.directory / "next.key"
-        if not path.exists() or self._pin(path) == self._pin(self._key()):
+        if not tls.waits(path) or self._pin(path) == self._pin(self._key()):
             durable.write(path, tls.key_pem(tls.new_key()))
         with self._whole():
             asked = tls.request(tls.load_key(path), "moorage node")
@@ -129,7 +132,11 @@ class Keys:
             durable.write(self.directory / "former.pem", tls.bundle(before))
         else:
             durable.remove(self.directory / "former.pem")
+        known = self._masters.keys()
         self._changed()
+        if known - self._masters.keys():
+            for tell in self.taken_back:
+                tell()
 
     def speaker(self, shown: bytes) -> frozenset[str]:
         """Return the pins of who shows a certificate (DER) that was seen to be good.

@@ -12,7 +12,8 @@ from pathlib import Path
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
 from moorage.protocol import HookRun, Report, Said, silent
-from moorage.storage import Command, Confined, Content, Output
+from moorage.storage import Command, Confined, Content, Opened, Output
+from moorage.storage.uri import local_files
 from moorage.units import MIB, Mib
 
 from . import commands, installed, links, oses
@@ -92,7 +93,14 @@ class LocalMachine:
             for directory in self._logs.values():
                 commands.prune(directory)
         async with AsyncExitStack() as stack:
-            opened = self._images.handed(command.images, command.pins)
+            named = {
+                path: Opened.VOLUME
+                for word in command.argv
+                if word.startswith("json:")  # QEMU's, of what has a URI alone
+                for path in local_files(word)
+            }
+            images = {**named, **command.images}
+            opened = self._images.handed(images, command.pins)
             # A file server that hangs stops nobody else.
             handed = await asyncio.to_thread(stack.enter_context, opened)
             if handed is None:

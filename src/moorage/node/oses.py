@@ -14,6 +14,7 @@ from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
 from moorage.protocol import InstallSystem, WithSystem
 from moorage.storage import Command, Opened, Output, Progress, Where
 from moorage.storage.provider import parse_parameters
+from moorage.storage.uri import local_files
 from moorage.storage.validation import check_parameter_name, text
 
 from .network_words import words
@@ -210,7 +211,10 @@ def _images(install: Install) -> dict[str, Opened]:
     """Return the image files that the script gets: as files that are open already."""
     places = [disk.where for disk in install.disks if not disk.served]
     found = [one.path for one in places if one.path and not one.block]
-    return dict.fromkeys(found, Opened.FILE)
+    hypervisor = install.asked.hypervisor.lower()
+    uris = [disk.where.uris.get(hypervisor, "") for disk in install.disks]
+    named = [path for uri in uris for path in local_files(uri)]
+    return {**dict.fromkeys(named, Opened.VOLUME), **dict.fromkeys(found, Opened.FILE)}
 
 
 def _variant(definition: Os, wanted: str) -> str:

@@ -54,6 +54,8 @@ class Tickets:
         self._keys = keys
         self._lasts = lasts
         self._doors: set[_Door] = set()
+        # Who drew a ticket is not asked when it is used: it may have been a thief.
+        keys.taken_back.append(self.hang_up)
 
     def draw(
         self, address: str, told: Mapping[str, str], connect: Connect, by: str = ""
@@ -108,15 +110,19 @@ class Tickets:
                 f"is over {self._lasts} seconds after it was drawn"
             ) from None
 
-    async def close(self) -> None:
+    def hang_up(self) -> None:
         """Wait for nobody any more, and hang up on those who are there."""
         for door in self._doors:
             door.shut()
-        heard = [one for door in self._doors for one in door.heard.items()]
-        for _, writer in heard:
-            if not writer.is_closing():
-                writer.transport.abort()
-        await asyncio.gather(*(task for task, _ in heard), return_exceptions=True)
+            for writer in door.heard.values():
+                if not writer.is_closing():
+                    writer.transport.abort()
+
+    async def close(self) -> None:
+        """Hang up, and wait until all are gone."""
+        self.hang_up()
+        heard = [task for door in self._doors for task in door.heard]
+        await asyncio.gather(*heard, return_exceptions=True)
 
 
 class _Door:

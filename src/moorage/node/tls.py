@@ -32,6 +32,8 @@ RANDOM_BITS = 64
 LEAF_DAYS, ROOT_DAYS = 365, 10 * 365
 """How long a certificate lives, and the authority's own."""
 _ONE_DAY = dt.timedelta(days=1)
+_WAITS = 120.0
+"""Seconds for which a key that was drawn is the next one."""
 _NO_DATES = 0x200000
 """OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``."""
 
@@ -161,6 +163,18 @@ def whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
         raise Failed(
             f"{what} in {directory} cannot be read: {cause}", hint=way_out
         ) from error
+
+
+def waits(path: Path) -> bool:
+    """Whether a key waits in a file for its certificate, drawn just now.
+
+    Whoever asks for it twice gets the same one. One that waits longer was not used, as
+    after a renewal that was refused: somebody may have copied it since.
+    """
+    try:
+        return 0 <= time.time() - path.stat().st_mtime < _WAITS
+    except FileNotFoundError:
+        return False
 
 
 def load_key(path: Path) -> Key:

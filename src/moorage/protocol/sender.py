@@ -21,7 +21,9 @@ SEVERAL = 3
 OLDEST = 1
 """The oldest version that this software still speaks."""
 
-Term = Annotated[int, Meta(ge=0, lt=1 << 53)]
+HIGHEST = (1 << 53) - 1
+"""The last term that there is."""
+Term = Annotated[int, Meta(ge=0, le=HIGHEST)]
 """Which master it is. It only rises, so a slip far up would shut out all masters."""
 Mark = Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")]
 """Of the process that leads, drawn by chance; empty if it does not say."""

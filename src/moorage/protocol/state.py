@@ -5,9 +5,9 @@ A candidate keeps a copy of the store, and a key of its own: with them it can be
 master.
 """
 
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from moorage.model.commits import Head, Key, Logged, Write
 
@@ -69,17 +69,18 @@ class WantLead(Reading[None], frozen=True, kw_only=True, tag="state.want"):
     """Note that the node, a candidate, is to be the next master; it need not lead yet.
 
     The living master reads it where the copy is whole, and ends as planned. Nothing but
-    memory is changed, and nobody else reads it: no other node can make a master end.
+    memory is changed. The node's own key says it, and no other: none can make a master
+    end for a node that does not ask for that.
 
     Attributes
     ----------
     seconds
-        How long the wish stands; 0 to take it back.
+        How long the wish stands, 600 at most; 0 to take it back.
     """
 
     heeds_term = False
 
-    seconds: float
+    seconds: Annotated[float, Meta(ge=0, le=600)]
 
 
 class Portion(Struct, frozen=True, kw_only=True):

@@ -29,6 +29,9 @@ class Opened(StrEnum):
 
     FILE = "file"
     """A regular file that is there."""
+    VOLUME = "volume"
+    """The same, where the node allows it; elsewhere what a provider names: a regular
+    file or block device that is no link, or a link to a block device."""
     MADE = "made"
     """A regular file; an empty one is made where there is none."""
     DIRECTORY = "directory"

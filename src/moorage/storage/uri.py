@@ -7,7 +7,7 @@ only. Pure: no disk and no network is looked at.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -43,7 +43,7 @@ def protocol_node(uri: str) -> Node:
         )
     try:
         return reader(uri)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(f"'{uri}' is not a valid {scheme} URI", uri=uri) from error
 
 
@@ -59,6 +59,54 @@ def image_name(uri: str) -> str:
     'json:{"driver": "raw", "file": {"driver": "file", "filename": "/srv/a.img"}}'
     """
     return "json:" + json.dumps({"driver": "raw", "file": protocol_node(uri)})
+
+
+def local_files(uri: str) -> tuple[str, ...]:
+    """Return the files and devices of this node that are opened for a URI.
+
+    Whoever uses the URI opens them first, for somebody may put a link in their place.
+    None of a URI that QEMU does not know.
+
+    >>> local_files(image_name("file:/srv/a.img"))
+    ('/srv/a.img',)
+    """
+    try:
+        return tuple(_files(protocol_node(uri)))
+    except (NotSupported, BadInput):
+        return ()
+
+
+def with_files(uri: str, words: Mapping[str, str]) -> str:
+    """Return a URI with other words for its files.
+
+    >>> with_files("file:/srv/a.img", {"/srv/a.img": "/proc/self/fd/7"})
+    'file:/proc/self/fd/7'
+    """
+    if words.keys().isdisjoint(local_files(uri)):
+        return uri
+    node = renamed(protocol_node(uri), words)
+    if uri.startswith("json:"):
+        return "json:" + json.dumps(node)
+    return f"file:{node['filename']}"
+
+
+def renamed(node: Node, words: Mapping[str, str]) -> Node:
+    """Return a node with other words in the place of some, at any depth."""
+    return {
+        name: renamed(one, words)
+        if isinstance(one, dict)
+        else (words.get(one, one) if isinstance(one, str) else one)
+        for name, one in node.items()
+    }
+
+
+def _files(node: Node) -> Iterator[str]:
+    match node:
+        case {"driver": "file" | "host_device", "filename": str(path)}:
+            yield path
+    for one in node.values():
+        if isinstance(one, dict):
+            yield from _files(one)
 
 
 def inet(host: str, port: str) -> Node:

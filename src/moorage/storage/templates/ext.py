@@ -407,13 +407,15 @@ def plain(note: str) -> str:
 def _places(provider: Provider, params: Params) -> dict[str, str]:
     """Return ``VOL_AT_<NAME>`` for each directory that a parameter names.
 
-    The value is what the node puts an open descriptor in the place of, which must not
+    A script sees names in capitals, so a parameter is one however it was written. The
+    value is what the node puts an open descriptor in the place of, which must not
     happen to ``EXTP_<NAME>``: so it ends in a dot.
     """
+    named = {name.upper() for name in provider.places}
     return {
-        f"VOL_AT_{name.upper()}": f"{params[name]}/."
-        for name in provider.places
-        if params.get(name)
+        f"VOL_AT_{name.upper()}": f"{value}/."
+        for name, value in params.items()
+        if value and name.upper() in named
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
-from moorage.storage.uri import Node, protocol_node
+from moorage.storage.uri import Node, protocol_node, renamed
 
 _DEVICE = "disk-"
 _SERIAL = 20
@@ -101,17 +101,7 @@ class Data(NamedTuple):
 
     def renamed(self, old: str, new: str) -> "Data":
         """Return the same with another word in the place of one."""
-        return self._replace(node=_renamed(self.node, old, new))
-
-
-def _renamed(node: Node, old: str, new: str) -> Node:
-    values = {old: new}
-    return {
-        name: _renamed(one, old, new)
-        if isinstance(one, dict)
-        else (values.get(one, one) if isinstance(one, str) else one)
-        for name, one in node.items()
-    }
+        return self._replace(node=renamed(self.node, {old: new}))
 
 
 def protocol(drive: Drive) -> Node:

@@ -5,7 +5,6 @@ QEMU gets descriptors: of image files, devices, sockets of storage daemons, kern
 it needs no right to any path, and what was looked at is what it gets.
 """
 
-import errno
 import fcntl
 import os
 import shutil
@@ -21,6 +20,7 @@ from typing import Any, Protocol
 from moorage.errors import Failed
 from moorage.node import proc
 from moorage.node.hypervisors.base import Drive
+from moorage.node.images import open_named
 from moorage.storage.uri import Node
 
 from . import blockdev, ceph
@@ -198,21 +198,15 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _named_by_provider(path: str, flags: int) -> int:
-    """Open what a provider names, outside of the node's directories for images.
-
-    Where it is, is the provider's word. A link there may lead to a device, but not to a
-    file: anybody who may write to a shared directory could put one there.
-    """
+    """Open what a provider names, outside of the node's directories for images."""
     try:
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+        found = open_named(path)
     except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise _cannot(path, error) from None
-    found = _opened(path, flags)
-    if stat.S_ISBLK(os.fstat(found).st_mode):
-        return found
-    os.close(found)
-    raise Failed(f"{path} cannot be opened: it is a symbolic link", path=path)
+        raise _cannot(path, error) from None
+    try:
+        return _opened(proc.descriptor(found), flags)
+    finally:
+        os.close(found)
 
 
 def _takes_direct(descriptor: int) -> bool:
