@@ -315,7 +315,7 @@ async def test_where_an_instances_disks_are_is_told_of_its_own_node(
 async def test_a_node_that_keeps_copies_stays(cluster: SimCluster) -> None:
     await made(cluster, pnode="node2", snode="node3")
     refused = await cluster.refused("OP_NODE_REMOVE", node_name="node3")
-    assert "still keeps copies of 1 mirrored disks" in refused.message
+    assert "still keeps copies of 1 mirrored disk" in refused.message
     assert "evacuate -s node3" in refused.hint
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
     alone = await cluster.refused(
