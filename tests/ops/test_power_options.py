@@ -185,6 +185,32 @@ async def test_a_reboot_that_could_not_start_stops_nothing(cluster: SimCluster) 
     assert as_it_runs(cluster, "web1") == had | more
 
 
+async def test_nor_does_one_without_its_bridge(cluster: SimCluster) -> None:
+    home = cluster.config.home(cluster.config.instance("web1"))
+    machine = cluster.nodes.nodes[home.name].machine
+    card = [["add", "0", {"link": "br0"}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, nics=card)
+    had, machine.bridges = machine.bridges, ()
+    before = await picture(cluster)
+    for how in ("hard", "full"):
+        refused = await cluster.refused("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
+        assert "has no bridge" in refused.message
+    assert (await picture(cluster)).differences(before) == []
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type="soft")
+    machine.bridges = had
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+
+
+@pytest.mark.parametrize("how", ["soft", "hard", "full"])
+async def test_what_is_rebooted_should_run(cluster: SimCluster, how: str) -> None:
+    """As in Ganeti: a guest that runs against its record is wanted from then on."""
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(STARTUP, **WEB1, no_remember=True)
+    assert state(cluster, "web1")[0] == "down"
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
+    assert state(cluster, "web1") == ("up", True, True)
+
+
 async def test_a_full_reboot_takes_the_disks_too(cluster: SimCluster) -> None:
     before = await picture(cluster)
     begun = len(cluster.nodes.calls)
