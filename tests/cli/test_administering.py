@@ -373,6 +373,27 @@ def test_no_disk_is_called_none(at: Harbour) -> None:
     assert "a disk cannot be called 'none': the word has a meaning" in told
 
 
+def test_a_disk_that_is_renamed_to_none_has_no_name(at: Harbour) -> None:
+    told = at.types("gnt-disk rename data1 none")
+    assert told.endswith("Took the name of disk data1\n")
+    assert "data1" not in at.types("gnt-disk list --no-headers -o name")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gnt-instance add -t ext --disk 0:size=64M,provider=san -n '' new1",
+        "gnt-instance migrate -f --target-node= web1",
+        "gnt-instance replace-disks -n '' web1",
+        "gnt-node evacuate -f -n '' node2",
+        "gnt-disk add -t ext -p san -s 64M -n '' data2",
+    ],
+)
+def test_an_empty_variable_names_no_node(at: Harbour, line: str) -> None:
+    assert "names no node: what it was given is empty" in at.refuses(line)
+    assert not at.cluster.engine.jobs
+
+
 def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:
     at.types("gnt-network add --network=192.0.2.0/24 lan")
     said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")

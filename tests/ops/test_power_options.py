@@ -11,6 +11,7 @@ from msgspec import structs
 
 from moorage.disk_templates import FACTS
 from moorage.model import Change, NodeFacts, successor
+from moorage.protocol import StartGuest
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
@@ -209,6 +210,30 @@ async def test_what_is_rebooted_should_run(cluster: SimCluster, how: str) -> Non
     assert state(cluster, "web1")[0] == "down"
     await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
     assert state(cluster, "web1") == ("up", True, True)
+
+
+@pytest.mark.requirement("S3-25")
+async def test_nodes_are_handed_an_instances_disks_as_they_are_by_now(
+    cluster: SimCluster,
+) -> None:
+    """Instances keep uuids alone: what a node needs of the disks comes with orders."""
+    call, handed = cluster.nodes.call, []
+
+    async def heard(node: Any, verb: Any, *more: Any) -> Any:
+        if isinstance(verb, StartGuest):
+            handed.append(verb.disks)
+        return await call(node, verb, *more)
+
+    cluster.nodes.call = heard  # type: ignore[method-assign]
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+    (first, *others) = cluster.config.disks_of(cluster.config.instance("web1"))
+    await cluster.run(SHUTDOWN, **WEB1)
+    gone = [["detach", first.uuid, {}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, disks=gone)
+    await cluster.run(STARTUP, **WEB1)
+    ids = [[(one.uuid, one.logical_id) for one in disks] for disks in handed]
+    now = [(one.uuid, one.logical_id) for one in others]
+    assert ids == [[(first.uuid, first.logical_id), *now], now]
 
 
 async def test_a_full_reboot_takes_the_disks_too(cluster: SimCluster) -> None:
