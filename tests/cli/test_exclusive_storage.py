@@ -116,3 +116,4 @@ def test_a_snapshot_is_on_the_disks_own_physical_volumes(
     used = [one["devices"] for one in sim.cluster.nodes.san.logical.values()]
     assert used == [["/dev/sda"], ["/dev/sda"]]
     assert types("gnt-node list --no-headers -o spfree node2").strip() == "1"
+    assert "  Spindles: 1\n" in types("gnt-disk info data1")
