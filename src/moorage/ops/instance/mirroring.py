@@ -16,7 +16,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
-from moorage.ops import behind, copies, node_tasks, pairs, placement
+from moorage.ops import behind, copies, disk_checks, node_tasks, pairs, placement
 from moorage.ops.disk_spec import DiskSpec, parameters
 from moorage.ops.instance.base import home
 from moorage.ops.liveness import holds, runs
@@ -67,12 +67,15 @@ class Mirroring:
         Name of the node that is to keep second copies; empty when they go.
     waits
         Whether the job lasts until both copies are the same.
+    passing
+        Whether it is for a journey alone: the template need not be enabled.
     """
 
     instance: Instance
     wishes: tuple[tuple[Disk, DiskSpec], ...]
     peer: str
     waits: bool
+    passing: bool
 
     @property
     def gains(self) -> bool:
@@ -98,6 +101,8 @@ class Mirroring:
     def check(self, view: View, *, ignore_capacity: bool) -> None:
         """Refuse while the disks are in use, and a node that cannot take copies."""
         node, name = home(view.config, self.instance), self.instance.name
+        for _, wanted in () if self.passing else self.wishes:
+            disk_checks.check_enabled(view.config, wanted.template)
         if runs(view, self.instance) or holds(view, self.instance):
             raise WrongState(
                 f"the disks of instance {name} are in use: their second copies come "

@@ -149,7 +149,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             to = {"target_node": self.target(view).name}
             return [[self._failover(about | to)]]
         mirrored = {"disk_template": mirrored_template()}
-        change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about}
+        change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about, "passing": True}
         there = {"remote_node": self.target(view).name}
         policy = {"ignore_ipolicy": True}  # for the moment of the journey
         travel = self._failover(about) | {"start": False}
