@@ -371,8 +371,6 @@ def test_no_disk_is_called_none(at: Harbour) -> None:
     """The word means that a disk has no name; whoever types it wants one."""
     told = at.refuses("gnt-disk add -t ext -p san -s 64M none")
     assert "a disk cannot be called 'none': the word has a meaning" in told
-    told = at.refuses("gnt-disk rename data1 none")
-    assert "a disk cannot be called 'none': the word has a meaning" in told
     at.types("gnt-disk modify --name none data1")  # this one takes the name away
 
 
@@ -400,6 +398,27 @@ def test_what_is_so_in_any_case_may_be_asked_for(at: Harbour) -> None:
     assert said == "Nothing to modify: it is so in any case\n"
     assert "nothing to change" in at.refuses("gnt-cluster modify")
     at.types("gnt-debug delay --no-master 1")
+
+
+def test_a_disk_that_is_renamed_to_none_has_no_name(at: Harbour) -> None:
+    told = at.types("gnt-disk rename data1 none")
+    assert told.endswith("Took the name of disk data1\n")
+    assert "data1" not in at.types("gnt-disk list --no-headers -o name")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gnt-instance add -t ext --disk 0:size=64M,provider=san -n '' new1",
+        "gnt-instance migrate -f --target-node= web1",
+        "gnt-instance replace-disks -n '' web1",
+        "gnt-node evacuate -f -n '' node2",
+        "gnt-disk add -t ext -p san -s 64M -n '' data2",
+    ],
+)
+def test_an_empty_variable_names_no_node(at: Harbour, line: str) -> None:
+    assert "names no node: what it was given is empty" in at.refuses(line)
+    assert not at.cluster.engine.jobs
 
 
 def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:

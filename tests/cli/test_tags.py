@@ -13,13 +13,15 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.served import Served, served
 
 UUID = "4f2c1b7e-0000-4000-8000-000000000001"
+OTHER = "4f2c1b7e-0000-4000-8000-000000000000"
+"""Of a disk that has a name: it may get another one, and the uuid stays."""
 OBJECTS = [
     ("gnt-cluster", "", "/cluster"),
     ("gnt-group", "default", "/nodegroup/default"),
     ("gnt-node", "node1", "/nodes/node1"),
     ("gnt-instance", "web1", "/instances/web1"),
     ("gnt-storage pool", "fast", "/pools/fast"),
-    ("gnt-disk", "data1", "/disks/data1"),
+    ("gnt-disk", "data1", f"/disks/{OTHER}"),
     ("gnt-disk", UUID, f"/disks/{UUID}"),
 ]
 Lines = Callable[..., list[str]]
@@ -27,9 +29,9 @@ Lines = Callable[..., list[str]]
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Served]:
-    builder = ClusterBuilder().disk("data1").disk(UUID)
+    builder = ClusterBuilder().disk("data1", uuid=OTHER).disk(UUID)
     builder.objects[UUID] = replace(builder.objects[UUID], name=None)
-    builder.instance("web1", "node1", ("data1",))
+    builder.instance("web1", "node1", (OTHER,))
     with served(builder) as found:
         found.inside(pooled)
         yield found
@@ -74,7 +76,7 @@ def test_a_search_finds_disks_among_the_others_in_ganetis_form(types: Lines) -> 
     found = types("gnt-cluster search-tags fou.d$")
     assert sorted(found) == sorted(hits)
     asked = json.loads("\n".join(types("gnt-cluster search-tags --json ^found$")))
-    assert ["/disks/data1", "found"] in asked
+    assert [f"/disks/{OTHER}", "found"] in asked
     for program, name, _ in OBJECTS:
         types(f"{program} remove-tags {name} found")
     assert types("gnt-cluster search-tags found", status=1) == []

@@ -66,6 +66,22 @@ def test_a_volume_group_that_is_not_there_is_refused_at_once(
     assert not sim.cluster.nodes.san.logical
 
 
+def test_no_disk_is_mirrored_where_none_may_be_but_on_its_way(
+    types: Callable[..., str], sim: Served
+) -> None:
+    types(f"gnt-instance add -t plain -n node1 {BARE} --disk 0:size=64M web1")
+    types("gnt-instance shutdown web1")
+    types("gnt-cluster modify --enabled-disk-templates plain,sharedfile")
+    refused = types("gnt-instance modify -t drbd -n node2 web1", status=1)
+    assert "drbd" in refused
+    assert "nothing was changed" in refused
+    types("gnt-instance move -f -n node2 web1")
+    (volume,) = sim.cluster.nodes.san.logical
+    assert volume.startswith("node2 ")
+    shown = types("gnt-instance list --no-headers -o pnode,disk_template web1")
+    assert shown.split() == ["node2", "plain"]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from moorage.cli.htools import hail, hbal, hspace
+from moorage.cli.htools.report import scenes
+from moorage.cli.htools.report.bars import STAYS
 from moorage.cli.htools.work import hscan
 from moorage.errors import BadInput
 from moorage.htools import Disk, Unit, load
@@ -250,6 +252,24 @@ def test_what_is_on_each_node_adds_up_beside_the_pool(make, some_node, some_inst
     fleet = pooled(make, some_node, some_inst, local, Unit(POOL, 50, 60, shared=True))
     room = Room.of(load(fleet).state.nodes)
     assert (room.total, room.free, room.used, room.best) == (1260.0, 350, 910, 150)
+
+
+@pytest.mark.requirement("S4-13")
+def test_a_volume_group_that_is_two_units_counts_once(
+    make, some_node, some_inst, tmp_path, capsys
+):
+    both = [Unit((kind, "xenvg"), 100, 500) for kind in ("lvm-vg", "drbd8")]
+    disks = (Disk(100, unit=("drbd8", "xenvg")), Disk(100, unit=("lvm-vg", "xenvg")))
+    inst = some_inst("a", 0, template="plain", disk=328, disks=disks)
+    fleet = make([some_node(f"n{at}", units=tuple(both)) for at in range(2)], [inst])
+    keys = room_keys(tmp_path, capsys, fleet, "--disk-template", "plain", "-l", "1")
+    assert keys["CLUSTER_DSK"] == "1000"
+    assert keys["INI_DSK_FREE"] == "200"
+    assert keys["INI_MNODE_DSK_AVAIL"] == "100"
+    (room,) = scenes.rooms([scenes.Scene("now", load(fleet).state)], 0)
+    (bar,) = room.bars
+    assert (bar.used, bar.capacity) == (400, 500)
+    assert sum(part.amount for part in bar.parts if part.kind == STAYS) == 328
 
 
 @pytest.mark.requirement("S4-14")

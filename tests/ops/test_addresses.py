@@ -95,7 +95,7 @@ async def test_mirrors_that_run_keep_their_network(tmp_path: Path) -> None:
     fields = {"node_name": "node2", "secondary_ip": "192.0.2.2"}
     error = await cluster.refused("OP_NODE_SET_PARAMS", **fields)
     assert isinstance(error, WrongState)
-    assert "node node2 keeps copies of 1 mirrored disk" in error.message
+    assert "node node2 keeps copies of 1 mirrored disk," in error.message
     assert error.hint == "gnt-node evacuate node2"
     await cluster.stop()
 

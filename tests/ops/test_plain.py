@@ -124,6 +124,25 @@ async def test_with_exclusive_storage_a_disk_has_its_spindles(
     assert two.uuid in cluster.config.objects
 
 
+@pytest.mark.parametrize("op_id", ["OP_DISK_ADD", "OP_INSTANCE_CREATE"])
+async def test_spindles_are_claimed_by_the_job_that_chose_them(
+    cluster: SimCluster, op_id: str
+) -> None:
+    """Of jobs that are under way together, none fails for another one's."""
+    given = {"ndparams": {"exclusive_storage": True}}
+    await cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **given)
+    disk = {"size": 64, "spindles": 1}
+    wanted = []
+    for name in ("one", "two", "three"):
+        fields: dict[str, Any] = {"node": "node1", "name": name, **disk}
+        if op_id == "OP_INSTANCE_CREATE":
+            fields = {"instance_name": name, "pnode": "node1", "disks": [disk]}
+        wanted.append({"OP_ID": op_id, "disk_template": "plain", **fields})
+    (refused,) = await cluster.at_once(*wanted)
+    assert isinstance(refused, NoCapacity), refused
+    assert len(volumes(cluster)) == 2
+
+
 async def test_a_snapshot_needs_the_volume_that_it_was_taken_of(
     cluster: SimCluster,
 ) -> None:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from moorage.disk_templates import FACTS
 from moorage.model import Change, NodeFacts, successor
+from moorage.protocol import StartGuest
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
@@ -182,6 +183,56 @@ async def test_a_reboot_that_could_not_start_stops_nothing(cluster: SimCluster) 
     free[0] = Mib(64)
     await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
     assert as_it_runs(cluster, "web1") == had | more
+
+
+async def test_nor_does_one_without_its_bridge(cluster: SimCluster) -> None:
+    home = cluster.config.home(cluster.config.instance("web1"))
+    machine = cluster.nodes.nodes[home.name].machine
+    card = [["add", "0", {"link": "br0"}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, nics=card)
+    had, machine.bridges = machine.bridges, ()
+    before = await picture(cluster)
+    for how in ("hard", "full"):
+        refused = await cluster.refused("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
+        assert "has no bridge" in refused.message
+    assert (await picture(cluster)).differences(before) == []
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type="soft")
+    machine.bridges = had
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+
+
+@pytest.mark.parametrize("how", ["soft", "hard", "full"])
+async def test_what_is_rebooted_should_run(cluster: SimCluster, how: str) -> None:
+    """As in Ganeti: a guest that runs against its record is wanted from then on."""
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(STARTUP, **WEB1, no_remember=True)
+    assert state(cluster, "web1")[0] == "down"
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1, reboot_type=how)
+    assert state(cluster, "web1") == ("up", True, True)
+
+
+@pytest.mark.requirement("S3-25")
+async def test_nodes_are_handed_an_instances_disks_as_they_are_by_now(
+    cluster: SimCluster,
+) -> None:
+    """Instances keep uuids alone: what a node needs of the disks comes with orders."""
+    call, handed = cluster.nodes.call, []
+
+    async def heard(node: Any, verb: Any, *more: Any) -> Any:
+        if isinstance(verb, StartGuest):
+            handed.append(verb.disks)
+        return await call(node, verb, *more)
+
+    cluster.nodes.call = heard  # type: ignore[method-assign]
+    await cluster.run("OP_INSTANCE_REBOOT", **WEB1)
+    (first, *others) = cluster.config.disks_of(cluster.config.instance("web1"))
+    await cluster.run(SHUTDOWN, **WEB1)
+    gone = [["detach", first.uuid, {}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **WEB1, disks=gone)
+    await cluster.run(STARTUP, **WEB1)
+    ids = [[(one.uuid, one.logical_id) for one in disks] for disks in handed]
+    now = [(one.uuid, one.logical_id) for one in others]
+    assert ids == [[(first.uuid, first.logical_id), *now], now]
 
 
 async def test_a_full_reboot_takes_the_disks_too(cluster: SimCluster) -> None:

@@ -32,6 +32,10 @@ class Finished(Exception):
         self.status = status
 
 
+_NODES = frozenset({"NODE", "A[:B]"})
+"""What stands for nodes: a script's empty variable is none, and not any."""
+
+
 class Option(NamedTuple):
     """An option of a command.
 
@@ -115,6 +119,8 @@ class Option(NamedTuple):
         flag = self.flags[-1]
         if self.choices and text not in self.choices:
             raise self.misfit(text)
+        if not text and self.metavar in _NODES:
+            raise Usage(f"{flag} names no node: what it was given is empty")
         try:
             return self.convert(text)
         except BadInput as error:

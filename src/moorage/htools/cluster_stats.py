@@ -87,14 +87,13 @@ def _parts(node: Node) -> list[_Part]:
     units = node.units
     if units is None:
         return [_Part(node.disk_total, node.disk_free, node.disk_available)]
-    rows = zip(
-        units.names, units.total, units.free, units.floor, units.shared, strict=True
-    )
-    return [
-        _Part(whole, free, max(0, free - floor), name if shared else None)
-        for name, whole, free, floor, shared in rows
-        if whole is not None and free is not None
-    ]
+    found = []
+    for at in units.apart():
+        whole, free = units.total[at], units.free[at]
+        if whole is not None and free is not None:
+            pool = units.names[at] if units.shared[at] else None
+            found.append(_Part(whole, free, max(0, free - units.floor[at]), pool))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,10 @@ class Units(NamedTuple):
         places = [] if name is None else map(self.place, together(name))
         return [at for at in places if at is not None]
 
+    def apart(self) -> list[int]:
+        """Return where the first unit of each room stands: some have one together."""
+        return [at for at, name in enumerate(self.names) if at == min(self.rooms(name))]
+
     def is_bound(self, at: int) -> bool:
         """Say whether moving an instance changes the room of a unit, if it has any."""
         return self.free[at] is not None and not self.shared[at]

@@ -27,6 +27,8 @@ from moorage.protocol import GetMirrors
 from moorage.storage import Mirror
 from moorage.storage.templates import template_named
 
+from .exclusive_storage import is_exclusive
+
 SECRET = 40
 """Characters of a secret, as in Ganeti."""
 
@@ -49,7 +51,7 @@ def chosen(view: View, node: Node, peer: Node, beside: Iterable[Disk] = ()) -> P
     NoCapacity
         If no port is left.
     """
-    check_apart(node, peer)
+    check_apart(view.config, node, peer)
     taken = _taken(view, beside)
     minors = (_minor(view, node, taken), _minor(view, peer, taken))
     port = next(_free(view, "", PORTS, taken), None)
@@ -94,8 +96,8 @@ def wanted(
     return chosen(view, node, peer, beside)
 
 
-def check_apart(node: Node, peer: Node) -> None:
-    """Raise `BadInput` unless two nodes can keep a copy each."""
+def check_apart(config: Config, node: Node, peer: Node) -> None:
+    """Raise `Refused` unless two nodes can keep a copy each."""
     if node.uuid == peer.uuid:
         raise BadInput(
             f"both copies of a mirrored disk would be on node {node.name}",
@@ -106,6 +108,13 @@ def check_apart(node: Node, peer: Node) -> None:
             f"nodes {node.name} and {peer.name} are in different node groups: no "
             "instance could use a disk on both"
         )
+    for one in (node, peer):
+        if is_exclusive(config, one):
+            raise WrongState(
+                "mirrored disks are not supported with exclusive storage, which node "
+                f"{one.name} has",
+                node=one.name,
+            )
 
 
 def check_online(config: Config, pair: Pair, other: str = "-n :OTHER") -> None:

@@ -239,7 +239,7 @@ def check_move(
 
 
 def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
-    """Raise unless storage units have the room that is claimed for disks (`what`).
+    """Raise unless nodes have the room and spindles that are claimed for `what`.
 
     Raises
     ------
@@ -253,8 +253,15 @@ def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
 
 
 def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
-    state = fleet.fleet(view, _one(view, node))
-    units = {unit.name: unit for unit in state.nodes[0].units or ()}
+    (row,) = fleet.fleet(view, _one(view, node)).nodes
+    if row.exclusive and claim.spindles > row.spindles_free:
+        raise NoCapacity(
+            f"node {node.name} has no room for {what}: spindles "
+            f"(asked {claim.spindles}, free {row.spindles_free})",
+            hint=ANYWAY,
+            node=node.name,
+        )
+    units = {unit.name: unit for unit in row.units or ()}
     asked: Counter[Named] = Counter()
     called: dict[Named, Named] = {}
     for name, size in claim.rooms:

@@ -179,7 +179,7 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
         self._found(view)
 
     def result(self, view: View, _results: Sequence[Any]) -> list[tuple[str, str]]:
-        """Return the path and the tag of each hit: ``/disks/data1``, ``gold``."""
+        """Return the path and the tag of each hit: ``/disks/UUID``, ``gold``."""
         return self._found(view)
 
     def _found(self, view: View) -> list[tuple[str, str]]:
@@ -193,11 +193,15 @@ def _search(config: Config, pattern: Pattern) -> list[tuple[str, str]]:
 
 
 def _all(config: Config) -> Iterator[tuple[str, Entity]]:
-    """Yield every object that may have tags, with its path, in Ganeti's order."""
+    """Yield every object that may have tags, with its path, in Ganeti's order.
+
+    A disk is called by its uuid: it may have no name, and get another one.
+    """
     yield "/cluster", config.cluster
     for cls, _, word in _KINDS.values():
         for one in config.named(cls):
-            yield f"/{word}/{_label(one)}", one
+            called = one.uuid if isinstance(one, Disk) else _label(one)
+            yield f"/{word}/{called}", one
 
 
 OPERATIONS: tuple[type[Operation], ...] = (TagsDel, TagsGet, TagsSearch, TagsSet)

@@ -113,7 +113,7 @@ class Lvm:
 
     def _lvcreate(self, options: Mapping[str, str], operands: list[str]) -> Output:
         if "--snapshot" in options:
-            return self._snapshot(options["--name"], operands[0])
+            return self._snapshot(options["--name"], *operands)
         group, *devices = operands
         name, size = options["--name"], _mib(options["--size"])
         if self._group(group) is None:
@@ -124,12 +124,12 @@ class Lvm:
         self._volumes[f"{self._node} {group}/{name}"] = new
         return Output()
 
-    def _snapshot(self, name: str, of: str) -> Output:
+    def _snapshot(self, name: str, of: str, *devices: str) -> Output:
         group, _, origin = of.partition("/")
         found = self._in(group).get(origin)
         if found is None:
             return _no(f'Failed to find logical volume "{of}"')
-        copy = found | {"origin": origin, "tags": ""}
+        copy = found | {"origin": origin, "tags": "", "devices": [*devices]}
         self._volumes[f"{self._node} {group}/{name}"] = copy
         return Output()
 

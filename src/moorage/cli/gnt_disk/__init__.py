@@ -26,7 +26,7 @@ PROGRAM = Program(
         Verb("attach", "change", "Attach a disk to an instance, running or not"),
         Verb("detach", "change", "Detach a disk from its instance; its data stays"),
         Verb("grow", "change", "Make a disk larger; a running guest sees it"),
-        Verb("rename", "change", "Give a disk another name"),
+        Verb("rename", "change", "Give a disk another name; none takes it away"),
         Verb(
             "snapshot", "change", "Make a new, detached disk of what a disk holds now"
         ),

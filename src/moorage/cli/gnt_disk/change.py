@@ -29,6 +29,14 @@ def _grow(call: Call) -> None:
     call.terminal.print(f"Grew disk {disk} {word} {format_size(parse_size(amount))}")
 
 
+def _rename(call: Call) -> None:
+    disk, name = call.words
+    perform(call, "OP_DISK_RENAME", **call.fields)
+    gone = name == "none"
+    done = f"Took the name of disk {disk}" if gone else f"Renamed disk {disk} to {name}"
+    call.terminal.print(done)
+
+
 def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return parameters as texts; those set to none go back to their default."""
     return text_values(reset(merged(given)))
@@ -81,7 +89,7 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        performs("OP_DISK_RENAME", "Renamed disk {disk} to {new_name}"),
+        _rename,
         (DISK, Operand("NEW_NAME", field="new_name")),
         JOB,
     ),

@@ -27,7 +27,7 @@ _INFO = (
     *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
     *("provider", "pool", "params", "sunit", "size", "mode", "status", "instance"),
     *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
-    *("unproven", "adopted"),
+    *("unproven", "adopted", "spindles"),
 )
 
 
@@ -62,6 +62,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
         "Parameters": disk["params"] or "(none)",
         "Storage unit": "/".join((disk["sunit"] or ())[:2]),
         "Size": format_size(disk["size"]),
+        "Spindles": disk["spindles"],
         "Access mode": disk["mode"],
         "State": disk["status"],
         "Attached to": f"{owner} ({disk['iv_name']})" if owner else None,
@@ -77,7 +78,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
     seldom = (
         *("Provider", "Storage pool", "Quarantine"),
         *("Nodes", "Last node", "Storage unit", "Missed writes"),
-        "Adopted",
+        *("Adopted", "Spindles"),
     )
     return {k: v for k, v in shown.items() if v or k not in seldom}
 

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, successor
 from moorage.ops import disk_spec, node_tasks
 from moorage.ops.disk_access import able, can, candidates
-from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
+from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.disk_params import ask_listed, check_listed, reparametrised, verified
 from moorage.storage import Can
 
@@ -71,7 +71,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     disk
         Name or uuid.
     new_name
-        One that no other disk has.
+        One that no other disk has; ``none`` takes the name away.
     """
 
     op_id = "OP_DISK_RENAME"
@@ -88,7 +88,6 @@ class DiskRename(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse names that are taken, or would be for something else."""
-        check_disk_name(self.new_name)
         renamed(view.config, view.config.disk(self.disk), self.new_name)
 
     def tasks(self, view: View) -> Iterator[Task]:

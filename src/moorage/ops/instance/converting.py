@@ -43,6 +43,9 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         Whether it may get more memory or larger disks than there is room for.
     file_storage_dir
         For new image files: a directory below the cluster's.
+    passing
+        Whether second copies come or go for a journey alone: no template need be
+        enabled for that.
     """
 
     disks: list[list[Any]] = []
@@ -55,6 +58,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
     wait_for_sync: bool = True
     ignore_capacity: bool = False
     file_storage_dir: str | None = None
+    passing: bool = False
 
     @property
     def converts(self) -> bool:
@@ -85,7 +89,13 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         wishes = tuple((disk, self._storage(view, disk)) for disk in disks)
         if not disks or not all(is_in_place(*one) for one in wishes):
             return None
-        return Mirroring(instance, wishes, self.remote_node or "", self.wait_for_sync)
+        return Mirroring(
+            instance,
+            wishes,
+            self.remote_node or "",
+            waits=self.wait_for_sync,
+            passing=self.passing,
+        )
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks, and what conversions need."""

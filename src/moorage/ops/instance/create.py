@@ -93,7 +93,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             )
         peer = self.peer(view)
         if peer:
-            pairs.check_apart(self.node(view), peer)
+            pairs.check_apart(view.config, self.node(view), peer)
 
     def _second_node(self) -> str:
         """Return what to type for mirrored disks with one node; imports say another."""

@@ -6,20 +6,22 @@ first copy of a mirrored one where it lies, and what is left when the second cop
 is a disk again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
-from moorage.model import Claim, Disk, Instance, Node, pair_of, successor
+from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
-from moorage.ops import behind, copies, node_tasks, pairs, placement
+from moorage.ops import behind, copies, disk_checks, node_tasks, pairs, placement
 from moorage.ops.disk_spec import DiskSpec, parameters
 from moorage.ops.instance.base import home
 from moorage.ops.liveness import holds, runs
 from moorage.ops.node_tasks import of_disk
+from moorage.ops.storage.units import kept_as, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -33,6 +35,28 @@ def is_in_place(disk: Disk, wanted: DiskSpec) -> bool:
     return (gets or loses) and wanted.pool is None and not wanted.adopt
 
 
+def rooms(
+    config: Config, wishes: Sequence[tuple[Disk, DiskSpec]], node: Node, peer: Node
+) -> Iterator[Claim]:
+    """Claim the room of second copies, and that of the metadata beside the first."""
+    disks, template = [disk for disk, _ in wishes], wishes[0][1].template
+    yield copies.room(config, disks, template, peer)
+    kind, _ = kept_as(template, unit_of(config, disks[0]))
+    meta = ((kind, _beside(disk, _given(config, to, node))) for disk, to in wishes)
+    yield Claim(node=node.uuid, rooms=tuple((unit, META_SIZE) for unit in meta))
+
+
+def _given(config: Config, wanted: DiskSpec, node: Node) -> dict[str, Any]:
+    """Return the parameters of a mirrored disk in the group of a node."""
+    group = config.group(node.group)
+    return wanted.kind.parameters(parameters(config, wanted, group))
+
+
+def _beside(disk: Disk, given: Mapping[str, Any]) -> str:
+    """Return the volume group of the metadata beside a disk's data."""
+    return str(given.get("metavg") or disk.logical_id[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Mirroring:
     """All disks of an instance that get a second copy, or lose it.
@@ -43,12 +67,15 @@ class Mirroring:
         Name of the node that is to keep second copies; empty when they go.
     waits
         Whether the job lasts until both copies are the same.
+    passing
+        Whether it is for a journey alone: the template need not be enabled.
     """
 
     instance: Instance
     wishes: tuple[tuple[Disk, DiskSpec], ...]
     peer: str
     waits: bool
+    passing: bool
 
     @property
     def gains(self) -> bool:
@@ -66,13 +93,16 @@ class Mirroring:
             yield Lock("node", self._peer(view).uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask the second node for its room."""
+        """Ask both nodes for their room."""
         if self.gains:
-            yield placement.room_on(view.config, self._peer(view))
+            for node in (home(view.config, self.instance), self._peer(view)):
+                yield placement.room_on(view.config, node)
 
     def check(self, view: View, *, ignore_capacity: bool) -> None:
         """Refuse while the disks are in use, and a node that cannot take copies."""
         node, name = home(view.config, self.instance), self.instance.name
+        for _, wanted in () if self.passing else self.wishes:
+            disk_checks.check_enabled(view.config, wanted.template)
         if runs(view, self.instance) or holds(view, self.instance):
             raise WrongState(
                 f"the disks of instance {name} are in use: their second copies come "
@@ -83,22 +113,21 @@ class Mirroring:
             behind.check_source(view, (disk for disk, _ in self.wishes), node, name)
             return
         peer = self._peer(view)
-        pairs.check_apart(node, peer)
+        pairs.check_apart(view.config, node, peer)
         placement.check_takes(peer)
         view.answer(placement.room_on(view.config, peer))
         if not ignore_capacity:
             what = f"the second copies of instance {name}'s disks"
-            placement.check_rooms(view, what, [self._room(view)])
+            placement.check_rooms(view, what, self._rooms(view))
 
-    def _room(self, view: View) -> Claim:
-        disks = [disk for disk, _ in self.wishes]
-        template = self.wishes[0][1].template
-        return copies.room(view.config, disks, template, self._peer(view))
+    def _rooms(self, view: View) -> Iterator[Claim]:
+        config = view.config
+        return rooms(config, self.wishes, home(config, self.instance), self._peer(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room and the numbers of second copies."""
         if self.gains:
-            yield self._room(view)
+            yield from self._rooms(view)
             yield from pairs.claims(map(pair_of, self._made(view)))
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -130,10 +159,8 @@ class Mirroring:
         node, peer = config.home(self.instance), self._peer(view)
         for disk, wanted in self.wishes:
             pair = pairs.chosen(view, node, peer, made)
-            vg, name = disk.logical_id
-            group = config.group_of(self.instance)
-            params = wanted.kind.parameters(parameters(config, wanted, group))
-            where = (str(params.get("metavg") or vg), f"{name}_meta")
+            params = _given(config, wanted, node)
+            where = (_beside(disk, params), f"{disk.logical_id[1]}_meta")
             data = Disk(
                 uuid=f"{disk.uuid}-data",
                 dev_type=disk.dev_type,

@@ -22,7 +22,7 @@ from moorage.ops import copies, disk_spec, links, pairs, placement
 from moorage.ops.disk_access import able
 from moorage.ops.disk_spec import DiskSpec
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
-from moorage.ops.instance.mirroring import is_in_place
+from moorage.ops.instance.mirroring import is_in_place, rooms
 from moorage.ops.liveness import runs
 from moorage.ops.node_tasks import settings
 from moorage.storage import TEMPLATES, Can, Reach
@@ -64,9 +64,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         """Ask whether it runs, and the other node for its room."""
         yield from OnInstance.questions(self, view)
         home = view.config.home(self.instance(view))
-        nodes = [self.target(view)]
-        if self._local(view) and _is_copied(view, self._disks(view)):
-            nodes.append(home)
+        nodes = [self.target(view), *([home] if self._local(view) else [])]
         for node in nodes:
             if not node.offline:
                 yield placement.room_on(view.config, node)
@@ -98,6 +96,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         """Refuse before the guest is shut down what would not fit on the other node."""
         instance, node, config = self.instance(view), self.target(view), view.config
         view.answer(placement.room_on(config, node))
+        pairs.check_apart(config, config.home(instance), node)
         what = f"the disks of instance {instance.name}"
         placement.check_rooms(view, what, self._rooms(view))
         placement.check_move(view, instance, node)
@@ -106,12 +105,14 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
     def _rooms(self, view: View) -> Iterator[Claim]:
         """Yield what its disks take on the way: mirrored ones, and those in the end."""
         config, node, disks = view.config, self.target(view), self._disks(view)
+        home = config.home(self.instance(view))
+        wishes = [_mirrored(view, one) for one in disks]
         if not _is_copied(view, disks):
-            yield copies.room(config, disks, mirrored_template(), node)
+            both = tuple(zip(disks, wishes, strict=True))
+            yield from rooms(config, both, home, node)
             return
         yield copies.room(config, disks, disks[0].dev_type, node)
-        wishes = [_mirrored(view, one) for one in disks]
-        for one in (config.home(self.instance(view)), node):
+        for one in (home, node):
             yield Claim(node=one.uuid, rooms=disk_spec.taken(view, wishes, one))
 
     def _local(self, view: View) -> list[Disk]:
@@ -153,7 +154,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             to = {"target_node": self.target(view).name}
             return [[self._failover(about | to)]]
         mirrored = {"disk_template": mirrored_template()}
-        change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about}
+        change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about, "passing": True}
         there = {"remote_node": self.target(view).name}
         policy = {"ignore_ipolicy": True}  # for the moment of the journey
         travel = self._failover(about) | {"start": False}

@@ -10,7 +10,6 @@ from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
 from moorage.ops import guest_tasks, node_tasks
-from moorage.ops.instance import memory
 from moorage.ops.instance.base import (
     SHUTDOWN_TIMEOUT,
     OnInstance,
@@ -28,7 +27,7 @@ from moorage.ops.instance.starting import (
     started,
     wake,
 )
-from moorage.ops.liveness import guest, runs
+from moorage.ops.liveness import runs
 from moorage.protocol import RebootGuest
 
 
@@ -209,14 +208,13 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         """Whether somebody insists."""
         return self.ignore_secondaries
 
-    def check(self, view: View) -> None:
-        """Refuse what cannot start; a guest must not be stopped for that."""
-        Starting.check(self, view)
-        instance = self.instance(view)
-        if self.reboot_type == "soft" or self.ignore_capacity:
-            return
-        if runs(view, instance) and (found := guest(view, instance)):
-            memory.check_start(view, instance, given_back=found.memory)
+    def begins(self, view: View) -> bool:
+        """Whether a guest is to start; none may be stopped that then could not."""
+        return self.reboot_type != "soft" or Starting.begins(self, view)
+
+    def takes_disks(self, view: View) -> bool:
+        """Whether the node is to take its disks."""
+        return self.reboot_type == "full" or Starting.begins(self, view)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Reset the guest, or stop and start it."""
@@ -232,10 +230,12 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
                 node=node.uuid,
                 do=RebootGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
             )
+            yield from started(view, instance)
         else:
-            timeout = self.shutdown_timeout
+            full, timeout = self.reboot_type == "full", self.shutdown_timeout
             yield guest_tasks.stop(view.config, instance, disks, node, timeout)
-            if self.reboot_type == "full":
+            if full:
                 yield from detach_all(view, instance, node)
                 yield from attach_all(view, disks, node, alone=alone)
             yield guest_tasks.start(view.config, instance, disks, node)
+            yield from started(view, instance, alone=full and alone)

@@ -216,7 +216,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 "already",
                 hint="-s makes the copies there anew",
             )
-        pairs.check_apart(view.config.home(instance), node)
+        pairs.check_apart(view.config, view.config.home(instance), node)
         placement.check_takes(node)
         view.answer(placement.room_on(view.config, node))
         if not self.ignore_capacity:

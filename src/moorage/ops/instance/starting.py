@@ -12,6 +12,7 @@ from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
 from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, guest, holds, runs
 from moorage.protocol import StartGuest
+from moorage.units import Mib
 
 
 def recorded(
@@ -156,6 +157,14 @@ class Starting(OnInstance, frozen=True, kw_only=True):
         """Return the instance as it is to run."""
         return self.instance(view)
 
+    def begins(self, view: View) -> bool:
+        """Whether a guest is to start: one that runs is left alone."""
+        return not runs(view, self.instance(view))
+
+    def takes_disks(self, view: View) -> bool:
+        """Whether the node is to take its disks."""
+        return self.begins(view)
+
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs, and whether its node has the memory and its disks."""
         instance = self.instance(view)
@@ -171,15 +180,17 @@ class Starting(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         check_online(instance)
         check_nowhere_else(view, instance)
-        if not runs(view, instance):
-            node = view.config.home(instance)
-            for disk in view.config.disks_of(instance):
-                check_reach(view, disk, node)
-                if not self.goes_alone():
-                    copies.check_alone(view.config, disk, node)
+        node = view.config.home(instance)
+        for disk in view.config.disks_of(instance) if self.takes_disks(view) else ():
+            check_reach(view, disk, node)
+            if not self.goes_alone():
+                copies.check_alone(view.config, disk, node)
+        if self.begins(view):
             links.check(view, node, instance.nics)
             if not self.ignore_capacity:
-                memory.check_start(view, self.as_it_runs(view))
+                found = guest(view, instance)
+                had = found.memory if found and found.runs else Mib(0)
+                memory.check_start(view, self.as_it_runs(view), given_back=had)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, if a guest is to start."""

@@ -159,7 +159,8 @@ class Plain(Template):
     def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a snapshot volume with room for all that either side may write.
 
-        It is as large as the volume: LVM knows no other size of a snapshot.
+        It is as large as the volume: LVM knows no other size of a snapshot. With
+        spindles it is on the volume's own physical ones.
         """
         copy = replace(disk, logical_id=self.snapshot_id(disk, name))
         if (yield from self._look(copy)):
@@ -174,7 +175,8 @@ class Plain(Template):
             )
         group, origin = disk.logical_id
         words = ("--snapshot", "--extents", "100%ORIGIN", "--name", name)
-        yield Command(("lvcreate", "--yes", *words, f"{group}/{origin}"))
+        own = lvm.devices_of(found) if disk.spindles else ()
+        yield Command(("lvcreate", "--yes", *words, f"{group}/{origin}", *own))
         return Outcome.CHANGED
 
     def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:

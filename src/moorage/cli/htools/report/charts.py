@@ -89,14 +89,12 @@ def _disk(node: Node) -> tuple[float, float]:
     """Return the disk in use and in all, over the node's own units if it has any."""
     if node.units is None:
         return node.disk_total - node.disk_free, node.disk_total
-    known = [
-        (total - free, total)
-        for total, free, shared in zip(
-            node.units.total, node.units.free, node.units.shared, strict=True
-        )
-        if not shared and total is not None and free is not None
-    ]
-    return sum(used for used, _ in known), sum(total for _, total in known)
+    used = whole = 0
+    for at in node.units.apart():
+        total, free = node.units.total[at], node.units.free[at]
+        if not node.units.shared[at] and total is not None and free is not None:
+            used, whole = used + total - free, whole + total
+    return used, whole
 
 
 MEASURES: Final = (

@@ -9,6 +9,7 @@ from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 from moorage.htools.state import State
+from moorage.htools.units import together
 from moorage.units import format_size
 
 
@@ -131,7 +132,7 @@ def unit(scene: Scene, at: int, name: UnitName) -> Bar:
     free = None if units is None or place is None else units.free[place]
 
     def amount(inst: Inst) -> float:
-        return sum(size for want, size in inst.wants if want == name)
+        return sum(size for want, size in inst.wants if want in together(name))
 
     return _space(scene, at, amount, total or 0, free or 0)
 
@@ -178,17 +179,16 @@ class Room:
 def rooms(scenes: Sequence[Scene], at: int) -> list[Room]:
     """Return the storage of a node: its units, or its disk as a whole.
 
-    Units that nodes share are left out, and units that cannot tell their room.
+    Units that nodes share are left out, and units that cannot tell their room. Those
+    that have one room together are one.
     """
     units = scenes[0].node(at).units
     if units is None:
         return [Room(None, tuple(disk(scene, at) for scene in scenes))]
     known = [
-        name
-        for name, total, free, shared in zip(
-            units.names, units.total, units.free, units.shared, strict=True
-        )
-        if not shared and total is not None and free is not None
+        units.names[at]
+        for at in units.apart()
+        if units.is_bound(at) and units.total[at] is not None
     ]
     return [Room(name, tuple(unit(s, at, name) for s in scenes)) for name in known]
 
