@@ -160,7 +160,7 @@ class Found(Struct, frozen=True, kw_only=True):
         if not self.seen_from(view, node):
             name = self.name_on(view, node)
             trip = Trip(
-                export=self.export,
+                export=replace(self.export, instance=None),
                 source=view.config.node(self.node),
                 target=node,
                 name=name,
