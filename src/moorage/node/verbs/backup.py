@@ -304,17 +304,19 @@ async def _whole(
         stamp = await drive(exports.stamp(name, one), run)
         problem = await drive(exports.verified(name, one), run)
         problem = problem or await drive(exports.look(name, one), run)
-        _refuse(name, problem)
+        _refuse(exports, name, problem)
         yield path, pins
         problem = await drive(exports.verified(name, one), run)
         if await drive(exports.stamp(name, one), run) != stamp:
             problem = problem or f"dump {one.file} was written to while it was read"
-        _refuse(name, problem)
+        _refuse(exports, name, problem)
 
 
-def _refuse(name: str, problem: str) -> None:
-    if problem:
-        raise Failed(problem, hint=f"gnt-backup verify {name}", export=name)
+def _refuse(exports: Exports, name: str, problem: str) -> None:
+    if problem:  # what was fetched is gone by the time that somebody could look at it
+        fetched = isinstance(exports, Growing)
+        hint = "" if fetched else f"gnt-backup verify {name}"
+        raise Failed(problem, hint=hint, export=name)
 
 
 def _place(
