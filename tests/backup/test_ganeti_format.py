@@ -107,7 +107,7 @@ def lay(cluster: SimCluster, name: str, text: str) -> None:
 
 async def test_an_export_of_ganetis_becomes_an_instance(cluster: SimCluster) -> None:
     lay(cluster, "old1.example.com", WRITTEN)
-    made = {"instance_name": "old1.example.com", "mode": "import"}
+    made = {"instance_name": "old1.example.com", "mode": "import", "pnode": "node2"}
     job = await cluster.finished(
         await cluster.submit(
             "OP_INSTANCE_CREATE",

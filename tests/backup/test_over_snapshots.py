@@ -84,7 +84,6 @@ async def test_without_a_snapshot_script_an_export_says_what_would_do(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"shutdown": False, "target_node": "node2"}, "nothing carries them"),
         ({"shutdown": False, "remove_instance": True}, "is not removed"),
         ({"shutdown": False, "long_sleep": True}, "exclude each other"),
         ({"format": "tar"}, "qcow2 or ganeti"),
@@ -217,9 +216,12 @@ async def test_a_mirrored_instance_is_imported_on_two_nodes_that_are_named(
     )
     await cluster.run("OP_BACKUP_EXPORT", instance_name="pair")
     asked = {"mode": "import", "src_path": "pair", "instance_name": "again"}
-    error = await cluster.refused("OP_INSTANCE_CREATE", **asked)
-    assert error.hint == "-n node1:OTHER, or other storage: -t TEMPLATE"
+    error = await cluster.refused("OP_INSTANCE_CREATE", **asked, pnode="node1")
+    assert error.hint == "-n node1:OTHER, or leave -n out: the planner chooses"
     await cluster.run("OP_INSTANCE_CREATE", **asked, pnode="node1", snode="node2")
+    asked["instance_name"] = "third"
+    chosen = await cluster.run("OP_INSTANCE_CREATE", **asked)
+    assert len(set(chosen)) == 2
 
 
 @pytest.mark.requirement("S0-81")

@@ -65,6 +65,7 @@ async def test_what_was_exported_comes_back_under_another_name(
         for disk in cluster.config.disks_of(old)
     ]
     made = {"instance_name": "web9", "mode": "import", "src_path": "web1"}
+    made["pnode"] = "node1"
     assert await cluster.run("OP_INSTANCE_CREATE", **made, start=False) == ["node1"]
     new = cluster.config.instance("web9")
     disks = cluster.config.disks_of(new)

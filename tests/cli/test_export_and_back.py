@@ -50,3 +50,31 @@ def test_an_export_over_a_snapshot_and_back(
     assert shown == "ext:64:web1\n"
     types("gnt-backup remove web1")
     assert types("gnt-backup list --no-headers") == ""
+
+
+def test_an_import_goes_where_it_is_told_or_where_the_planner_says(
+    types: Callable[..., str], sim: Served
+) -> None:
+    """The export lies on node2; `--rate` counts on the way, and is not rounded up."""
+    disk = "--disk 0:size=64M,dev_type=file"
+    types(f"gnt-instance add -n node2 --no-install --no-nics {disk} web1")
+    types("gnt-backup export web1")
+
+    async def rates(cluster) -> list[int]:
+        machine = cluster.nodes.nodes["node2"].machine
+        return [offer.rate for offer in machine.offers.values()]
+
+    there = "gnt-backup import --src-node=node2 --src-dir=web1"
+    told = types(f"{there} -n node1 --rate 2.5M web2")
+    assert told.endswith("Imported instance web2 on node1\n")
+    assert sim.inside(rates) == [2]
+    assert "on node1" in types(f"{there} -n node1 web3")
+    for name in ("node2", "node3"):
+        types(f"gnt-node modify --drained=yes {name}")
+    for number, words in enumerate(("", "-I hail", "-g default")):
+        told = types(f"{there} {words} web{number + 4}")
+        assert told.endswith("on node1\n"), words
+    assert "only one of these goes" in types(f"{there} -n node1 -I hail web9", 1)
+    assert "memory" in types(f"{there} -B memory=1T web9", 1)
+    listed = types("gnt-backup list --no-headers -o node,export")
+    assert listed.split() == ["node2", "web1"]

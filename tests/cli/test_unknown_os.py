@@ -27,7 +27,7 @@ def sim() -> Iterator[Served]:
         f"{ADD} -t plain --disk 0:adopt=lv0 -o nosuch new",
         f"{ADD} -t diskless -o nosuch new",
         f"{ADD} -t diskless --no-install -o nosuch new",
-        "gnt-backup import --src-dir web1 --no-nics -o nosuch new",
+        "gnt-backup import --src-dir web1 -n node1 --no-nics -o nosuch new",
         "gnt-instance reinstall -f -o nosuch web1",
         "gnt-instance modify -o nosuch web1",
         "gnt-instance modify -o nosuch bare",
@@ -78,7 +78,7 @@ def test_what_can_be_brought_back_without_it_is(
     types("gnt-backup export -n node1 web1")
     types("gnt-instance remove -f web1")
     sim.cluster.nodes.nodes["node1"].machine.systems.clear()
-    types("gnt-backup import --no-nics web1")
+    types("gnt-backup import --no-nics -n node1 web1")
     job = types("gnt-job list --no-headers -o id").split()[-1]
     said = types(f"gnt-job info {job}")
     assert "keeps the OS of its export, but node node1 has no OS" in said

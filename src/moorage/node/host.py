@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
 from moorage.model import Device, Link, Os, Provider
-from moorage.protocol import HookRun, Report, Said, silent
+from moorage.protocol import Door, HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -21,6 +21,45 @@ class Memory(Struct, frozen=True, kw_only=True):
     free: Mib
     cpus: int
     bootid: str
+
+
+class Parcel(NamedTuple):
+    """A file that goes to another machine, or comes from one.
+
+    Attributes
+    ----------
+    path
+        Where it is here.
+    size
+        Its bytes: neither more nor fewer come.
+    sha256
+        Of all of them, in hex; empty where nobody knows it.
+    """
+
+    path: str
+    size: int
+    sha256: str = ""
+
+
+class Offer(NamedTuple):
+    """Files that another machine may come for, once.
+
+    Attributes
+    ----------
+    ident
+        What the offer is withdrawn by.
+    address, port
+        Where the other one comes: an address of this machine, and the first port that
+        is tried.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    ident: str
+    parcels: tuple[Parcel, ...]
+    address: str
+    port: int
+    rate: int = 0
 
 
 class Machine(Protocol):
@@ -40,6 +79,31 @@ class Machine(Protocol):
         ------
         Failed
             If it is not there, or not to be opened.
+        """
+
+    async def offer(self, offer: Offer) -> Door:
+        """Wait for the one who is to have some files; return where, and its key.
+
+        It ends by itself: when they were sent, or when nobody came in time.
+
+        Raises
+        ------
+        Failed
+            If a file is not there or not as long as it is to be, or no port is free.
+        """
+
+    def withdraw(self, ident: str) -> None:
+        """Wait for nobody any more, and hang up on who has come."""
+
+    async def fetch(
+        self, parcels: Sequence[Parcel], address: str, door: Door, report: Report
+    ) -> None:
+        """Fetch files from where another machine offers them.
+
+        Raises
+        ------
+        Failed
+            If they do not come whole, or are not what they are to be.
         """
 
     def exported(self, uri: str) -> AbstractAsyncContextManager[str | None]:

@@ -147,6 +147,21 @@ class Images:
         finally:
             os.close(found)
 
+    def create(self, path: str) -> int:
+        """Return a descriptor, for writing, of an image file that is empty now.
+
+        Raises
+        ------
+        Failed
+            As :meth:`open` does, where it cannot be made.
+        """
+        try:
+            os.close(self._opened(path, Opened.MADE))
+        except FileNotFoundError:
+            told = f"there is no directory for {path} on node {self._node}"
+            raise Failed(told, path=path) from None
+        return self.open(path, os.O_WRONLY | os.O_TRUNC)
+
     @contextmanager
     def handed(
         self, images: Mapping[str, Opened], pins: Mapping[str, int] = NO_PINS

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
-from moorage.protocol import HookRun, Report, Said, silent
+from moorage.protocol import Door, HookRun, Report, Said, silent
 from moorage.storage import Command, Confined, Content, Opened, Output
 from moorage.storage.uri import local_files
 from moorage.units import MIB, Mib
 
 from . import commands, installed, links, oses
 from .admin_scripts import AdminScripts
+from .carrying import Carrier
 from .contents import Contents, Image
 from .exports import Exports
 from .hooks import Hooks
-from .host import Memory, memory_of
+from .host import Memory, Offer, Parcel, memory_of
 from .images import Handed, Images
 from .providers import Providers
 from .scripts import Scripts
@@ -70,6 +71,7 @@ class LocalMachine:
         exports: Exports | None = None,
     ) -> None:
         self._images = images
+        self._carrier = Carrier(images)
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
         for directory in self._logs.values():
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -155,6 +157,20 @@ class LocalMachine:
             yield {path: found}
         finally:
             os.close(found)
+
+    async def offer(self, offer: Offer) -> Door:
+        """Wait for the one who is to have some files; return where, and its key."""
+        return await self._carrier.offer(offer)
+
+    def withdraw(self, ident: str) -> None:
+        """Wait for nobody any more, and hang up on who has come."""
+        self._carrier.withdraw(ident)
+
+    async def fetch(
+        self, parcels: Sequence[Parcel], address: str, door: Door, report: Report
+    ) -> None:
+        """Fetch files from where another machine offers them."""
+        await self._carrier.fetch(parcels, address, door, report)
 
     @asynccontextmanager
     async def exported(self, uri: str) -> AsyncIterator[str | None]:

@@ -34,7 +34,7 @@ LEAF_DAYS, ROOT_DAYS = 365, 10 * 365
 _ONE_DAY = dt.timedelta(days=1)
 _WAITS = 120.0
 """Seconds for which a key that was drawn is the next one."""
-_NO_DATES = 0x200000
+NO_DATES = 0x200000
 """OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``."""
 
 FROM_BACKUP = "moorage master start, with the keys from a backup in their place"
@@ -101,7 +101,7 @@ def serving(directory: Path) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     # Masters' certificates are trusted themselves, and most are signed by another one.
-    context.verify_flags |= _NO_DATES | ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags |= NO_DATES | ssl.VERIFY_X509_PARTIAL_CHAIN
     with whole(directory, "the node's keys", new_keys(directory)):
         context.load_verify_locations(directory / "ca.pem")
         if (directory / "former.pem").exists():
@@ -127,7 +127,7 @@ def asking(directory: Path, own: str = "master") -> ssl.SSLContext:
     """
     with whole(directory, "the master's keys", FROM_BACKUP):
         context = ssl.create_default_context(cafile=str(directory / "ca.pem"))
-        context.verify_flags |= _NO_DATES
+        context.verify_flags |= NO_DATES
         context.load_cert_chain(*chain(directory, own))
     return context
 

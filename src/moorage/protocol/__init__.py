@@ -13,14 +13,17 @@ from .backup import (
     DumpDisk,
     DumpGuest,
     EndDump,
+    FetchExport,
     ListExports,
     LoadDisk,
+    OfferExport,
     PublishExport,
     RemoveExport,
     RunExportScript,
     RunImportScript,
     SealExport,
     VerifyExport,
+    WithdrawExport,
     Writing,
 )
 from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider

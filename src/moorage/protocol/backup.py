@@ -13,7 +13,7 @@ from moorage.model.export import Dump, Export
 from moorage.model.uidpool import STANDARD, UidPool
 from moorage.storage import Outcome
 
-from .guest import WithSystem
+from .guest import Door, WithSystem
 from .verb import A_WEEK, OnDisk, OnGuest, Reading, Verb, WithDisks
 
 R_co = TypeVar("R_co", covariant=True)
@@ -80,11 +80,15 @@ class SealExport(OnExport[Export], frozen=True, kw_only=True, tag="export.seal")
     filled
         The instance's parameters with all defaults, by section of Ganeti's
         ``config.ini``; empty where Ganeti is not to read it.
+    travels
+        Whether another node gets it: then it stays one that grows here, and goes with
+        an agent that dies.
     """
 
     limit = A_WEEK
     export: Export
     filled: dict[str, dict[str, Any]] = {}
+    travels: bool = False
 
 
 class PublishExport(OnExport[Outcome], frozen=True, tag="export.publish"):
@@ -106,6 +110,65 @@ class VerifyExport(OnExport[list[str]], frozen=True, kw_only=True, tag="export.v
 
     limit = A_WEEK
     uuid: str = ""
+
+
+class OfferExport(OnExport[Door], frozen=True, kw_only=True, tag="export.offer"):
+    """Wait for the one node that is to have an export, and send it the dumps.
+
+    Attributes
+    ----------
+    offer
+        What it is withdrawn by; nobody else's is the same.
+    export
+        What is offered: one of another uuid, or with other dumps, is another one.
+    growing
+        Whether it is sealed, and has not got its name.
+    address
+        Of this node, where the other one comes.
+    port
+        The first that is tried.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    offer: str
+    export: Export
+    growing: bool = False
+    address: str
+    port: int
+    rate: int = 0
+
+
+class WithdrawExport(OnExport[None], frozen=True, kw_only=True, tag="export.withdraw"):
+    """Wait for nobody any more, and hang up on who is being sent an export.
+
+    Attributes
+    ----------
+    offer
+        That of ``export.offer``.
+    """
+
+    offer: str
+
+
+class FetchExport(OnExport[None], frozen=True, kw_only=True, tag="export.fetch"):
+    """Fetch the dumps of another node's export into one that grows here.
+
+    Attributes
+    ----------
+    export
+        What its manifest says: dumps that differ are refused.
+    address
+        Of the node where it is offered.
+    door
+        The answer of that node to ``export.offer``.
+    """
+
+    limit = A_WEEK
+    breakable = True
+    export: Export
+    address: str
+    door: Door | None = None
 
 
 class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):
@@ -195,8 +258,24 @@ class RunExportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.du
 
 
 class LoadDisk(OfDump[None], frozen=True, kw_only=True, tag="export.load"):
-    """Write a dump to a disk that is attached here."""
+    """Write a dump to a disk that is attached here.
+
+    Attributes
+    ----------
+    fetched
+        Whether the dump came with ``export.fetch``, into what grows under the name.
+    """
+
+    fetched: bool = False
 
 
 class RunImportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.load-os"):
-    """Let the import script of the OS write one disk from what the other one said."""
+    """Let the import script of the OS write one disk from what the other one said.
+
+    Attributes
+    ----------
+    fetched
+        As for ``export.load``.
+    """
+
+    fetched: bool = False

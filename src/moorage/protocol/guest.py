@@ -15,22 +15,22 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Door(Struct, frozen=True, kw_only=True):
-    """Where a guest waits for a migration, in the words of its node.
+    """Where a guest waits for a migration, or an export for its taker.
 
-    That node may be anybody's. It says no address: the source is told that by its
-    master, and takes a port from here.
+    These are words of its node, which may be anybody's. It says no address: the other
+    node is told that by its master, and takes a port from here.
 
     Attributes
     ----------
     port
         At the node's address.
     key
-        Known to the two nodes and the master, and good for this migration only, in
+        Known to the two nodes and the master, and good for this one time only, in
         hex: without it nobody gets in, and nothing is sent.
     ports
         The drives that wait there, each with its port (`GuestState.ports`).
     place
-        Of guests that are not real: where they wait. A real one has none.
+        Of what is not real: where it waits. A real guest or export has none.
     tells
         Whether who asks for it is told when it was let in.
     """

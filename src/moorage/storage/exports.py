@@ -48,7 +48,7 @@ class Exports:
 
     def draft(self, name: str) -> str:
         """Return the directory of an export that grows."""
-        return f"{self.folder(name)}{HALF_MADE}"
+        return f"{self.root}/{check_name(name)}{HALF_MADE}"
 
     def growing(self, name: str, dump: Dump) -> str:
         """Return the path of a dump of an export that grows."""
@@ -92,9 +92,20 @@ class Exports:
         return Outcome.CHANGED
 
     def seal(
-        self, name: str, export: Export, filled: Mapping[str, Mapping[str, Any]]
+        self,
+        name: str,
+        export: Export,
+        filled: Mapping[str, Mapping[str, Any]],
+        *,
+        marked: bool = False,
     ) -> Steps[Export]:
-        """Write the manifest with lengths and checksums, and sync every file."""
+        """Write the manifest with lengths and checksums, and sync every file.
+
+        Parameters
+        ----------
+        marked
+            Whether the mark stays: what is sealed is not kept here.
+        """
         draft = self.draft(name)
         found = list[Dump]()
         for dump in export.dumps:
@@ -114,7 +125,8 @@ class Exports:
             yield _written(path, text)
         for path in (*texts, *(self.growing(name, one) for one in sealed.dumps)):
             yield _at(Opened.FILE, "sync", "--", path)
-        yield _gone(f"{draft}/{MARK}")
+        if not marked:
+            yield _gone(f"{draft}/{MARK}")
         yield _at(Opened.DIRECTORY, "sync", "--", draft)
         return sealed
 
@@ -261,6 +273,14 @@ class Exports:
             images={path: Opened.MADE},
             confined=Confined({path: grown(dump)}, users),
         )
+
+
+class Growing(Exports):
+    """The same directory, for who reads what grows there of an export."""
+
+    def folder(self, name: str) -> str:
+        """Return the directory of an export that grows."""
+        return self.draft(name)
 
 
 def grown(dump: Dump, *, packed: bool = False) -> Content:

@@ -63,6 +63,8 @@ def checked(export: Export) -> Export:
         raise BadInput(f"the manifest of export {export.name} names no OS there can be")
     for dump in export.dumps:
         check_name(dump.file)
+        if dump.bytes < 0:
+            raise BadInput(f"dump {dump.file} of export {export.name} has no length")
     return export
 
 

@@ -3,11 +3,13 @@
 
 import json
 import struct
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from moorage.errors import CommandFailed
+from moorage.errors import CommandFailed, Failed
+from moorage.node.host import Offer, Parcel
 from moorage.storage import Command, Output
 from moorage.units import MIB
 
@@ -78,8 +80,35 @@ def od(san: Stored, node: str, operands: list[str], _command: Command) -> Output
 
 def digest(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
     """Print the checksum of a file."""
-    found = contents(san, node, operands[-1])
-    return Output(f"{sha256(json.dumps(found).encode()).hexdigest()} *-\n")
+    return Output(f"{_sum(contents(san, node, operands[-1]))} *-\n")
+
+
+def offered(san: Stored, node: str, offer: Offer) -> str:
+    """Return the key of the directory whose files are offered; all have to be there."""
+    for parcel in offer.parcels:
+        if contents(san, node, parcel.path)["size"] != parcel.size:
+            raise Failed(f"{parcel.path} is not as long as its manifest says")
+    first = PurePosixPath(offer.parcels[0].path)
+    return san.key(node, str(first.parent))
+
+
+def fetched(san: Stored, node: str, parcels: Sequence[Parcel], place: str) -> None:
+    """Put what is offered at a place into files of a node."""
+    for parcel in parcels:
+        folder, _, name = parcel.path.rpartition("/")
+        found = san.files.get(f"{place}/{name}")
+        if found is None or not san.beneath(node, folder):
+            raise Failed(f"there is no {parcel.path}, or nothing to fetch for it")
+        if parcel.sha256 and parcel.sha256 != _sum(found):
+            raise Failed(
+                f"dump {name} is not what was exported: what came has another checksum"
+            )
+        san.files[san.key(node, parcel.path)] = found
+
+
+def _sum(found: dict[str, Any]) -> str:
+    told = {"size": found["size"], "data": found.get("data", "")}
+    return sha256(json.dumps(told).encode()).hexdigest()
 
 
 def find(san: Stored, node: str, operands: list[str], _command: Command) -> Output:

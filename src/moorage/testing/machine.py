@@ -2,14 +2,14 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from moorage.errors import CommandFailed, NotFound
+from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
 from moorage.node.hooks import Hooks
-from moorage.node.host import Memory
-from moorage.protocol import HookRun, Report, Said, silent
+from moorage.node.host import Memory, Offer, Parcel
+from moorage.protocol import Door, HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
 
@@ -89,6 +89,8 @@ class SimMachine:
         Every URI that was made a file, in order.
     exports
         The directory of exports; each node has its own one there.
+    offers
+        What other nodes may come for, by what it is withdrawn by.
     serves
         Whether it can do that.
     bridges
@@ -121,6 +123,7 @@ class SimMachine:
         self.lacking: set[str] = set()
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
+        self.offers: dict[str, Offer] = {}
         self.serves = True
         self.bridges = LINKS
         self.unreached: dict[str, str] = {}
@@ -169,6 +172,27 @@ class SimMachine:
         """Yield no descriptor: nobody swaps simulated files."""
         del path
         yield {}
+
+    async def offer(self, offer: Offer) -> Door:
+        """Say where the files are: simulated nodes see each other's storage."""
+        await asyncio.sleep(0)
+        self.offers[offer.ident] = offer
+        return Door(port=1, place=exports.offered(self._san, self.node, offer))
+
+    def withdraw(self, ident: str) -> None:
+        """Forget an offer."""
+        self.offers.pop(ident, None)
+
+    async def fetch(
+        self, parcels: Sequence[Parcel], address: str, door: Door, report: Report
+    ) -> None:
+        """Copy files from another node's storage."""
+        del report
+        await asyncio.sleep(0)
+        if address in self.unreached:
+            raise Failed(f"no connection to {address}: {self.unreached[address]}")
+        exports.fetched(self._san, self.node, parcels, door.place)
+        await asyncio.sleep(0)
 
     @asynccontextmanager
     async def exported(self, uri: str) -> AsyncIterator[str | None]:

@@ -11,14 +11,14 @@ from moorage.cli.gnt_instance.add import cards, guest, nodes
 from moorage.cli.gnt_instance.disk_options import Given, described
 from moorage.cli.operation import first_given
 from moorage.cli.option_syntax import numbered
-from moorage.cli.options import moot, refused
+from moorage.cli.options import moot
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .export import RATE
 
 _ADD_ALONE = (
-    *("os_size", "iallocator", "group_name", "no_nics", "no_install"),
+    *("os_size", "no_nics", "no_install"),
     *("install_adopted", "start", "forthcoming", "commit", "communication"),
 )
 """Options of ``gnt-instance add`` that are not just the same here."""
@@ -104,8 +104,6 @@ def _restore_disk(call: Call) -> None:
     call.terminal.print(f"Imported disk {name} ({uuid})")
 
 
-_WHERE = "an instance is imported where its export lies, and -n is a node that sees it"
-
 COMMANDS = (
     Command(
         "import",
@@ -137,20 +135,20 @@ COMMANDS = (
             Option(("--no-nics",), "no network card, whatever the export says"),
             Option(
                 ("--trust-export",),
-                "take all that the export says: parameters, cards, tags, scripts' "
-                "names",
+                "take all that the export says: parameters, cards, tags, scripts' names",
             ),
             moot(
                 "--identify-defaults",
                 "what the cluster says just the same is never kept for an instance",
             ),
             moot("--compress", "a dump says itself how it is compressed", "WAY"),
-            refused("--node-group", _WHERE, "GROUP", short="-g"),
-            refused("--iallocator", _WHERE, "NAME", short="-I"),
             *(one for one in ADD[0].options if one.name not in _ADD_ALONE),
         ),
         examples={
-            "gnt-backup import web1": "as it was, where its export lies",
+            "gnt-backup import web1": "as it was, on the node that the planner chooses",
+            "gnt-backup import --src-node node2 -n node1 web1": (
+                "on another node than the one that has the export"
+            ),
             "gnt-backup import --trust-export web1": (
                 "with all parameters of an export that nobody else can write to"
             ),

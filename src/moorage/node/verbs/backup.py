@@ -43,7 +43,7 @@ from moorage.storage import (
     Output,
     Progress,
 )
-from moorage.storage.exports import Exports, grown
+from moorage.storage.exports import Exports, Growing, grown
 from moorage.storage.uri import image_name
 from moorage.units import Mib, mib_for
 
@@ -65,8 +65,9 @@ class _Place:
     contents: Mapping[str, Content] = field(default_factory=dict)
 
 
-def _exports(at: NodeContext) -> Exports:
-    return Exports(at.machine.exports_directory())
+def _exports(at: NodeContext, *, fetched: bool = False) -> Exports:
+    kind = Growing if fetched else Exports
+    return kind(at.machine.exports_directory())
 
 
 async def sweep(at: NodeContext) -> None:
@@ -113,9 +114,11 @@ async def drop(at: NodeContext, args: DropExport, _report: Report) -> Outcome:
 
 async def seal(at: NodeContext, args: SealExport, report: Report) -> Export:
     """Write the manifest, with length and checksum of each dump."""
-    steps = _exports(at).seal(args.name, args.export, args.filled)
+    stays = not args.travels
+    steps = _exports(at).seal(args.name, args.export, args.filled, marked=not stays)
     sealed = await at.do(steps, report)
-    at.drafts.end(args.name)
+    if stays:
+        at.drafts.end(args.name)
     return sealed
 
 
@@ -234,7 +237,8 @@ async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
     """
     place = _place(at, args.disk, args.hypervisor)
     known = ("-p", "-n", "-f", "raw", "-O", "raw", "-t", "writeback")
-    async with _whole(at, args.name, args.dump, report) as (source, pins):
+    whole = _whole(_exports(at, fetched=args.fetched), at, args.name, args.dump, report)
+    async with whole as (source, pins):
         await at.run(
             Command(
                 # What is written is on the storage when it ends (writeback).
@@ -267,8 +271,9 @@ async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> 
     Failed
         If the dump is not whole.
     """
+    exports = _exports(at, fetched=args.fetched)
     async with (
-        _whole(at, args.export, args.dump, report) as (source, pins),
+        _whole(exports, at, args.export, args.dump, report) as (source, pins),
         _script(at, "import", args, args.index) as script,
     ):
         images = {**script.images, source: Opened.FILE}
@@ -278,7 +283,7 @@ async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> 
 
 @asynccontextmanager
 async def _whole(
-    at: NodeContext, name: str, one: Dump, report: Report
+    exports: Exports, at: NodeContext, name: str, one: Dump, report: Report
 ) -> AsyncIterator[tuple[str, Mapping[str, int]]]:
     """Yield the path of a dump that is as it was exported, and its open descriptor.
 
@@ -290,7 +295,6 @@ async def _whole(
     Failed
         If it is not whole, or changed while the block ran.
     """
-    exports = _exports(at)
     path = exports.dump(name, one)
     async with at.machine.pinned(path) as pins:
 
@@ -300,17 +304,19 @@ async def _whole(
         stamp = await drive(exports.stamp(name, one), run)
         problem = await drive(exports.verified(name, one), run)
         problem = problem or await drive(exports.look(name, one), run)
-        _refuse(name, problem)
+        _refuse(exports, name, problem)
         yield path, pins
         problem = await drive(exports.verified(name, one), run)
         if await drive(exports.stamp(name, one), run) != stamp:
             problem = problem or f"dump {one.file} was written to while it was read"
-        _refuse(name, problem)
+        _refuse(exports, name, problem)
 
 
-def _refuse(name: str, problem: str) -> None:
-    if problem:
-        raise Failed(problem, hint=f"gnt-backup verify {name}", export=name)
+def _refuse(exports: Exports, name: str, problem: str) -> None:
+    if problem:  # what was fetched is gone by the time that somebody could look at it
+        fetched = isinstance(exports, Growing)
+        hint = "" if fetched else f"gnt-backup verify {name}"
+        raise Failed(problem, hint=hint, export=name)
 
 
 def _place(

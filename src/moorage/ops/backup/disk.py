@@ -2,14 +2,15 @@
 """``gnt-backup export --disk`` and ``import --disk-only``: a disk alone."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, NotSupported
+from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Claim, Disk, Instance, Node
+from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
 from moorage.ops import disk_spec, node_tasks, placement, pools
 from moorage.ops.disk.add import DiskAdd
@@ -29,7 +30,8 @@ from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.silence import check_online
 from moorage.protocol import Writing
 
-from . import dumps
+from . import carrying, dumps
+from .carrying import Found
 from .dumps import Format
 from .restore import as_before, left_of_disk, load
 from .source import Source
@@ -64,8 +66,9 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         """Hold the disk with its instance, and the export; share the nodes."""
         disk = view.config.disk(self.disk)
         yield from grow_locks(view, disk)
-        for node in self._nodes(view):
+        for node in (*self._nodes(view), *self._readers(view)):
             yield Lock("node", node.uuid, shared=True)
+        for node in self._nodes(view):
             yield dumps.hold(node, name_of_disk(disk))
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -76,8 +79,31 @@ class DiskExport(Operation, frozen=True, kw_only=True):
             yield from ask(owner)
         else:
             yield from ask_candidates(config, disk)
-        for node in self._nodes(view):
+        nodes = (*self._nodes(view), *self._readers(view))
+        for node in {one.uuid: one for one in nodes}.values():
             yield from ask_reach(config, [disk], node)
+
+    def _readers(self, view: View) -> list[Node]:
+        """Return the nodes that read the disk if the target cannot."""
+        config, disk = view.config, view.config.disk(self.disk)
+        owner = config.owner(disk)
+        return [config.home(owner)] if owner else candidates(config, disk)
+
+    def reader(self, view: View) -> Node:
+        """Return the node that copies the disk: the target, if it can read it."""
+        return view.once("reader", lambda: self._reader(view))
+
+    def _reader(self, view: View) -> Node:
+        disk, node = view.config.disk(self.disk), self.target(view)
+        owner = view.config.owner(disk)
+        if owner and runs(view, owner):
+            return view.config.home(owner)
+        try:
+            check_reach(view, disk, node)
+            dumps.check_readable(view, disk, node)
+        except MoorageError:
+            return view.config.home(owner) if owner else worker(view, disk)
+        return node
 
     def _nodes(self, view: View) -> list[Node]:
         """Return the nodes where the export may come to lie."""
@@ -103,38 +129,43 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         owner = view.config.owner(disk)
         if owner:
             check_known(view, owner)
-        node = self.target(view)
-        check_online(node)
-        if owner and runs(view, owner) and node.uuid != owner.primary_node:
-            home = view.config.home(owner).name
-            raise NotSupported(
-                f"disk {disk.label} is in use by {owner.name} on node {home}, where "
-                f"its QEMU copies it: nothing carries it to node {node.name}",
-                hint=f"-n {home}",
-            )
+        check_online(self.target(view))
+        node = self.reader(view)
         check_reach(view, disk, node)
         dumps.check_readable(view, disk, node)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Copy the disk; then the export gets its name."""
-        config, disk, node = view.config, view.config.disk(self.disk), self.target(view)
-        owner = config.owner(disk)
-        live = owner is not None and runs(view, owner)
+        disk = view.config.disk(self.disk)
         dump = dumps.dump_of(disk, 0, Form.QCOW2)
-        moment = Moment.RUNNING if live else Moment.DOWN
-        export = dumps.begun(view, name_of_disk(disk), node, (dump,), moment)
+        moment = Moment.RUNNING if self._live(view) else Moment.DOWN
+        target = self.target(view)
+        making = carrying.Making(
+            export=dumps.begun(view, name_of_disk(disk), target, (dump,), moment),
+            reader=self.reader(view),
+            target=target,
+            rate=self.rate,
+        )
+        yield from making.tasks(view, partial(self._copies_into, view))
+
+    def _live(self, view: View) -> bool:
+        owner = view.config.owner(view.config.disk(self.disk))
+        return owner is not None and runs(view, owner)
+
+    def _copies_into(self, view: View, export: Export) -> Iterator[Task]:
+        """Yield the tasks that copy the disk into an export of the reader."""
+        config, disk, node = view.config, view.config.disk(self.disk), self.reader(view)
         writing = Writing(compress=self.compressed, rate=self.rate)
-        yield dumps.begin(export.name, node)
-        if owner and live:
+        owner, (dump,) = config.owner(disk), export.dumps
+        if owner and self._live(view):
             yield dumps.copy_running(config, export, owner, [disk], node, writing)
-        else:
-            held = self._held(view, owner, node)
-            if not held:
-                yield from dumps.attached(config, disk, node)
-            yield dumps.copy(config, export.name, disk, dump, node, writing)
-            if not held:
-                yield from dumps.detached(config, disk, node)
-        yield from dumps.finish(export, node)
+            return
+        held = self._held(view, owner, node)
+        if not held:
+            yield from dumps.attached(config, disk, node)
+        yield dumps.copy(config, export.name, disk, dump, node, writing)
+        if not held:
+            yield from dumps.detached(config, disk, node)
 
     @staticmethod
     def _held(view: View, owner: Instance | None, node: Node) -> bool:
@@ -153,19 +184,25 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    export
-        What is known of the export.
+    found
+        The export, and where it lies.
     rate
         MiB a second at most; 0 for as fast as it goes.
     """
 
-    export: Export
+    found: Found
     rate: int = 0
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Fetch the export if the disk's node does not see it; then make the disk."""
+        yield from self.found.fetched(view, self.where(view), self.rate)
+        yield from DiskAdd.tasks(self, view)
 
     def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield the task that writes the dump, once it is seen to be whole."""
-        (dump,) = self.export.dumps
-        yield load(view, self.export, dump, disk, node, self.rate)
+        (dump,) = self.found.export.dumps
+        yield load(view, self.found, dump, disk, node, self.rate)
+        yield from self.found.let_go(view, node)
 
 
 class DiskImport(Operation, frozen=True, kw_only=True):
@@ -212,18 +249,23 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     @property
     def source(self) -> Source:
         """The export."""
-        return Source(path=self.src_path, node=self.src_node, wanted=self.node)
+        return Source(path=self.src_path, node=self.src_node)
+
+    def _named(self, config: Config) -> list[Node]:
+        """Return the nodes that it is to be made on, where the request says so."""
+        names = (self.node or "").split(":")
+        return [config.node(name) for name in names if name]
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the export, its nodes, and the storage pool."""
-        yield from self.source.hold(view.config)
+        yield from self.source.hold(view.config, self._named(view.config))
         yield from hold_names(disk_spec.checked_name(self.name))
         yield from pools.hold_named(view.config, self.params.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the export, and for all that making a disk may ask for."""
         config = view.config
-        yield from self.source.ask(config)
+        yield from self.source.ask(config, self._named(config))
         yield from placement.ask_room(config, config.hosts())
         for node in config.hosts():
             yield node_tasks.providers_on(node.uuid)
@@ -233,7 +275,8 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         return view.once("restored", lambda: self._completed(view))
 
     def _completed(self, view: View) -> RestoredDisk:
-        node, export = self.source.find(view)
+        found = self.source.find(view)
+        export = found.export
         if len(export.dumps) != 1 or export.instance:
             raise BadInput(
                 f"export {export.name} is of an instance",
@@ -248,10 +291,10 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         return RestoredDisk(
             name=self.name,
             disk_template=template,
-            node=node.name,
+            node=self.node or view.config.node(found.node).name,
             params=told,
             ignore_capacity=self.ignore_capacity,
-            export=export,
+            found=found,
             rate=self.rate,
             **fields,
         )
@@ -270,7 +313,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         whole = self.whole(view)
         yield from whole.warnings(view)
         if not self.trust_export:
-            (dump,) = whole.export.dumps
+            (dump,) = whole.found.export.dumps
             yield from left_of_disk(dump, self.params, self.disk_template, 0)
 
     def tasks(self, view: View) -> Iterator[Task]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -24,6 +25,9 @@ from moorage.protocol import (
     SealExport,
     Writing,
 )
+
+Filled = dict[str, dict[str, Any]]
+"""Parameters as Ganeti writes them, by section; empty where it is not to read them."""
 
 
 class Format(StrEnum):
@@ -127,16 +131,20 @@ def begin(name: str, node: Node) -> Run:
     )
 
 
-def finish(
-    export: Export, node: Node, filled: dict[str, dict[str, object]] | None = None
-) -> Iterator[Task]:
-    """Yield the tasks that make an export whole, and remove the one it replaces."""
+def seal(export: Export, node: Node, filled: Filled, *, travels: bool = False) -> Run:
+    """Return the task that writes what an export is, with lengths and checksums."""
     name = export.name
-    yield Run(
+    return Run(
         what=f"write checksums and manifest of export {name} on {node.name}",
         node=node.uuid,
-        do=SealExport(name=name, export=export, filled=filled or {}),
+        do=SealExport(name=name, export=export, filled=filled, travels=travels),
     )
+
+
+def finish(export: Export, node: Node, filled: Filled) -> Iterator[Task]:
+    """Yield the tasks that make an export whole, and remove the one it replaces."""
+    name = export.name
+    yield seal(export, node, filled)
     yield Run(
         what=f"publish export {name} on {node.name}",
         node=node.uuid,

@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
@@ -21,7 +22,7 @@ from moorage.ops.instance.remove import InstanceRemove
 from moorage.ops.liveness import holds, runs
 from moorage.protocol import Writing
 
-from . import dumps
+from . import carrying, dumps
 from .dumps import Format
 
 
@@ -91,6 +92,22 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         home = self.instance(view).primary_node
         return view.config.node(self.target_node or home)
 
+    def reader(self, view: View) -> Node:
+        """Return the node that copies the disks: the target, if it can read them."""
+        return view.once("reader", lambda: self._reader(view))
+
+    def _reader(self, view: View) -> Node:
+        home, node = view.config.home(self.instance(view)), self.target(view)
+        if self.way(view) is Way.LIVE:
+            return home
+        try:
+            for disk in self.disks(view):
+                check_reach(view, disk, node)
+                dumps.check_readable(view, disk, node)
+        except MoorageError:
+            return home
+        return node
+
     def disks(self, view: View) -> list[Disk]:
         """Return the instance's disks."""
         return view.config.disks_of(self.instance(view))
@@ -99,7 +116,8 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         """Hold the instance with its disks, and the export; share the nodes."""
         yield from OnInstance.locks(self, view)
         node = self.target(view)
-        yield Lock("node", node.uuid, shared=True)
+        for uuid in (node.uuid, self.instance(view).primary_node):
+            yield Lock("node", uuid, shared=True)
         yield dumps.hold(node, self.instance(view).name)
         if self.remove_instance:
             yield from self._removal().locks(view)
@@ -110,8 +128,8 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         instance, node = self.instance(view), self.target(view)
         for uuid in dict.fromkeys((instance.primary_node, node.uuid)):
             yield from ask_reach(view.config, self.disks(view), view.config.node(uuid))
-        if self._by_os(view):
-            yield node_tasks.oses_on(node.uuid)
+            if self._by_os(view):
+                yield node_tasks.oses_on(uuid)
         if self.remove_instance:
             yield from self._removal().questions(view)
 
@@ -150,9 +168,10 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             raise BadInput(f"instance {instance.name} has no disk to export")
         if not node.is_host:
             raise WrongState(f"node {node.name} takes no exports", node=node.name)
-        self._check_way(view, instance, node)
+        reader = self.reader(view)
+        self._check_way(view, instance, reader)
         if self._by_os(view):
-            osparams.check(view, node, instance.os, instance.osparams)
+            osparams.check(view, reader, instance.os, instance.osparams)
         if self.remove_instance:
             self._removal().check(view)
 
@@ -171,7 +190,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         way = self.way(view)
         home = view.config.home(instance)
         if way is Way.LIVE:
-            self._check_live(view, instance, node)
+            self._check_live(view, instance)
             return
         for disk in self.disks(view):
             if way is Way.SNAPSHOT:
@@ -179,14 +198,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             check_reach(view, disk, node)
             dumps.check_readable(view, disk, node)
 
-    def _check_live(self, view: View, instance: Instance, node: Node) -> None:
-        if node.uuid != instance.primary_node:
-            home = view.config.home(instance).name
-            raise NotSupported(
-                f"instance {instance.name} runs on node {home}, where its QEMU copies "
-                f"the disks: nothing carries them to node {node.name}",
-                hint=f"-n {home}",
-            )
+    def _check_live(self, view: View, instance: Instance) -> None:
         if self._by_os(view):
             raise NotSupported(
                 f"the export script of OS {instance.os} reads disks that nobody "
@@ -208,9 +220,19 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Copy the disks; then the export gets its name, and there is no way back."""
-        export, node = self._export(view), self.target(view)
-        yield dumps.begin(export.name, node)
-        way = self.way(view)
+        making = carrying.Making(
+            export=self._export(view),
+            reader=self.reader(view),
+            target=self.target(view),
+            rate=self.rate,
+            filled=self._filled(view),
+        )
+        yield from making.tasks(view, partial(self._copies_into, view))
+        yield from self._afterwards(view)
+
+    def _copies_into(self, view: View, export: Export) -> Iterator[Task]:
+        """Yield the tasks that copy the disks into an export of the reader."""
+        node, way = self.reader(view), self.way(view)
         if way is Way.LIVE:
             yield dumps.copy_running(
                 view.config,
@@ -224,8 +246,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             yield from self._over_snapshots(view, export, node)
         else:
             yield from self._at_rest(view, export, node, stops=way is Way.ASLEEP)
-        yield from dumps.finish(export, node, self._filled(view))
-        yield from self._afterwards(view)
 
     def _writing(self) -> Writing:
         return Writing(compress=self.compressed, rate=self.rate)

@@ -39,6 +39,7 @@ from moorage.ops.nics import POOL
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
 from . import trust
+from .carrying import Found
 from .source import Source
 
 _OWN = ("mac", "ip", "name")
@@ -50,17 +51,22 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    export
-        What lies on the node where the instance is made.
+    found
+        The export, and where it lies.
     rate
         MiB a second at most; 0 for as fast as it goes.
     os_named
         Whether the request names the OS; else it is that of the export.
     """
 
-    export: Export
+    found: Found
     rate: int = 0
     os_named: bool = False
+
+    @property
+    def export(self) -> Export:
+        """What its disks are made of."""
+        return self.found.export
 
     def needs_os(self) -> bool:
         """Whether its node must have its OS: one that was named, or imports dumps.
@@ -76,15 +82,17 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
         node, own = self.node(view), self._os_parameters
         return osparams.missing(view, node, self.os_type, own)
 
-    def _second_node(self) -> str:
-        """Return a hint: the first node is the export's, whoever names none."""
-        return f"-n {self.pnode}:OTHER, or other storage: -t TEMPLATE"
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Fetch the export if its node does not see it; then make the instance."""
+        yield from self.found.fetched(view, self.node(view), self.rate)
+        yield from InstanceCreate.tasks(self, view)
 
     def put_on(
         self, view: View, instance: Instance, disks: list[Disk], node: Node
     ) -> Iterator[Task]:
         """Yield the tasks that write the dumps, each once it is seen to be whole."""
-        export = self.export
+        export, name = self.export, self.found.name_on(view, node)
+        fetched = name != export.name
         for index, (disk, dump) in enumerate(zip(disks, export.dumps, strict=True)):
             if dump.form is Form.OS:
                 told = osparams.told(view, instance, disks, node)
@@ -92,26 +100,29 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
                     what=f"let OS {instance.os} import disk {index} from {export.name}",
                     node=node.uuid,
                     do=RunImportScript(
-                        **told, export=export.name, index=index, dump=dump
+                        **told, export=name, index=index, dump=dump, fetched=fetched
                     ),
                 )
             else:
-                yield load(view, export, dump, disk, node, self.rate)
+                yield load(view, self.found, dump, disk, node, self.rate)
+        yield from self.found.let_go(view, node)
 
 
 def load(
-    view: View, export: Export, dump: Dump, disk: Disk, node: Node, rate: int
+    view: View, found: Found, dump: Dump, disk: Disk, node: Node, rate: int
 ) -> Run:
     """Return the task that writes a dump to an attached disk."""
+    export, name = found.export, found.name_on(view, node)
     return Run(
         what=f"restore disk {disk.label} from {dump.file} of export {export.name}",
         node=node.uuid,
         do=LoadDisk(
             **node_tasks.of_disk(view.config, disk),
-            name=export.name,
+            name=name,
             dump=dump,
             writing=Writing(rate=rate),
             uid_pool=view.config.cluster.uid_pool,
+            fetched=name != export.name,
         ),
     )
 
@@ -189,16 +200,12 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     @property
     def source(self) -> Source:
         """The export."""
-        return Source(
-            path=self.src_path or self.instance_name,
-            node=self.src_node,
-            wanted=self.pnode,
-        )
+        return Source(path=self.src_path or self.instance_name, node=self.src_node)
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the names; share the export, its nodes, and storage pools."""
+        """Hold the names; share the export, the nodes that may be it, and pools."""
         yield Lock("instance", self.instance_name)
-        yield from self.source.hold(view.config)
+        yield from self.source.hold(view.config, self.hosts(view))
         for given in self.disks:
             yield from hold_names(disk_spec.checked_name(given.get("name")))
             yield from pools.hold_named(view.config, given.get("pool"))
@@ -207,8 +214,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         """Ask for the export, and for all that making an instance may ask for."""
         known = replace(self, disks=[])
         yield from InstanceCreate.questions(known, view)
-        yield from self.source.ask(view.config)
-        for node in self.source.readers(view.config):
+        hosts = self.hosts(view)
+        yield from self.source.ask(view.config, hosts)
+        for node in hosts:
             yield node_tasks.oses_on(node.uuid)
         for node in view.config.hosts():
             yield node_tasks.providers_on(node.uuid)
@@ -216,9 +224,16 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     def asks_now(self, _view: View) -> None:
         """Of all nodes: any of them may have the export."""
 
-    def settled(self, _view: View) -> "InstanceImport":
-        """Return it as it is: the export says the node."""
-        return self
+    def settled(self, view: View) -> "InstanceImport":
+        """Return the same request, with its nodes named, and the export's."""
+        chosen = self.whole(view).settled(view)
+        return replace(
+            self,
+            pnode=chosen.pnode,
+            snode=chosen.snode,
+            iallocator=None,
+            src_node=view.config.node(self.whole(view).found.node).name,
+        )
 
     # -- what it comes to -----------------------------------------------------------
 
@@ -227,16 +242,13 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         return view.once("restored", lambda: self._completed(view))
 
     def _completed(self, view: View) -> Restored:
-        node, export = self.source.find(view)
+        found = self.source.find(view)
+        export = found.export
         told = export.instance
         if told is None:
             raise BadInput(
                 f"export {export.name} is of a disk alone",
                 hint="gnt-backup import --disk-only",
-            )
-        if self.iallocator or self.group_name:
-            raise BadInput(
-                "an instance is imported where its export lies: leave -I out"
             )
         by_os = any(dump.form is Form.OS for dump in export.dumps)
         if by_os and not self.os_type and not self.trust_export:
@@ -253,7 +265,6 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         }
         merged = {
             "mode": "create",
-            "pnode": node.name,
             "disks": self._disks(export),
             "nics": self._nics(view, told.nics),
             "os_type": self.os_type or told.os or None,
@@ -265,7 +276,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             "tags": self.tags or told.tags,
         }
         named = bool(self.os_type)
-        return Restored(**asked | merged, export=export, rate=self.rate, os_named=named)
+        return Restored(**asked | merged, found=found, rate=self.rate, os_named=named)
 
     def _disks(self, export: Export) -> list[dict[str, Any]]:
         if len(self.disks) > len(export.dumps):

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where an export lies that something is to be made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from moorage.errors import BadInput, NotFound, WrongState
+from moorage.errors import BadInput, NotFound
 from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Node
 from moorage.model.export import Export, check_name
 
 from . import dumps
+from .carrying import Found
 from .remove import exports_of
 
 
@@ -24,13 +25,10 @@ class Source(Struct, frozen=True, kw_only=True):
         Its name, or its directory.
     node
         Where it lies; the only node that has it, if it names none.
-    wanted
-        The node where it is to be read; None for where it lies.
     """
 
     path: str
     node: str | None = None
-    wanted: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,30 +40,29 @@ class Source(Struct, frozen=True, kw_only=True):
             return [config.node(self.node)]
         return config.online()
 
-    def readers(self, config: Config) -> list[Node]:
-        """Return the nodes that are asked for it."""
-        named = [config.node(self.wanted)] if self.wanted else []
-        found = {node.uuid: node for node in (*self._holders(config), *named)}
+    def readers(self, config: Config, others: Iterable[Node]) -> list[Node]:
+        """Return the nodes that are asked for it: some may see what another one has."""
+        found = {node.uuid: node for node in (*self._holders(config), *others)}
         return list(found.values())
 
-    def hold(self, config: Config) -> Iterator[Lock]:
-        """Share it, and the nodes that may have it."""
-        for node in self.readers(config):
+    def hold(self, config: Config, others: Iterable[Node]) -> Iterator[Lock]:
+        """Share it, and the nodes that may have it or get it."""
+        for node in self.readers(config, others):
             yield Lock("node", node.uuid, shared=True)
             yield dumps.hold(node, self.name, shared=True)
 
-    def ask(self, config: Config) -> Iterator[Question]:
+    def ask(self, config: Config, others: Iterable[Node]) -> Iterator[Question]:
         """Ask the nodes for their exports."""
-        for node in self.readers(config):
+        for node in self.readers(config, others):
             yield dumps.exports_on(node)
 
-    def find(self, view: View) -> tuple[Node, Export]:
-        """Return the export, and the node that it is read on.
+    def find(self, view: View) -> Found:
+        """Return the export, with a node where it lies.
 
         Raises
         ------
-        NotFound, BadInput, WrongState
-            If it is nowhere, in several places, not readable, or elsewhere.
+        NotFound, BadInput
+            If it is nowhere, in several places, or not readable.
         """
         found = [
             (node, one)
@@ -79,10 +76,10 @@ class Source(Struct, frozen=True, kw_only=True):
                 f"there is no export {self.name}{where}", hint="gnt-backup list"
             )
         self._check_one([export for _, export in found], [node for node, _ in found])
-        node, export = self._nearest(view, found)
+        node, export = found[0]
         if export.problem:
             raise BadInput(f"export {export.name} on {node.name}: {export.problem}")
-        return node, export
+        return Found(node=node.uuid, export=export)
 
     def _check_one(self, exports: list[Export], nodes: list[Node]) -> None:
         """Raise `BadInput` if nodes have different exports of the name."""
@@ -93,26 +90,3 @@ class Source(Struct, frozen=True, kw_only=True):
                 f"several nodes have an export {self.name}: {told}",
                 hint="name one: --src-node",
             )
-
-    def _nearest(
-        self, view: View, found: list[tuple[Node, Export]]
-    ) -> tuple[Node, Export]:
-        """Return the export as the wanted node sees it, if one is named.
-
-        A directory of exports may be shared: then it is one and the same there.
-        """
-        node, export = found[0]
-        if not self.wanted:
-            return node, export
-        wanted = view.config.node(self.wanted)
-        for one in exports_of(view, wanted):
-            known = [known for known in found if known[1].uuid == one.uuid]
-            if one.name == self.name and (wanted, one) in found:
-                return wanted, one
-            if one.name == self.name and one.uuid and known:
-                return wanted, one
-        raise WrongState(
-            f"export {export.name} lies on node {node.name}, and nothing carries it to "
-            f"node {wanted.name}",
-            hint=f"-n {node.name}; then gnt-instance migrate or failover",
-        )

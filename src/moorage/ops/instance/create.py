@@ -89,15 +89,11 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if mirrors and self.pnode and not self.snode:
             raise BadInput(
                 "mirrored disks need a second node",
-                hint=self._second_node(),
+                hint=f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses",
             )
         peer = self.peer(view)
         if peer:
             pairs.check_apart(view.config, self.node(view), peer)
-
-    def _second_node(self) -> str:
-        """Return what to type for mirrored disks with one node; imports say another."""
-        return f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses"
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""

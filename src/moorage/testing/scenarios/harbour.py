@@ -148,6 +148,11 @@ def _exported(instance: str, name: str, **fields: Any) -> Scenario:  # noqa: ANN
     return on(instance, "OP_BACKUP_EXPORT", name, **fields)
 
 
+def _imported(verb: str, node: str) -> Scenario:
+    fields = {"mode": "import", "src_path": "web3", "pnode": node}
+    return on("web9", "OP_INSTANCE_CREATE", verb, **fields)
+
+
 _HOUSEKEEPING = (
     Scenario("rename the cluster", "OP_CLUSTER_RENAME", {"name": "fleet"}),
     Scenario(
@@ -272,11 +277,18 @@ SCENARIOS = (
     ),
     _exported("web1", "export over snapshots", target_node="node2"),
     _exported("web1", "export while it runs", shutdown=False),
-    on("web9", "OP_INSTANCE_CREATE", "import", mode="import", src_path="web3"),
+    _exported("web1", "export elsewhere", shutdown=False, target_node="node2"),
+    _imported("import", "node3"),
+    _imported("import elsewhere", "node1"),
     on("web3", "OP_BACKUP_REMOVE", "remove the export of"),
     _exported("web1", "export and remove", remove_instance=True),
     at("spare", "OP_DISK_EXPORT", "export", target_node="node2"),
     Scenario("import a disk", "OP_DISK_IMPORT", {"name": "d", "src_path": "disk+user"}),
+    Scenario(
+        "import a disk elsewhere",
+        "OP_DISK_IMPORT",
+        {"name": "d", "src_path": "disk+user", "node": "node1"},
+    ),
     modified("web1", "several changes", _SEVERAL),
     modified("web2", "cards", [], nics=_CARDS),
     modified("web2", "no cards", [], nics=[["remove", "0", {}]]),

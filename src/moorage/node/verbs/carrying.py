@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs that bring an export from the node that has it to the one that imports it."""
+
+from collections.abc import Iterable
+
+from moorage.errors import BadInput, NotFound
+from moorage.model.export import Dump
+from moorage.node.host import Offer, Parcel
+from moorage.protocol import Door, FetchExport, OfferExport, Report, WithdrawExport
+from moorage.storage.exports import Exports, Growing
+
+from .context import NodeContext
+
+
+async def offer(at: NodeContext, args: OfferExport, _report: Report) -> Door:
+    """Wait for the one node that is to have an export.
+
+    Raises
+    ------
+    NotFound
+        If the export is not there, or another one has taken its place.
+    """
+    kind = Growing if args.growing else Exports
+    exports = kind(at.machine.exports_directory())
+    found = await at.do(exports.read(args.name))
+    if (found.uuid, found.dumps) != (args.export.uuid, args.export.dumps):
+        raise NotFound(f"export {args.name} on node {at.name} is another one by now")
+    parcels = _parcels(exports, args.name, found.dumps)
+    return await at.machine.offer(
+        Offer(args.offer, parcels, args.address, args.port, args.rate)
+    )
+
+
+async def withdraw(at: NodeContext, args: WithdrawExport, _report: Report) -> None:
+    """Wait for nobody any more, and hang up on who is being sent an export."""
+    at.machine.withdraw(args.offer)
+
+
+async def fetch(at: NodeContext, args: FetchExport, report: Report) -> None:
+    """Fetch the dumps of another node's export into one that grows here."""
+    if args.door is None:
+        raise BadInput("an export is fetched where it is offered: there is no door")
+    growing = Growing(at.machine.exports_directory())
+    parcels = _parcels(growing, args.name, args.export.dumps)
+    await at.machine.fetch(parcels, args.address, args.door, report)
+
+
+def _parcels(exports: Exports, name: str, dumps: Iterable[Dump]) -> tuple[Parcel, ...]:
+    return tuple(
+        Parcel(exports.dump(name, one), one.bytes, one.sha256) for one in dumps
+    )
+
+
+VERBS = (
+    OfferExport.done_by(offer),
+    WithdrawExport.done_by(withdraw),
+    FetchExport.done_by(fetch),
+)
+"""Every verb on exports that travel."""

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exports between two machines: who gets in, what arrives, and what a silent end does.
+
+Both ends are real, over loopback; strangers speak TLS with the words that they have.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, suppress
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from moorage.errors import BadInput, Failed
+from moorage.node import carrying, one_key
+from moorage.node.carrying import Carrier, Pace
+from moorage.node.host import Offer, Parcel
+from moorage.node.hypervisors.kvm import gate
+from moorage.protocol import Door, silent
+from moorage.units import MIB
+
+HERE = "127.0.0.1"
+WAIT = 60.0
+DATA = {"disk0.qcow2": os.urandom(700_001), "disk1.raw": b"", "disk2.raw": b"x" * 9}
+
+
+class Disk:
+    """Opens any path: what is opened where is tested with `Images`."""
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(path, flags)
+
+    def create(self, path: str) -> int:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+
+def parcels(at: Path, data: dict[str, bytes]) -> tuple[Parcel, ...]:
+    return tuple(
+        Parcel(str(at / name), len(text), sha256(text).hexdigest())
+        for name, text in data.items()
+    )
+
+
+def offer(at: Path, data: dict[str, bytes] = DATA, rate: int = 0) -> Offer:
+    return Offer("o1", parcels(at, data), HERE, 8102, rate)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    found = tmp_path / "source"
+    found.mkdir()
+    for name, text in DATA.items():
+        (found / name).write_bytes(text)
+    return found
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    found = tmp_path / "target"
+    found.mkdir()
+    return found
+
+
+@pytest_asyncio.fixture
+async def sender() -> AsyncIterator[Carrier]:
+    found = Carrier(Disk())
+    yield found
+    found.withdraw("o1")
+    await asyncio.sleep(0)
+
+
+def arrived(target: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(target.iterdir())}
+
+
+def open_files(under: Path) -> list[str]:
+    links = []
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            links.append(str(one.readlink()))
+    return [one for one in links if one.startswith(str(under))]
+
+
+async def until(claim: Callable[[], bool]) -> None:
+    for _ in range(round(WAIT / 0.01)):
+        if claim():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come true in time")
+
+
+async def refused(door: Door) -> None:
+    with pytest.raises(Failed, match="no connection"):
+        await gate.knock(socket.AF_INET, HERE, door.port, door.key)
+
+
+async def test_files_arrive_whole_and_once(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source))
+    said = list[tuple[int, int, str, str]]()
+    taker = Carrier(Disk())
+    await taker.fetch(
+        parcels(target, DATA), HERE, door, lambda *told: said.append(told)
+    )
+    assert arrived(target) == DATA
+    assert {told[3] for told in said} == {"fetch disk0.qcow2", "fetch disk2.raw"}
+    await until(lambda: not open_files(source))
+    await refused(door)
+
+
+async def test_who_has_another_key_gets_nothing_and_stops_nobody(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source))
+    stranger = Door(port=door.port, key="ab" * 32)
+    with pytest.raises(Failed, match="did not come whole"):
+        await Carrier(Disk()).fetch(parcels(target, DATA), HERE, stranger, silent)
+    assert sum(map(len, arrived(target).values())) == 0
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    assert arrived(target) == DATA
+
+
+async def test_who_only_heard_the_knock_reads_nothing(
+    sender: Carrier, source: Path
+) -> None:
+    """An eavesdropper can say it again; without the key no TLS comes about."""
+    door = await sender.offer(offer(source))
+    known = await gate.knock(socket.AF_INET, HERE, door.port, door.key)
+    context = one_key.context("cd" * 32, serves=False)
+    context.verify_mode = ssl.CERT_NONE  # it takes whatever it is shown
+    heard = b""
+    with suppress(OSError), closing(known):
+        reader, writer = await asyncio.open_connection(
+            sock=known, ssl=context, server_hostname="x"
+        )
+        with closing(writer):
+            heard = await asyncio.wait_for(reader.read(1), WAIT)
+    assert heard == b""
+    await until(lambda: not open_files(source))
+
+
+async def test_who_stands_in_for_the_node_is_not_believed(target: Path) -> None:
+    wanted = parcels(target, {"disk0.raw": b"0123456789"})
+    async with Liar(b"0123456789", speaks="cd" * 32) as door:
+        with pytest.raises(Failed, match="did not come whole"):
+            await Carrier(Disk()).fetch(wanted, HERE, door, silent)
+    assert not any(arrived(target).values())
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"too short", "hung up, after 9 of 20 bytes"),
+        (b"not what it ought to be", "another checksum"),
+        (b"0123456789abcdefghijk and more", ""),
+    ],
+    ids=["shorter", "other", "longer"],
+)
+async def test_no_other_bytes_than_the_manifest_says_are_taken(
+    target: Path, sent: bytes, said: str
+) -> None:
+    wanted = parcels(target, {"disk0.raw": b"0123456789abcdefghij"})
+    async with Liar(sent) as door:
+        if said:
+            with pytest.raises(Failed, match=said):
+                await Carrier(Disk()).fetch(wanted, HERE, door, silent)
+        else:
+            await Carrier(Disk()).fetch(wanted, HERE, door, silent)
+    assert len(arrived(target)["disk0.raw"]) <= wanted[0].size
+
+
+async def test_a_length_that_is_none_takes_nothing(target: Path) -> None:
+    wanted = (Parcel(str(target / "disk0.raw"), -5),)
+    async with Liar(b"x" * 1000) as door:
+        await Carrier(Disk()).fetch(wanted, HERE, door, silent)
+    assert arrived(target) == {"disk0.raw": b""}
+
+
+async def test_a_node_that_falls_silent_is_given_up(target: Path) -> None:
+    wanted = parcels(target, {"disk0.raw": b"0123456789abcdefghij"})
+    async with Liar(b"0123", hangs=True) as door:
+        taker = Carrier(Disk(), silence=0.3)
+        with pytest.raises(Failed, match=r"nothing came for 0.3 s, after 4 of 20 b"):
+            await asyncio.wait_for(taker.fetch(wanted, HERE, door, silent), WAIT)
+
+
+async def test_who_takes_nothing_is_hung_up_on(source: Path) -> None:
+    much = {"disk0.raw": bytes(40 * MIB)}
+    (source / "disk0.raw").write_bytes(much["disk0.raw"])
+    sender = Carrier(Disk(), silence=0.3)
+    door = await sender.offer(offer(source, much))
+    known = await gate.knock(socket.AF_INET, HERE, door.port, door.key)
+    context = one_key.context(door.key, serves=False)
+    _, writer = await asyncio.open_connection(
+        sock=known, ssl=context, server_hostname="x", limit=1
+    )
+    await until(lambda: not open_files(source))
+    writer.transport.abort()
+
+
+async def test_nobody_comes_and_the_door_closes(
+    monkeypatch: pytest.MonkeyPatch, source: Path
+) -> None:
+    monkeypatch.setattr(carrying, "OPEN", 0.1)
+    door = await Carrier(Disk()).offer(offer(source))
+    await until(lambda: not open_files(source))
+    await until_closed(door)
+
+
+async def test_an_offer_that_is_withdrawn_ends_in_the_middle(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source, rate=1))
+    taker = Carrier(Disk())
+    work = asyncio.create_task(taker.fetch(parcels(target, DATA), HERE, door, silent))
+    await until(lambda: any(arrived(target).values()))
+    sender.withdraw("o1")
+    sender.withdraw("o1")  # twice is once
+    with pytest.raises(Failed, match="did not come whole"):
+        await asyncio.wait_for(work, WAIT)
+    await until(lambda: not open_files(source))
+
+
+async def test_a_fetch_that_is_cancelled_leaves_nothing_open(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source, rate=1))
+    work = asyncio.create_task(
+        Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    )
+    await until(lambda: any(arrived(target).values()))
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert not open_files(target)
+    await until(lambda: not open_files(source))
+
+
+async def test_a_dump_of_another_length_is_not_offered(
+    sender: Carrier, source: Path
+) -> None:
+    (source / "disk2.raw").write_bytes(b"ten bytes!")
+    with pytest.raises(Failed, match="has 10 bytes, and its manifest says 9"):
+        await sender.offer(offer(source))
+    assert not open_files(source)
+
+
+async def test_a_dump_that_shrinks_meanwhile_is_no_export(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source))
+    os.truncate(source / "disk0.qcow2", 5)
+    with pytest.raises(Failed, match="hung up, after"):
+        await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+
+
+@pytest.mark.parametrize(
+    ("address", "door"),
+    [
+        (HERE, Door(port=1, place="/etc")),
+        (HERE, Door(port=1)),
+        ("localhost", Door(port=1, key="ab" * 32)),
+        ("fe80::1%lo", Door(port=1, key="ab" * 32)),
+    ],
+)
+async def test_an_export_comes_from_an_address_behind_a_key(
+    address: str, door: Door, target: Path
+) -> None:
+    with pytest.raises(BadInput):
+        await Carrier(Disk()).fetch(parcels(target, DATA), address, door, silent)
+
+
+async def test_no_piece_passes_before_its_time() -> None:
+    now, slept = [100.0], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    pace = Pace(2, lambda: now[0], sleep)
+    passed = 0
+    for size in (MIB, 1, MIB // 2, 4 * MIB):
+        await pace.wait(size)
+        passed += size
+        assert passed <= (now[0] - 100.0) * 2 * MIB + 0.001
+    assert sum(slept) == pytest.approx(passed / (2 * MIB))
+    await Pace(0, lambda: now[0], sleep).wait(1 << 40)
+    assert len(slept) == 4
+
+
+# -- who is not what it seems ----------------------------------------------------------
+
+
+class Liar:
+    """A node that offers something, and sends what it likes to who has the key.
+
+    Parameters
+    ----------
+    speaks
+        The key of its TLS; the right one if it is empty.
+    """
+
+    def __init__(self, sent: bytes, *, hangs: bool = False, speaks: str = "") -> None:
+        self._sent = sent
+        self._hangs = hangs
+        self._speaks = speaks
+
+    async def __aenter__(self) -> Door:
+        key = "ef" * 32
+        listener = gate.listen(socket.AF_INET, HERE, range(1))
+        self._over = asyncio.Event()
+        self._gate = gate.Gate(listener, key, self._take(self._speaks or key))
+        return Door(port=self._gate.port, key=key)
+
+    def _take(self, key: str) -> gate.Taker:
+        async def take(connection: socket.socket) -> None:
+            context = one_key.context(key, serves=True)
+            talk = carrying._talk(connection.dup(), context, serves=True)
+            async with talk as (reader, writer):
+                writer.write(self._sent)
+                await writer.drain()
+                if self._hangs:
+                    await self._over.wait()
+                else:
+                    writer.close()
+                    await reader.read(1)
+
+        return take
+
+    async def __aexit__(self, *_: object) -> None:
+        self._over.set()
+        self._gate.close()
+
+
+async def until_closed(door: Door) -> None:
+    async with asyncio.timeout(WAIT):
+        while True:
+            try:
+                (await gate.knock(socket.AF_INET, HERE, door.port, door.key)).close()
+            except Failed:
+                return
+            await asyncio.sleep(0.01)
