@@ -157,9 +157,10 @@ stop: ## End the cluster of make run; nothing stays behind
 	@if [ -d $(RUN_DIR) ]; then $(MAKE) -s all; $(BIN)/moorage down $(RUN_DIR); \
 	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
 
-bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 20 to 1,000 nodes
+bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/one_object.py
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python tests/htools/bench.py

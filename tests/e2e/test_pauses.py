@@ -27,6 +27,12 @@ del early, late
 print([one() is None for one in known])
 pauses.sweep()
 print([one() is None for one in known])
+
+later = Kept()  # was in use at a sweep: out of sight, but of the whole
+pauses.sweep()
+print(any(one is later for one in gc.get_objects()))
+pauses.sweep(whole=True)
+print([one() is None for one in known], gc.get_freeze_count() > 1000)
 """
 
 
@@ -38,5 +44,7 @@ def test_what_was_there_is_not_searched_and_what_came_later_is_swept() -> None:
         "True True",  # few at a time, and all that is old by a sweep alone
         "True",
         "[False, False]",
-        "[False, True]",  # of the start: never; of later: by a sweep
+        "[False, True]",  # of the start: not yet; of later: by a sweep
+        "False",
+        "[True, True] True",  # of the start, too: by a whole one
     ]

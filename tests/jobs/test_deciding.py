@@ -43,9 +43,9 @@ async def test_a_job_that_began_and_ended_meanwhile_has_taken_its_room(tmp_path)
     for node in sim.nodes.nodes.values():
         node.machine.room = 1000
         node.machine.used = lambda: sum(files[k]["size"] for k in files) // 1024**2
-    slow = Slow(sim, "node2")
+    slow = Slow(sim, "node1")
     first = await sim.engine.submit(disk("d0", 600))
-    await slow.asked.wait()  # it knows of 1000 MiB, and waits for the other node
+    await slow.asked.wait()  # it is about to know of 1000 MiB
     second = await sim.engine.submit(disk("d1", 600))
     await sim.finished(second)
     slow.go.set()

@@ -8,12 +8,20 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Stale, Unreachable
-from moorage.model import Disk
+from moorage.model import Disk, Provider
 from moorage.node import tls
 from moorage.node.aside import NodesAside
-from moorage.protocol import CreateDisk, GetFacts, ListGuests, silent
+from moorage.protocol import (
+    CreateDisk,
+    GetFacts,
+    ListGuests,
+    ListProviders,
+    MakeRequest,
+    silent,
+)
 from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import ourselves
 from moorage.units import Mib
@@ -136,3 +144,34 @@ async def test_a_thread_that_breaks_is_told_of(
     async with asyncio.timeout(60):
         await nodes.broken.wait()
     assert "nodes can be asked no more" in caplog.text
+
+
+def kept(nodes: NodesAside) -> list[Any]:
+    """Return the connections that are kept for the next call."""
+    session = nodes._nodes.exchange._session
+    assert session is not None
+    assert session.connector is not None
+    return [one for many in session.connector._conns.values() for one, _ in many]
+
+
+async def test_a_kept_connection_takes_little_memory_and_carries_much(
+    served: Any, nodes: NodesAside
+) -> None:
+    """A later Python may have other buffers: then this tells that they are large."""
+    many = [Provider(name=f"p{number}", path="/" + "x" * 900) for number in range(900)]
+    served.machine.providers = lambda: many
+    assert await nodes.call(served.node, ListProviders(), 1, silent) == many
+    (connection,) = kept(nodes)
+    assert len(connection.transport._ssl_protocol.get_buffer(-1)) <= 16 * 1024
+
+
+async def test_all_questions_to_a_node_go_by_one_connection(
+    served: Any, nodes: NodesAside
+) -> None:
+    """Those that may be asked of a node whose certificate is over, too."""
+    certificate = tls.load_certificate((served.keys / "node.pem").read_bytes())
+    pinned = replace(served.node, pins=(tls.pin_of(certificate),))
+    for _ in range(2):
+        for question in (GetFacts(), ListGuests(), MakeRequest(), ListProviders()):
+            await nodes.call(pinned, question, 1, silent)
+    assert len(kept(nodes)) == 1

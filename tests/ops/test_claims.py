@@ -180,7 +180,7 @@ async def test_room_that_was_told_before_a_disk_was_made_is_not_given_twice(sim)
             await gate.wait()
 
     sim.extra_point = hold
-    fields = {"disk_template": "sharedfile", "size": 600}
+    fields = {"disk_template": "sharedfile", "size": 600, "node": "node1"}
     first = await sim.submit("OP_DISK_ADD", name="d0", **fields)
     await started.wait()
     answer = sim.engine._waiting._answers

@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import count
 from typing import Final
 
 from moorage.api.luxi_methods import AutoArchiveJobs
@@ -19,6 +20,8 @@ _KEPT = 6 * 3600.0
 """Seconds that a finished job stays in the list."""
 _TIDIED = 300.0
 """Seconds between two looks at them, and at whether anything goes on."""
+_WHOLE = 288
+"""One of so many looks for garbage goes through everything: once a day."""
 _BUSY = 12
 """So many such looks in a row find a master busy until that counts no more."""
 
@@ -32,12 +35,12 @@ async def _tidy(sources: Sources) -> None:
 
 async def sweep_when_idle(sources: Sources, look: float = _TIDIED) -> None:
     """Look for cyclic garbage when no job runs; after an hour, whoever waits."""
-    while True:
+    for number in count(1):
         for _ in range(_BUSY):
             await asyncio.sleep(look)
             if not sources.engine.queue.working:
                 break
-        pauses.sweep()
+        pauses.sweep(whole=number % _WHOLE == 0)
 
 
 async def _keep_informed(sources: Sources) -> None:

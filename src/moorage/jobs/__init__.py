@@ -7,7 +7,7 @@ from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
 from .locks import Lock
-from .operation import Ask, FailedHook, Operation, Question, Sight, View
+from .operation import Ask, FailedHook, Operation, Question, Sight, Sought, View
 from .task import Commit, Run, Task, Witness
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Question",
     "Run",
     "Sight",
+    "Sought",
     "Task",
     "View",
     "Witness",

@@ -76,8 +76,9 @@ class Asker:
 
     Parameters
     ----------
-    changed
-        Takes note that something was, or may have been, done on a node.
+    ordered
+        Takes note that something was done on a node; or for how many seconds it may be
+        done still, where its answer was lost.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Asker:
         queue: Queue,
         slots: Slots,
         sleep: Callable[[float], Awaitable[None]],
-        changed: Callable[[str], None],
+        ordered: Callable[[str, float], None],
     ) -> None:
         self.stuck: set[int] = set()
         self._truth = truth
@@ -100,7 +101,7 @@ class Asker:
         self._queue = queue
         self._slots = slots
         self._sleep = sleep
-        self._changed = changed
+        self._ordered = ordered
         self._pending: set[_Pending] = set()
         truth.watchers.append(self._heard)
 
@@ -116,15 +117,21 @@ class Asker:
                 self._queue.progress(job, done, total, unit, note)
 
         target = reachable(self._truth.config, node)
-        term = self._truth.term
+        term, doubt = self._truth.term, call.limit
         try:
             with self._queue.saying(job, op, lambda: _still(target, op)):
-                return await self._unless_given_up(
+                found = await self._unless_given_up(
                     job, op, node, lambda: self._nodes.call(target, call, term, report)
                 )
+            doubt = 0.0
+        except MoorageError as error:
+            if not isinstance(error, Unreachable) or error.facts.get("sent") is False:
+                doubt = 0.0
+            raise
         finally:
             if not call.reads:
-                self._changed(node)
+                self._ordered(node, doubt)
+        return found
 
     async def try_(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node a few times before its failure is taken for an answer.

@@ -16,7 +16,7 @@ from moorage.store import ConfigStore
 
 from .effects import Effects
 from .job import FINISHED, Job
-from .operation import Answers, Operation, Sight, View
+from .operation import Answers, Operation, Sight, Strays, View
 from .task import Run, Task
 from .turns import let_go
 from .unread import idle
@@ -26,10 +26,14 @@ Claims = dict[tuple[int, int, int], Claim]
 
 
 class Heard(NamedTuple):
-    """What nodes answered, and whether some of it was said before it was asked."""
+    """What nodes answered, and whether some of it was said before it was asked.
+
+    And what other nodes have of guests that were sought.
+    """
 
     answers: Answers
-    lately: bool
+    lately: bool = False
+    strays: Strays = {}
 
 
 _MANY = 100
@@ -157,19 +161,19 @@ class Deciding:
         self, job: Job, operation: Operation, heard: Heard, before: _Before
     ) -> Decision:
         """Decide on some answers."""
-        answers, claims = heard.answers, before.claims
+        claims = before.claims
         if operation.surveys:
             sight = self._sight(before.config, before.in_hand)
-            return await self._apart(operation, self.view(job, answers, sight=sight))
+            return await self._apart(operation, self.view(job, heard, sight=sight))
         if operation.looks:
-            return await self._aside(operation, job, answers, claims)
+            return await self._aside(operation, job, heard, claims)
         if not operation.plans:
-            view = self.view(job, answers)
-            if _is_wide(operation, answers):
+            view = self.view(job, heard)
+            if _is_wide(operation, heard.answers):
                 return await self._apart(operation, view)
             return _decided(operation, view)
         async with self._choosing:
-            found = await self._aside(operation, job, answers, claims)
+            found = await self._aside(operation, job, heard, claims)
             self._claim(job, found.claims, claims)
         return found
 
@@ -206,13 +210,13 @@ class Deciding:
                 other.update(_numbered(job))
 
     async def _aside(
-        self, operation: Operation, job: Job, answered: Answers, claims: Claims
+        self, operation: Operation, job: Job, heard: Heard, claims: Claims
     ) -> Decision:
         """Decide with the claims of the others in sight, aside from the event loop."""
         live = self._claims(job)
         ended = (one for number, one in claims.items() if number not in live)
         known = (*live.values(), *(_room_alone(one) for one in ended))
-        return await self._apart(operation, self.view(job, answered, known))
+        return await self._apart(operation, self.view(job, heard, known))
 
     async def _apart(self, operation: Operation, view: View) -> Decision:
         """Decide what may take long without holding up everybody else."""
@@ -222,20 +226,22 @@ class Deciding:
     def view(
         self,
         job: Job,
-        answers: Answers | None = None,
+        heard: Heard | None = None,
         claims: tuple[Claim, ...] = (),
         sight: Sight | None = None,
     ) -> View:
         """Return the newest snapshot, as an operation of a job sees it."""
+        heard = heard or Heard({})
         return View(
             self._truth.config,
-            answers or {},
+            heard.answers,
             self._world.clock(),
             self._world.fresh,
             job.id,
             claims,
             sight,
             self._kept,
+            heard.strays,
         )
 
     def _sight(self, earlier: Config, disks: Sequence[Disk]) -> Sight:

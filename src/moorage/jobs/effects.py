@@ -21,6 +21,8 @@ class Effects:
     ----------
     clock
         The time in seconds.
+    steady
+        Seconds that never go back, and count while the machine sleeps.
     sleep
         How to wait.
     fresh
@@ -34,6 +36,7 @@ class Effects:
     """
 
     clock: Callable[[], float] = time.time
+    steady: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     fresh: Callable[[], str] = lambda: str(uuid.uuid4())
     patience: float = 10.0

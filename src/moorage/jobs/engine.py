@@ -3,16 +3,17 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from moorage.errors import BadInput, Failed, WrongState
+from moorage.errors import BadInput, Failed, MoorageError, WrongState
 from moorage.model import Config, Instance
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
 from .deciding import Deciding, Decision, reported
+from .dry_run import Parse, planned
 from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
 from .hooks import Hooks, HooksOf
@@ -30,9 +31,8 @@ from .job import (
     cancel,
     stamp,
 )
-from .operation import Operation, View
+from .operation import Operation
 from .queue import Queue, Records
-from .task import Task
 from .turns import breathing
 from .waiting import Waiting, in_turn
 
@@ -42,8 +42,6 @@ COMMON = frozenset(
     {"OP_ID", "reason", "priority", "depends", "comment", "debug_level", "dry_run"}
 )
 """Fields that every opcode has; the engine reads them, operations do not."""
-Parse = Callable[[dict[str, Any]], Operation]
-"""From an opcode to the operation that answers it; raises `BadInput`."""
 BEGUN = frozenset({RUNNING, CANCELING})
 """The states of operations that may have done something."""
 
@@ -86,7 +84,7 @@ class Engine:
         self.locks, self.slots = waiting.locks, waiting.slots
         self.recent = waiting.recent
         asker = self._asker = Asker(
-            truth, nodes, self.queue, self.slots, world.sleep, self.recent.changed
+            truth, nodes, self.queue, self.slots, world.sleep, waiting.ordered
         )
         self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
         self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
@@ -222,6 +220,7 @@ class Engine:
 
     async def stop(self) -> None:
         """Stop at once, as a crash would: the journal knows how to go on."""
+        self._waiting.guests.stop()
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -293,19 +292,13 @@ class Engine:
         follow: list[Job] = []
         decision: Decision | None = None
         try:
-            operation = self._operation(op.input)
-            await self._waiting.for_locks(job, op, operation)
-            decision = await self._deciding.decide(
-                job, operation, partial(self._waiting.for_answers, job, op)
-            )
-            if decision.operation is not operation:
-                operation = decision.operation
-                self._waiting.keep_locks(job, op, operation)
+            decision = await self._decided(job, op)
+            operation = decision.operation
             for text in decision.warnings:
                 self.queue.note(job, op, f"Warning: {text}")
             view, tasks = decision.view, decision.tasks
             if op.input.get("dry_run"):
-                op.result = self._planned(operation, view, tasks)
+                op.result = planned(operation, view, tasks, self._operation)
             else:
                 await self._waiting.for_slot(job, op)
                 if self._hooks:
@@ -318,6 +311,28 @@ class Engine:
         await self._finish(job, op, follow)
         if decision is not None:
             await self._deciding.let_go(decision)
+
+    async def _decided(self, job: Job, op: Op) -> Decision:
+        """Decide what an operation does, first of all with the likeliest node."""
+        operation = self._operation(op.input)
+        likely = operation.likely(self._deciding.view(job))
+        if likely is not operation:
+            try:
+                return await self._decide(job, op, likely)
+            except MoorageError:
+                if job.cancel_asked:
+                    raise
+                self.locks.release(job.id)
+        return await self._decide(job, op, operation)
+
+    async def _decide(self, job: Job, op: Op, operation: Operation) -> Decision:
+        """Take the locks and ask the nodes, then decide; its locks are held."""
+        await self._waiting.for_locks(job, op, operation)
+        ask = partial(self._waiting.for_answers, job, op)
+        decision = await self._deciding.decide(job, operation, ask)
+        if decision.operation is not operation:
+            self._waiting.keep_locks(job, op, decision.operation)
+        return decision
 
     async def _execute(self, job: Job, op: Op, decision: Decision) -> list[Job]:
         """Do the tasks; return the jobs that follow this one, not yet queued."""
@@ -376,22 +391,3 @@ class Engine:
             job.end_timestamp = stamp(self._clock())
             await self.queue.write(job)
         self.queue.over(job)
-
-    # -- what would be done -------------------------------------------------------
-
-    def _planned(
-        self, operation: Operation, view: View, tasks: Sequence[Task]
-    ) -> list[dict[str, Any]]:
-        """Return what would be done: the tasks, then the jobs that would follow."""
-        follow = [self._asked(one) for job in operation.jobs(view) for one in job]
-        return [self._shown(task) for task in tasks] + follow
-
-    def _asked(self, opcode: dict[str, Any]) -> dict[str, Any]:
-        summary = self._operation(opcode).summary()
-        node = opcode.get("target_node") or "master"
-        return {"what": f"submit a job: {summary}", "node": node, "final": False}
-
-    def _shown(self, task: Task) -> dict[str, Any]:
-        node = getattr(task, "node", None)
-        name = self.truth.config.node(node).name if node else "master"
-        return {"what": task.what, "node": name, "final": task.final}

@@ -40,11 +40,30 @@ class Ask(Generic[T_co]):
     even_offline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A guest of which must be known whether other nodes have it.
+
+    Attributes
+    ----------
+    guest
+        Uuid of its instance; the operation holds its lock.
+    nodes
+        Uuids of those that may have it, and should not.
+    """
+
+    guest: str
+    nodes: tuple[str, ...]
+
+
 Question = Ask[object]
 """A question of whatever kind."""
 
 Answers = dict[Question, Any]
 """What the nodes said; a `MoorageError` where one failed to say."""
+
+Strays = dict[str, dict[str, str]]
+"""The states of guests by instance and node, both by uuid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,8 @@ class View:
     kept
         What earlier decisions of this master left for later ones, by its name. Who
         takes it makes sure that it still holds.
+    strays
+        Of guests that were sought, the nodes that have them, and in which state.
     """
 
     config: Config
@@ -103,6 +124,7 @@ class View:
     claims: tuple[Claim, ...] = ()
     sight: Sight | None = None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
+    strays: Strays = field(default_factory=dict)
     _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, what: str, decide: Callable[[], T]) -> T:
@@ -208,12 +230,24 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Say which facts the nodes must tell before :meth:`check`."""
         return iter(())
 
+    def seeks(self, _view: View) -> Iterator[Sought]:
+        """Say which guests no other node may have; all jobs share what is asked."""
+        return iter(())
+
     def asks_now(self, _view: View) -> frozenset[str] | None:
         """Return uuids of the nodes whose answers must be of now; None for all.
 
         Of the others, what they said lately is enough: some of them may be chosen.
         """
         return None
+
+    def likely(self, _view: View) -> "Operation":
+        """Return the same request for a node that it would most likely choose.
+
+        It is tried first: one node is asked, where the request as it is asks many. When
+        that one is refused, for whatever reason, the request as it is is decided.
+        """
+        return self
 
     def settled(self, _view: View) -> "Operation":
         """Return the same request, with the nodes named that it has chosen."""

@@ -22,11 +22,12 @@ from .deciding import Heard
 from .effects import Effects
 from .job import Job, Op, dependencies
 from .locks import Locks
-from .operation import Operation, Question, View
+from .operation import Operation, Question, Sought, Strays, View
 from .queue import Queue
 from .recent import Recent
 from .slots import Slots
 from .turns import breathing, together
+from .whereabouts import Whereabouts
 
 T = TypeVar("T")
 
@@ -48,6 +49,8 @@ class Waiting:
     ----------
     recent
         What nodes said lately to those who chose among them.
+    guests
+        Where guests are, for those who are about to start one.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Waiting:
         self.locks = Locks()
         self.slots = Slots()
         self.recent = Recent(world.clock, world.sleep, self._answers)
+        self.guests = Whereabouts(world.steady, self._answers)
         self._truth = truth
         self._nodes = nodes
         self._queue = queue
@@ -80,6 +84,12 @@ class Waiting:
                 self.slots.resize(one.max_running_jobs)
             elif isinstance(one, Node):  # one that was offline was not even asked
                 self.recent.changed(one.uuid)
+                self.guests.forget(one.uuid)
+
+    def ordered(self, node: str, doubt: float) -> None:
+        """Take note that a node did something, or may do it for some seconds more."""
+        self.recent.changed(node)
+        self.guests.ordered(node, doubt)
 
     def cancel(self, number: int) -> None:
         """Let a job that was cancelled wait no longer."""
@@ -110,7 +120,7 @@ class Waiting:
         Unless `anew` is set, what nodes said lately counts where the operation has
         enough of it.
         """
-        work = self._ask(job, op, operation, anew=anew)
+        work = self._heard_of(job, op, operation, anew=anew)
         return await self._unless_cancelled(job, work)
 
     async def for_slot(self, job: Job, op: Op) -> None:
@@ -185,10 +195,25 @@ class Waiting:
 
     # -- answers ------------------------------------------------------------------
 
-    async def _ask(
+    async def _heard_of(
         self, job: Job, op: Op, operation: Operation, *, anew: bool
     ) -> Heard:
         view = self._view(job)
+        strays = asyncio.create_task(self._strays(job, op, operation.seeks(view)))
+        try:
+            heard = await self._ask(job, op, operation, view, anew=anew)
+            return heard._replace(strays=await strays)
+        finally:
+            strays.cancel()
+
+    async def _strays(self, job: Job, op: Op, seeks: Iterable[Sought]) -> Strays:
+        """Return which other nodes have the guests that an operation seeks."""
+        with self._queue.saying(job, op, lambda: self._unanswered(self.guests.silent)):
+            return {one.guest: await self.guests.find(one) for one in seeks}
+
+    async def _ask(
+        self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
+    ) -> Heard:
         now = operation.asks_now(view)
         many = operation.looks or operation.surveys or now is not None
         questions = await self._questions(operation, view, many=many)
@@ -197,11 +222,11 @@ class Waiting:
             said = self.recent.answers(one for one in questions if one.node not in now)
         ask = self._answers if now is None else self.recent.ask
         asked = [one for one in questions if one not in said]
-        silent = set(asked)
+        silent = {one.node for one in asked}
 
         async def of_node(asked: list[Question]) -> dict[Question, Any]:
             found = await ask(asked)
-            silent.difference_update(asked)
+            silent.discard(asked[0].node)
             return dict(zip(asked, found, strict=True))
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
@@ -219,8 +244,8 @@ class Waiting:
             return cast("list[Question]", await self._aside(listed))
         return listed()
 
-    def _unanswered(self, silent: set[Question]) -> str:
-        names = sorted({self._name(question.node) for question in silent})
+    def _unanswered(self, silent: set[str]) -> str:
+        names = sorted(map(self._name, silent))
         return f"Waiting for an answer from {', '.join(names)}"
 
     async def _answers(self, asked: list[Question]) -> Sequence[object]:
@@ -230,14 +255,33 @@ class Waiting:
             if not asked[0].even_offline:
                 reachable(self._truth.config, node.uuid)
             calls = [one.call for one in asked]
-            return await self._nodes.ask(node, calls, self._truth.term)
+            found = await self._nodes.ask(node, calls, self._truth.term)
         except MoorageError as error:
-            return [error] * len(asked)
+            return [_bare(error)] * len(asked)
+        for one in found:
+            if isinstance(one, MoorageError):
+                _bare(one)
+        if not isinstance(found[0], MoorageError):
+            self.guests.met(node.uuid)
+        return found
 
     # -- slots --------------------------------------------------------------------
 
     def _crowded(self) -> str:
         return f"Waiting for a slot: {self.slots.number} jobs may run at once"
+
+
+def _bare(error: MoorageError) -> MoorageError:
+    """Return an error that does not hold the connection that it came of.
+
+    The frames that it was raised in do, and they hold it: only a search for cyclic
+    garbage would free them.
+    """
+    inner: BaseException | None = error
+    while inner is not None and inner.__traceback__ is not None:
+        inner.__traceback__ = None
+        inner = inner.__cause__ or inner.__context__
+    return error
 
 
 def _by_node(questions: Iterable[Question]) -> list[list[Question]]:

@@ -19,6 +19,7 @@ from moorage.protocol.sender import Sender
 
 from . import wire
 from .authority import Authority
+from .buffers import SmallBuffers
 from .client import CONNECT, HttpNodes
 from .exchange import Exchange
 from .lines import Line
@@ -52,7 +53,7 @@ class NodesAside:
         for one in (self._nodes.exchange, self._lines):
             one.sender = sender
         self._lines.mark = self._nodes.exchange.mark  # both are one master
-        self._loop = asyncio.new_event_loop()
+        self._loop = SmallBuffers()
         self._here = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._here.get_exception_handler())
         self.broken = asyncio.Event()

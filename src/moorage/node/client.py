@@ -94,8 +94,11 @@ class HttpNodes:
         node = key_issuing.believed(node, call)
         asked = key_issuing.outgoing(self._authority, node.name, call)
         way = self._way(node, asked)
-        result = _only(await self._tried(node, [asked], term, report, way))
-        shown = way.shown  # by then others may have asked for another way
+        results, way = await self._tried(node, [asked], term, report, way)
+        result, shown = (
+            _only(results),
+            way.shown,
+        )  # by then others may have asked for another way
         pin = shown.pin if shown else ""
         found = key_issuing.incoming(self._authority, node.name, call, result, pin)
         return cast("R", found)
@@ -119,7 +122,7 @@ class HttpNodes:
 
             return await one_by_one(alone, calls)
         try:
-            found = await self._tried(node, calls, term, silent, way)
+            found, way = await self._tried(node, calls, term, silent, way)
         except MoorageError as error:
             return [error] * len(calls)
         if way.speaks < SEVERAL:  # its agent was replaced by an older one meanwhile
@@ -159,11 +162,15 @@ class HttpNodes:
         term: int,
         report: Report,
         way: Way,
-    ) -> list[object]:
+    ) -> tuple[list[object], Way]:
+        """Return what came of some calls, and by which way in the end."""
         for again in count():
             try:
-                return await self.exchange.ask(node, calls, term, report, way)
+                found = await self.exchange.ask(node, calls, term, report, way)
             except Unreachable as error:
+                if way.expired and all(call.lapsed for call in calls) and node.pins:
+                    way = self._way_by(node, dated=False)  # nothing was sent yet
+                    return await self._tried(node, calls, term, report, way)
                 rests = min((_rests(call, error) for call in calls), key=len)
                 if error.facts.get("sent") or again >= len(rests):
                     raise
@@ -171,6 +178,8 @@ class HttpNodes:
                     text = f"{error.message}; trying again, {len(rests)} times at most"
                     report(0, 0, "log", text)
                 await asyncio.sleep(rests[again])
+            else:
+                return found, way
         raise AssertionError  # the last attempt returned or raised
 
     async def close(self) -> None:
@@ -213,8 +222,16 @@ class HttpNodes:
             await asyncio.sleep(_LOOK)
 
     def _way(self, node: Node, call: Verb[object]) -> Way:
-        """Return the way to a node: another one when its pins or its dates are over."""
-        dated = not (node.pins and call.lapsed)
+        """Return the way to a node: another one when its pins or its dates are over.
+
+        There is one, and one connection, unless the node's certificate is over: what
+        may be asked then goes by a way of its own.
+        """
+        way = self._way_by(node, dated=True)
+        lapsed = way.expired and call.lapsed and node.pins
+        return self._way_by(node, dated=False) if lapsed else way
+
+    def _way_by(self, node: Node, *, dated: bool) -> Way:
         way = self._ways.get((node.uuid, dated))
         if way is None or way.over or way.pins != set(node.pins):
             way = self._ways[node.uuid, dated] = self._new_way(node, dated=dated)

@@ -75,6 +75,8 @@ class Way:
         What the node showed last; None before the first connection.
     speaks
         The newest version of the protocol that the node spoke last.
+    expired
+        Whether the node showed a certificate last whose dates are over.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Way:
         self.pins = frozenset(pins)
         self.shown: Shown | None = None
         self.speaks = 0
+        self.expired = False
         self._name = name
         self._clock = clock
         context.sslobject_class = _watched(self._look)
@@ -111,7 +114,8 @@ class Way:
                 f"knows of {self._name}",
                 f"if the node was made anew: {again}",
             )
-        if self._clock and shown.ends < self._clock():
+        self.expired = bool(self._clock and shown.ends < self._clock())
+        if self.expired:
             raise Mistrusted(
                 f"it expired on {found.not_valid_after_utc:{_DATE}}",
                 "gnt-cluster renew-crypto --new-node-certificates",

@@ -101,6 +101,11 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
         return bool(self.adopt) or self.reuse
 
     @property
+    def driver(self) -> str:
+        """What makes it: its provider, or else its template."""
+        return str(self.params.get("provider") or self.template)
+
+    @property
     def at_path(self) -> bool:
         """Whether it adopts what nodes see at a path, before it is attached."""
         return bool(self.adopt) and not self.kind.capabilities.provider

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import MoorageError, WrongState, cause_of
-from moorage.jobs import Question, View
+from moorage.jobs import Sought, View
 from moorage.model import Config, Disk, GuestState, Instance, Node, hvparams
 
 from .node_tasks import guest_on
@@ -71,24 +71,25 @@ def check_known(view: View, instance: Instance) -> None:
         raise silent(node, instance, error) from error
 
 
-def ask_elsewhere(config: Config, instance: Instance) -> Iterator[Question]:
-    """Ask every other node that is on for the guest: one small question a node."""
-    for node in _others(config, instance):
-        yield guest_on(node.uuid, instance)
+def seek(config: Config, instance: Instance) -> Iterator[Sought]:
+    """Ask whether any other node that is on has the guest."""
+    home = instance.primary_node
+    others = tuple(one.uuid for one in config.hosts() if one.uuid != home)
+    yield Sought(instance.uuid, others)
 
 
 def check_nowhere_else(view: View, instance: Instance) -> None:
     """Raise `WrongState` if another node says that it runs the guest.
 
     The second line against two writers: the record says where a guest should run, and
-    this asks where it does. A node that gives no answer proves nothing, and one such
+    this knows where it does. A node that gives no answer proves nothing, and one such
     node must not keep every guest of the cluster down.
     """
-    found = [
-        node.name
-        for node in _others(view.config, instance)
-        if _has(view, node, instance)
-    ]
+    found = sorted(
+        view.config.node(node).name
+        for node, state in view.strays.get(instance.uuid, {}).items()
+        if state not in NOT_WRITING
+    )
     if found:
         home = view.config.home(instance).name
         raise WrongState(
@@ -97,16 +98,6 @@ def check_nowhere_else(view: View, instance: Instance) -> None:
             hint=f"gnt-instance migrate --cleanup {instance.name}",
             instance=instance.name,
         )
-
-
-def _others(config: Config, instance: Instance) -> list[Node]:
-    return [node for node in config.hosts() if node.uuid != instance.primary_node]
-
-
-def _has(view: View, node: Node, instance: Instance) -> bool:
-    """Whether a node has a process of the guest that can write."""
-    found = view.told(guest_on(node.uuid, instance))
-    return found is not None and found.state not in NOT_WRITING
 
 
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:

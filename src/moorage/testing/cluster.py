@@ -196,6 +196,7 @@ class SimCluster:
         self.truth, others = await ConfigStore.open(self.store)
         world = Effects(
             clock=self._now,
+            steady=self._now,
             sleep=self._sleep,
             fresh=lambda: f"uuid-{next(self._fresh):04}",
             point=self._point,

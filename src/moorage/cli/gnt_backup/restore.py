@@ -135,7 +135,8 @@ COMMANDS = (
             Option(("--no-nics",), "no network card, whatever the export says"),
             Option(
                 ("--trust-export",),
-                "take all that the export says: parameters, cards, tags, scripts' names",
+                "take all that the export says: parameters, cards, tags, scripts' "
+                "names",
             ),
             moot(
                 "--identify-defaults",

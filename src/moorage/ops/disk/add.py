@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
@@ -19,6 +19,7 @@ from moorage.ops import (
     placement,
     pools,
 )
+from moorage.ops.disk import provided
 from moorage.ops.disk_access import check_within, online, only_group, some_online
 from moorage.ops.disk_names import check_disk_name
 from moorage.ops.silence import check_online
@@ -99,7 +100,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
                 self.params, provider=self.provider, access=self.access
             ),
         )
-        return with_fields(wanted, force=self.force_params, tags=check_tags(self.tags))
+        return replace(wanted, force=self.force_params, tags=check_tags(self.tags))
 
     def where(self, view: View) -> Node:
         """Return the node that makes the disk."""
@@ -194,11 +195,28 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
-        config, wanted = view.config, self.wish(view)
-        group = config.group(self.where(view).group)
-        yield from disk_spec.ask(config, wanted, group)
+        config, wanted, node = view.config, self.wish(view), self.where(view)
+        if self.node and not wanted.adopts:
+            yield from provided.ask(view, wanted, node)
+        else:
+            yield from disk_spec.ask(config, wanted, config.group(node.group))
         if has_room(wanted.template):
             yield from placement.ask_room(config, self._workers(view))
+
+    def likely(self, view: View) -> "DiskAdd":
+        """Return the same request for the node that took the last one like it.
+
+        For any, if there was none yet; itself, where more than one node is needed.
+        """
+        wanted = None if self.node else self.wish(view)
+        if wanted is None or wanted.adopts or self._mirrored(view):
+            return self
+        if wanted.kind.capabilities.reach is not Reach.GROUP:
+            return self
+        nodes = self._workers(view)
+        last = _makers(view).get((nodes[0].group, wanted.driver))
+        found = next((node for node in nodes if node.uuid == last), nodes[0])
+        return replace(self, node=found.name)
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
@@ -216,7 +234,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from disk_checks.warnings(view, self.wish(view), self.where(view))
+        yield from provided.warnings(view, self.wish(view), self.where(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
@@ -229,6 +247,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
         node = self.where(view)
+        _makers(view)[node.group, self.wish(view).driver] = node.uuid
         disk = disk_spec.bear(view, self.wish(view), node, pair=self._pair(view))
         yield from node_tasks.verify(view.config, disk, node)
         yield from copies.create(view.config, disk, node)
@@ -245,3 +264,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
         return str(results[-1][0])
+
+
+def _makers(view: View) -> dict[tuple[str, str], str]:
+    """Return the node that made the last disk, by node group and what makes it."""
+    made: dict[tuple[str, str], str] = view.kept.setdefault("makers of disks", {})
+    return made

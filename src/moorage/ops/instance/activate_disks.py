@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Sought, Task, View
 from moorage.jobs.unread import Idle
 from moorage.ops import copies, node_tasks
 from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
-from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, holds, runs
+from moorage.ops.liveness import check_nowhere_else, holds, runs, seek
 
 
 class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
@@ -29,10 +29,9 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     ignore_size: bool = False
     wait_for_sync: bool = False
 
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask where it runs."""
-        yield from OnInstance.questions(self, view)
-        yield from ask_elsewhere(view.config, self.instance(view))
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest."""
+        yield from seek(view.config, self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse while another node has the disks for its guest."""

@@ -6,20 +6,14 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from moorage.jobs import Question, Run, Task, View
+from moorage.jobs import Run, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import copies, guest_tasks, node_tasks
 from moorage.ops.disk_access import can, check_sound
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
-from moorage.ops.liveness import (
-    ask_elsewhere,
-    check_known,
-    check_nowhere_else,
-    holds,
-    runs,
-)
+from moorage.ops.liveness import check_known, check_nowhere_else, holds, runs, seek
 from moorage.ops.silence import rescue
 from moorage.protocol import AbortGuest, OpenDisk
 from moorage.storage import Can
@@ -50,10 +44,9 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         bool, Unsupported("a failover that broke is undone by itself")
     ] = False
 
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask where it runs, and whether the others reach its disks."""
-        yield from ToAnotherNode.questions(self, view)
-        yield from ask_elsewhere(view.config, self.instance(view))
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest."""
+        yield from seek(view.config, self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the old node still runs it."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.results import Changed
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
@@ -28,7 +28,7 @@ from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
 from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.liveness import runs
+from moorage.ops.liveness import runs, seek
 from moorage.ops.merging import merged
 
 
@@ -79,6 +79,11 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         yield from ChangingDisks.locks(self, view)
         if self.pnode:
             yield Lock("node", view.config.node(self.pnode).uuid, shared=True)
+
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, if it gets another primary node."""
+        if self.pnode:
+            yield from seek(view.config, self.instance(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""

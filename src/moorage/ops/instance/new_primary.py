@@ -9,12 +9,11 @@ from moorage.model import Instance, Node
 from moorage.ops import behind, pairs
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.base import check_at_rest, check_detached
-from moorage.ops.liveness import ask_elsewhere, check_known, check_nowhere_else
+from moorage.ops.liveness import check_known, check_nowhere_else
 
 
 def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
-    """Ask where the guest runs, and whether the node reaches its disks."""
-    yield from ask_elsewhere(view.config, instance)
+    """Ask whether the node reaches the disks."""
     disks = view.config.disks_of(instance)
     yield from ask_reach(view.config, disks, node)
     yield from pairs.ask(view.config, disks)

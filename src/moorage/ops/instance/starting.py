@@ -4,13 +4,13 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View
+from moorage.jobs import Question, Run, Sought, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
-from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, guest, holds, runs
+from moorage.ops.liveness import check_nowhere_else, guest, holds, runs, seek
 from moorage.protocol import StartGuest
 from moorage.units import Mib
 
@@ -170,9 +170,12 @@ class Starting(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         node = view.config.home(instance)
         yield from OnInstance.questions(self, view)
-        yield from ask_elsewhere(view.config, instance)
         yield from ask_reach(view.config, view.config.disks_of(instance), node)
         yield from memory.ask(view, instance)
+
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest."""
+        yield from seek(view.config, self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse what cannot run, should not run, or runs elsewhere."""

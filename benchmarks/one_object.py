@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What one object costs the master as the number of nodes grows, and what it remembers.
+
+The cluster is that of :mod:`choosing`: the real master, agents that simulate, ten
+instances a node. Each figure is the master's CPU time of one job in ms, the median of
+ten, the least of some rounds, once the nodes have been asked; beside it stands the
+ratio to that of the first size:
+
+start
+    ``gnt-instance startup``, of instances that were shut down before.
+activate
+    ``gnt-instance activate-disks``, likewise.
+disk add
+    ``gnt-disk add`` with a provider, and no node named.
+attach
+    ``gnt-disk attach``, of those that were added.
+failover
+    ``gnt-instance failover -n``.
+first start
+    One of the first ten; the very first one asks the nodes.
+
+Of the master itself, after one verify of all and then all these jobs:
+
+verify
+    The first one, in ms.
+memory verified, memory
+    Its resident memory in MiB, right after that verify and at the end.
+garbage
+    The time in ms of one look for cyclic garbage: everybody waits meanwhile.
+
+The bar: at the last size one object costs at most 1.1 times what it costs at the first
+one, and the memory is below 250 MiB.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from choosing import Hands
+from fleet import PAIR, PER_NODE, Fleet, fleet
+
+SIZES = (3, 80, 200, 1_000)
+BAR = 1.1
+MOST = 250
+"""MiB of the master at the last size."""
+JOBS = ("start", "activate", "disk add", "attach", "failover")
+VERIFY, MEMORY, GARBAGE = "verify", "memory", "garbage"
+MEMORIES = ("memory verified", MEMORY)
+
+
+def figures(nodes: int, rounds: int) -> dict[str, float]:
+    """Return seconds by job, and MiB."""
+    with (
+        tempfile.TemporaryDirectory(prefix="moorage-bench-") as at,
+        fleet(Path(at), nodes) as cluster,
+    ):
+        hands = Hands(cluster.socket)
+        hands.wait()
+        cluster.rest()
+        found = {VERIFY: _cpu(cluster, [hands.verify])}
+        found["memory verified"] = cluster.memory()
+        cluster.rest()
+        found["first start"] = _jobs(cluster, hands)["start"]
+        told = [_jobs(cluster, hands) for _ in range(rounds)]
+        found |= {name: min(one[name] for one in told) for name in JOBS}
+        return found | {MEMORY: cluster.memory(), GARBAGE: cluster.garbage()}
+
+
+def _cpu(cluster: Fleet, works: Sequence[Callable[[], object]]) -> float:
+    """Return the master's CPU seconds of one of several works: the median.
+
+    On a slow machine nodes are asked anew meanwhile, for one of them.
+    """
+    took = []
+    for work in works:
+        before = cluster.cpu()
+        work()
+        took.append(cluster.cpu() - before)
+    return statistics.median(took)
+
+
+def _jobs(cluster: Fleet, hands: Hands) -> dict[str, float]:
+    """Return the CPU seconds of each kind of job, and leave all as it was."""
+
+    def cpu(op: str, each: Iterable[dict[str, Any]]) -> float:
+        jobs = [partial(hands.run, {"OP_ID": op, **fields}) for fields in each]
+        return _cpu(cluster, jobs)
+
+    guests = [{"instance_name": f"old{number}"} for number in range(PER_NODE)]
+    names = [f"new{number}" for number in range(PER_NODE)]
+    disks = [{"disk": name} for name in names]
+    made = {"size": 64, "disk_template": "ext", "provider": "san"}
+    pairs = [a | b for a, b in zip(guests, disks, strict=True)]
+    found = {}
+    cpu("OP_INSTANCE_SHUTDOWN", guests)
+    found["start"] = cpu("OP_INSTANCE_STARTUP", guests)
+    cpu("OP_INSTANCE_SHUTDOWN", guests)
+    found["activate"] = cpu("OP_INSTANCE_ACTIVATE_DISKS", guests)
+    cpu("OP_INSTANCE_STARTUP", guests)
+    found["disk add"] = cpu("OP_DISK_ADD", [{"name": one, **made} for one in names])
+    found["attach"] = cpu("OP_DISK_ATTACH", pairs)
+    cpu("OP_DISK_DETACH", disks)
+    cpu("OP_DISK_REMOVE", disks)
+    there, back = ([{**one, "target_node": to} for one in guests] for to in PAIR)
+    found["failover"] = cpu("OP_INSTANCE_FAILOVER", there)
+    cpu("OP_INSTANCE_FAILOVER", back)
+    return found
+
+
+def main() -> int:
+    """Measure, print a table, and say whether the bars hold."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    found = {size: figures(size, asked.rounds) for size in asked.sizes}
+    first, last = (found[asked.sizes[at]] for at in (0, -1))
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; ms of CPU, and MiB")
+    print(f"{'nodes':16}" + "".join(f"{size:>16,}" for size in asked.sizes))
+    for name in first:
+        unit = 1.0 if name in MEMORIES else 1e3
+        cells = (
+            f"{one[name] * unit:9.1f} ({one[name] / first[name]:4.2f})"
+            for one in found.values()
+        )
+        print(f"{name:16}" + "".join(cells))
+    return _judged(max(last[one] / first[one] for one in JOBS), last["memory"])
+
+
+def _judged(ratio: float, memory: float) -> int:
+    """Print whether the bars hold; return the exit status."""
+    holds = ratio <= BAR and memory < MOST
+    verdict = "hold" if holds else "are missed"
+    print(
+        f"the bars of {BAR} and {MOST} MiB {verdict}: one object costs up to "
+        f"{ratio:.2f} times as much, and the master takes {memory:.0f} MiB"
+    )
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
