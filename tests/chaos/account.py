@@ -200,6 +200,8 @@ def _kept(
     for client in clients:
         if client.keeper:
             yield from client.keeper.look(names, there)
+    if yard.truth.stamps:
+        yield from yard.truth.stamped(disks)
 
 
 def _volumes(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:

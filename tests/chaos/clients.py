@@ -80,6 +80,8 @@ class Account:
 
     def fault(self, kind: str, text: str) -> None:
         with self.lock:
+            if (kind, text) in self.faults:
+                return
             self.faults.append((kind, text))
         self.ledger.note("violation", kind=kind, text=text)
 
