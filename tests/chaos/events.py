@@ -106,12 +106,18 @@ class Chaos:
     def _kill(self, what: str, node: str) -> None:
         if what != "master killed":
             self._yard.kill(node)
+        whole = self._dice.random() < 0.5
         if what != "agent killed":
-            self._yard.kill_master(whole=self._dice.random() < 0.5)
+            self._yard.kill_master(whole=whole)
         time.sleep(self._dice.choice((0.0, 0.0, 0.05, 0.5)))
         if what != "agent killed":
-            self._yard.start_master()
+            self._back(whole=whole)
         self._yard.start_agent(node)
+
+    def _back(self, *, whole: bool) -> None:
+        """Start a master that was killed, unless its supervisor does."""
+        if whole or not process.wait_until(self._yard.answers, ROOM):
+            self._yard.start_master()
 
     def _all(self, _node: str) -> None:
         """Kill the master and every agent at one moment, as a room without power."""
@@ -132,7 +138,7 @@ class Chaos:
             if self._dice.random() < 0.7:
                 process.wait_until(yard.answers, ROOM)
             time.sleep(self._dice.uniform(0.0, 0.4))
-        yard.start_master()
+        self._back(whole=False)
 
     def _full(self, what: str, node: str) -> None:
         """Fill a file system; once there is room, nobody has to start anything."""

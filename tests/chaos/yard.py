@@ -189,8 +189,8 @@ class Yard:
 
     def kill_master(self, *, whole: bool) -> None:
         """Kill the master, with or without the supervisor that starts it again."""
-        pids = sorted(self.master_pids())
-        self.kill(masters=pids if whole else pids[-1:])
+        one = process.holder(self.places(self.leader).lock)
+        self.kill(masters=self.master_pids() if whole else [one] if one else [])
 
     def kill(self, *nodes: str, masters: Collection[int] = ()) -> None:
         """Kill the agents of some nodes, and a master, at one moment; count them."""
