@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -270,18 +270,20 @@ class Yard:
 
     def stored_jobs(self) -> dict[int, dict[str, Any]]:
         """Return the jobs as the SQLite file has them, without asking the master."""
-        where = f"file:{self.places(self.leader).store}?mode=ro"
-        base = sqlite3.connect(where, uri=True, timeout=10)
-        try:
+        jobs = self._records(self.leader, "job")
+        return {int(one): json.loads(job) for one, job in jobs if one.isdecimal()}
+
+    def awaited(self, node: str) -> list[str]:
+        """Return the candidates (uuids) that have all which a node's master told."""
+        return [name for name, _ in self._records(node, "copy")]
+
+    def _records(self, node: str, kind: str) -> list[tuple[str, bytes]]:
+        where = f"file:{self.places(node).store}?mode=ro"
+        with closing(sqlite3.connect(where, uri=True, timeout=10)) as base:
             (sound,) = base.execute("PRAGMA integrity_check").fetchone()
             assert sound == "ok", sound
-            ask = "SELECT name, value FROM records WHERE kind = 'job'"
-            rows = base.execute(ask).fetchall()
-        finally:
-            base.close()
-        return {
-            int(name): json.loads(value) for name, value in rows if name.isdecimal()
-        }
+            ask = "SELECT name, value FROM records WHERE kind = ?"
+            return base.execute(ask, (kind,)).fetchall()
 
     def scripts_running(self) -> list[str]:
         """Return the provider's scripts that are under way."""
