@@ -109,6 +109,7 @@ class Round:
             "doubted": self.account.lost,
             "refused": self.account.refused,
             "checks": self.checks,
+            **(self.yard.truth.stamps.counts if self.yard.truth.stamps else {}),
         }
 
     def close(self, keep: Path | None) -> None:

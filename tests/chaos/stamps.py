@@ -8,10 +8,11 @@ grows or lies about; and whatever guest has the disk reads it.
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from moorage.errors import MoorageError
+from moorage.errors import CommandFailed, MoorageError
 from moorage.testing.guest import Guest
 
 LENGTH = 32
@@ -32,12 +33,12 @@ class Stamps:
 
     Attributes
     ----------
-    silent
-        How often a guest gave no answer.
+    counts
+        Stamps that were written and read again, and how often a guest was silent.
     """
 
     def __init__(self) -> None:
-        self.silent = 0
+        self.counts: Counter[str] = Counter()
         self._known: dict[str, str] = {}
 
     def look(
@@ -59,8 +60,10 @@ class Stamps:
         for channel, disks in guests:
             try:
                 yield from asyncio.run(self._visit(channel, disks))
-            except MoorageError:
-                self.silent += 1
+            except CommandFailed as error:
+                yield f"a guest cannot read or write its disks: {error.message}"
+            except (MoorageError, OSError):
+                self.counts["guests silent"] += 1
 
     async def _visit(self, channel: Path, disks: frozenset[str]) -> list[str]:
         async with Guest(channel) as guest:
@@ -73,7 +76,9 @@ class Stamps:
                     faults.append(f"a guest does not see its disk {disk}: {seen}")
                 elif known is None:
                     await self._write(guest, disk, name)
-                elif begins != known:
+                elif begins == known:
+                    self.counts["stamps read"] += 1
+                else:
                     faults.append(f"a guest reads {begins} from {disk}, not {known}")
             return faults
 
@@ -82,6 +87,7 @@ class Stamps:
         where = f"of=/dev/{name} bs={LENGTH} count=1 conv=notrunc,fsync"
         await guest.run(f"printf {stamp} | dd {where} 2>/dev/null", PATIENCE)
         self._known[disk] = stamp
+        self.counts["stamps written"] += 1
 
 
 def _beginning(image: Path) -> str:
