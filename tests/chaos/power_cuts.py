@@ -233,7 +233,7 @@ class Cuts:
         self, seen: dict[str, Any], told: list[Any], sworn: dict[str, int], role: str
     ) -> None:
         """Compare what is on the disk with what was acknowledged before the cut."""
-        for kind, text in _torn(seen, role):
+        for kind, text in torn(seen, role):
             self._account.fault(kind, f"{role}: {text}")
         jobs = jobs_of(seen["copy" if role == "candidate" else "store"])
         for one in told:
@@ -288,7 +288,7 @@ class Cuts:
             yield f"orphan: nobody knows of image {name}"
 
 
-def _torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
+def torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
     """Yield what is neither whole nor absent."""
     for what in ("copy",) if role == "candidate" else ("copy", "store"):
         said = seen[what]

@@ -9,6 +9,7 @@ from account import two_writers
 from clients import Account
 from kept import Keeper, Volume, Volumes
 from ledger import Ledger
+from power_cuts import torn
 from truth import Guest
 
 
@@ -35,6 +36,21 @@ def test_a_number_that_two_jobs_have_is_seen(tmp_path: Path) -> None:
     assert not account.faults
     account.accept(7)
     assert account.faults == [("lost", "job 7 was accepted twice")]
+
+
+def test_what_a_power_cut_tore_is_seen() -> None:
+    whole = {"store": {"sound": "ok"}, "copy": None, "fences": {"term": "3"}}
+    assert not list(torn(whole | {"empty": []}, "master, comes back"))
+    ways = {
+        "the store is damaged": whole | {"store": {"sound": "row 3 missing"}},
+        "the store cannot be read": whole | {"store": {"error": "malformed"}},
+        "fence term is empty": whole | {"fences": {"term": ""}},
+        "agent.json is empty": whole | {"empty": ["agent.json"]},
+    }
+    for said, seen in ways.items():
+        (fault,) = torn({"empty": []} | seen, "master, comes back")
+        assert fault[0] == "torn"
+        assert fault[1].startswith(said)
 
 
 def test_data_that_were_destroyed_changed_or_left_are_seen(tmp_path: Path) -> None:
