@@ -53,6 +53,8 @@ def _let_go(yard: Yard) -> None:
             yard.command(*line.split())
 
 
+OF_INSTANCES = ("name", "pnode", "admin_state", "be/maxmem", "tags")
+"""What :func:`owned` looks at."""
 Fault = tuple[str, str]
 """A word for its kind, and the sentence."""
 
@@ -67,7 +69,7 @@ def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[Fault
         "disk", "uuid", "name", "volume", "size", "instance", "epoch", "quarantine"
     )
     instances = yard.rows(
-        "instance", "uuid", "name", "pnode", "admin_state", "disk.uuids", "disks_active"
+        "instance", "uuid", "disk.uuids", "disks_active", *OF_INSTANCES
     )
     kept = {name for one in clients if one.keeper for name in one.keeper.ours}
     plain = [one for one in disks if not _is_kept(one["name"], kept)]
@@ -75,13 +77,29 @@ def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[Fault
         "volumes": _volumes(yard, plain),
         "places": _places(yard, disks, plain, instances),
         "guests": _guests(yard, instances),
-        "lost": _owned(disks, instances, clients),
-        "told otherwise": _jobs(yard, account),
+        "lost": owned(disks, instances, clients),
+        "locks": locks(yard),
+        "tags": _tags(yard, account),
         "quarantine": _quarantines(disks, clients),
         "data": _kept(yard, disks, clients),
         "verify": _verified(yard, disks),
     }
-    return faults + [(kind, one) for kind, found in looks.items() for one in found]
+    faults += [(kind, one) for kind, found in looks.items() for one in found]
+    faults += acknowledged(yard, account)
+    learnt(disks, instances, clients)
+    return faults
+
+
+def learnt(
+    disks: list[dict[str, Any]],
+    instances: list[dict[str, Any]],
+    clients: Sequence[Client],
+) -> None:
+    """Tell clients what came of what nobody could tell them."""
+    known = {one["name"]: one for one in disks}
+    states = {one["name"]: one["admin_state"] for one in instances}
+    for client in clients:
+        client.learn(known, up=states[client.instance] == "up")
 
 
 def _is_kept(name: str, kept: set[str]) -> bool:
@@ -89,17 +107,17 @@ def _is_kept(name: str, kept: set[str]) -> bool:
 
 
 def acknowledged(yard: Yard, account: Account) -> Iterator[Fault]:
-    """Yield what somebody was told, and a master that took over does not know."""
+    """Yield what somebody was told of a job, and the master's store does not know."""
     with account.lock:
         accepted, told = set(account.accepted), list(account.told)
     stored = yard.stored_jobs()
     for job in sorted(accepted - stored.keys()):
-        yield "lost", f"job {job} was accepted, and the next master has none such"
+        yield "lost", f"job {job} was accepted, and the store has none such"
     for one in told:
         job = stored.get(one.job)
-        if job is not None and (now := _status(job)) != one.status:
+        if job is not None and (now := status(job)) != one.status:
             named = f"job {one.job} ({one.op_id})"
-            yield "lost", f"{named} was told as {one.status}; the next master: {now}"
+            yield "lost", f"{named} was told as {one.status}; in the store it is {now}"
 
 
 def quarantined(yard: Yard) -> list[str]:
@@ -112,13 +130,13 @@ def quarantined(yard: Yard) -> list[str]:
 
 
 def two_writers(guests: Sequence[Guest]) -> list[str]:
-    """Return the disks that running guests of two nodes have, and who they are."""
+    """Return what two running guests have, or are, and who they are."""
     found: dict[str, list[str]] = {}
     for guest in guests:
         if guest.state == "running":
-            for disk in guest.disks:
-                found.setdefault(disk, []).append(f"{guest.name} on {guest.node}")
-    return [f"disk {k}: {who}" for k, who in sorted(found.items()) if len(who) > 1]
+            for what in (f"guest {guest.uuid}", *(f"disk {x}" for x in guest.disks)):
+                found.setdefault(what, []).append(f"{guest.name} on {guest.node}")
+    return [f"{what}: {who}" for what, who in sorted(found.items()) if len(who) > 1]
 
 
 class Watch(threading.Thread):
@@ -133,14 +151,21 @@ class Watch(threading.Thread):
         self._fences: dict[str, int] = {}
 
     def run(self) -> None:
-        while not self.over:
-            # A guest may move between two looks at nodes: what is seen twice is so.
-            if self._yard.truth.watched and two_writers(self._yard.truth.guests()):
-                for fault in two_writers(self._yard.truth.guests()[::-1]):
-                    self._account.fault("two writers", fault)
-            self._fences_hold()
-            self.looks += 1
-            time.sleep(0.05)
+        try:
+            while not self.over:
+                self._look()
+                self.looks += 1
+                time.sleep(0.05)
+        except Exception as error:  # noqa: BLE001 - who watches no more says so
+            told = f"{self.name}: {type(error).__name__}: {error}"
+            self._account.fault("driver", told)
+
+    def _look(self) -> None:
+        # A guest may move between two looks at nodes: what is seen twice is so.
+        if self._yard.truth.watched and two_writers(self._yard.truth.guests()):
+            for fault in two_writers(self._yard.truth.guests()[::-1]):
+                self._account.fault("two writers", fault)
+        self._fences_hold()
 
     def _fences_hold(self) -> None:
         seen = self._yard.fences()
@@ -175,6 +200,8 @@ def _kept(
     for client in clients:
         if client.keeper:
             yield from client.keeper.look(names, there)
+    if yard.truth.stamps:
+        yield from yard.truth.stamped(disks)
 
 
 def _volumes(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:
@@ -235,7 +262,7 @@ def _guests(yard: Yard, instances: list[dict[str, Any]]) -> Iterator[str]:
             yield f"guest {label} is {guest.state} with {has}, not {set(disks)}"
 
 
-def _owned(
+def owned(
     disks: list[dict[str, Any]],
     instances: list[dict[str, Any]],
     clients: Sequence[Client],
@@ -253,19 +280,24 @@ def _owned(
             elif disk["size"] != own.size or disk["instance"] != wanted:
                 told = (own.size, wanted)
                 yield f"disk {name}: {disk['size']}, {disk['instance']}; told {told}"
-        home = homes[client.instance]
-        up = "up" if client.running else "down"
-        if "power" not in client.doubtful and home["admin_state"] != up:
-            yield f"{client.instance} is {home['admin_state']}; told {up}"
+        yield from _own_instance(client, homes[client.instance])
 
 
-def _jobs(yard: Yard, account: Account) -> Iterator[str]:
-    """No job ends otherwise than somebody was told, and none is left in the store."""
-    stored = yard.stored_jobs()
-    for told in account.told:
-        job = stored.get(told.job)
-        if job is not None and (now := _status(job)) != told.status:
-            yield f"job {told.job} ({told.op_id}) was told as {told.status}, is {now}"
+def _own_instance(client: Client, home: dict[str, Any]) -> Iterator[str]:
+    told = {
+        "power": ("admin_state", "up" if client.running else "down"),
+        "memory": ("be/maxmem", client.memory),
+        "place": ("pnode", client.place),
+    }
+    for what, (field, due) in told.items():
+        if what not in client.doubtful and due not in (None, home[field]):
+            yield f"{client.instance} has {field} {home[field]}; told {due}"
+    for tag in sorted(client.tags.difference(home["tags"])):
+        yield f"{client.instance} lacks tag {tag}, which was told"
+
+
+def locks(yard: Yard) -> Iterator[str]:
+    """Yield the locks that are left."""
     with yard.luxi() as luxi:
         _, rows = luxi.query("lock", ["name", "owner", "pending"])
     for row in rows:
@@ -274,7 +306,15 @@ def _jobs(yard: Yard, account: Account) -> Iterator[str]:
             yield f"a lock is left: {values}"
 
 
-def _status(job: dict[str, Any]) -> str:
+def _tags(yard: Yard, account: Account) -> Iterator[str]:
+    """The tags of the cluster are those that somebody was told of, and more."""
+    with yard.luxi() as luxi:
+        there = luxi.call("QueryTags", "cluster", "")
+    for tag in sorted(account.tags.difference(there)):
+        yield f"the cluster lacks tag {tag}, which was told"
+
+
+def status(job: dict[str, Any]) -> str:
     states = [op["status"] for op in job["ops"]]
     ends = ("error", "canceling", "canceled")
     return next((one for one in ends if one in states), str(states[-1]))

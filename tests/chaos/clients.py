@@ -7,7 +7,7 @@ what must be there. Now and then it also grabs at what all of them share.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -60,6 +60,8 @@ class Account:
     ----------
     accepted
         Every job that somebody was told a number of.
+    tags
+        Those of the cluster that somebody was told are set.
     told
         Every end of a job that somebody was told.
     faults
@@ -68,6 +70,7 @@ class Account:
 
     ledger: Ledger
     accepted: set[int] = field(default_factory=set)
+    tags: set[str] = field(default_factory=set)
     told: list[Told] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     operations: int = 0
@@ -77,8 +80,17 @@ class Account:
 
     def fault(self, kind: str, text: str) -> None:
         with self.lock:
+            if (kind, text) in self.faults:
+                return
             self.faults.append((kind, text))
         self.ledger.note("violation", kind=kind, text=text)
+
+    def accept(self, job: int) -> None:
+        with self.lock:
+            twice = job in self.accepted
+            self.accepted.add(job)
+        if twice:
+            self.fault("lost", f"job {job} was accepted twice")
 
     def end(self, told: Told) -> None:
         with self.lock:
@@ -115,8 +127,11 @@ class Client(threading.Thread):
         self.instance = f"c{number}"
         self.disks: dict[str, Own] = {}
         self.running = True
-        self.memory = 160
+        self.memory: int | None = None  # MiB that it was told, if that is sure
+        self.place: str | None = None  # its node, if that is sure
+        self.tags: set[str] = set()
         self.doubtful: set[str] = set()
+        self.suspects: list[str] = []
         self.working = threading.Event()
         self.idle = threading.Event()
         self.over = False
@@ -143,6 +158,7 @@ class Client(threading.Thread):
             **self._yard.truth.instance,
         )
         assert status == "success", why
+        self.place = node
 
     def run(self) -> None:
         while not self.over:
@@ -167,7 +183,8 @@ class Client(threading.Thread):
         """Return what may be done, each as often as is likely."""
         choices = [self._add, self._attach, self._detach, self._grow, self._rename]
         choices += [self._snapshot, self._remove, self._power, self._move, self._modify]
-        choices += [self._share, self._attach, self._detach, self._activate]
+        choices += [self._share, self._attach, self._detach, self._activate, self._tag]
+        choices += [self._clear] if self.suspects else []
         if self.keeper:
             choices += [self.keeper.step] * 4
         return choices
@@ -248,13 +265,34 @@ class Client(threading.Thread):
         node = self._dice.choice(self._yard.scratch.names)
         word = "MIGRATE" if self.running and self._dice.random() < 0.7 else "FAILOVER"
         fields = {"instance_name": self.instance, "target_node": node}
-        self._own(f"OP_INSTANCE_{word}", "place", **fields)
+        if self._own(f"OP_INSTANCE_{word}", "place", **fields):
+            self.place = node
+        else:
+            self.place = None  # one that failed may be here or there
 
     def _modify(self) -> None:
         memory = self._dice.randrange(130, 200)
         fields = {"instance_name": self.instance, "beparams": {"maxmem": memory}}
         if self._own("OP_INSTANCE_SET_PARAMS", "memory", **fields):
             self.memory = memory
+        else:
+            self.memory = None
+
+    def _tag(self) -> None:
+        self._names += 1
+        tag = f"{self.instance}t{self._names}"
+        what = {"kind": "instance", "name": self.instance, "tags": [tag]}
+        if self.ask("OP_TAGS_SET", **what) == "success":
+            self.tags.add(tag)
+
+    def _clear(self) -> None:
+        """Get rid of a disk in quarantine, as somebody does who has looked."""
+        name = self.suspects.pop()
+        own = self.disks.get(name)
+        if own and own.attached and not self._own("OP_DISK_DETACH", name, disk=name):
+            return
+        if own and self._own("OP_DISK_REMOVE", name, disk=name, volume_is_ours=True):
+            del self.disks[name]
 
     def _share(self) -> None:
         """Grab at a disk that everybody wants; whoever has it is asked no more."""
@@ -265,6 +303,20 @@ class Client(threading.Thread):
                 self._do("OP_DISK_ATTACH", instance_name=self.instance, **fields)
             else:
                 self._do("OP_DISK_DETACH", **fields)
+
+    def learn(self, disks: Mapping[str, Mapping[str, Any]], *, up: bool) -> None:
+        """Take for true what is on record, where nobody could tell: all is quiet."""
+        if "power" in self.doubtful:
+            self.running = up
+        for name in self.doubtful:
+            self.disks.pop(name, None)
+            if disk := disks.get(name):
+                attached = disk["instance"] is not None
+                self.disks[name] = Own(disk["size"], attached, sound=False)
+        self.doubtful.clear()
+        self.suspects = [
+            one for one in self.disks if disks.get(one, {}).get("quarantine")
+        ]
 
     # -- asking -------------------------------------------------------------------
 
@@ -314,7 +366,7 @@ class Client(threading.Thread):
                 self._account.refused += 1
             self._account.ledger.note("refused", op=op_id, why=error.message)
             return "refused", ""
-        self._account.accepted.add(job)
+        self._account.accept(job)
         status, why = self._end(job, op_id)
         if status in FINISHED:
             self._account.end(Told(job, status, op_id))

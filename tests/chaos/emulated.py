@@ -237,7 +237,7 @@ class Machine:
                 start_new_session=True,
             )
         until(self.channel.exists, f"{self.name} does not start")
-        self.run("true", 180.0)
+        self.run("true", 600.0)
 
     def _words(self) -> list[str]:
         at = self._directory

@@ -20,6 +20,8 @@ EVENTS = {
     "master killed": 8,
     "agent killed": 8,
     "both killed": 2,
+    "all killed": 2,
+    "killed while it starts": 3,
     "agent stopped": 1,
     "master cannot write": 1,
     "replies cut": 2,
@@ -28,19 +30,12 @@ EVENTS = {
     "planned failover": 1.5,
     "machine lost": 1.5,
     "lost after start": 1.5,
+    "machine stalls": 1,
     "master's directory full": 0.7,
     "copies' directory full": 0.7,
     "agent's directory full": 0.7,
 }
 """What happens, and how often in proportion."""
-KILLED = {
-    "master killed": (1, 0),
-    "agent killed": (0, 1),
-    "both killed": (1, 1),
-    "machine lost": (1, 1),
-    "lost after start": (2, 1),
-}
-"""How many masters and how many agents each of them ends."""
 WIRE = {"replies cut": CUT, "requests late": LATE, "connections refused": REFUSE}
 FULL = ("master's directory full", "copies' directory full", "agent's directory full")
 
@@ -57,7 +52,6 @@ class Chaos:
         only: Collection[str] = (),
     ) -> None:
         self.counts: Counter[str] = Counter()
-        self.kills: Counter[str] = Counter()
         self._yard = yard
         self._account = account
         self._dice = Random(f"{seed}/chaos")  # noqa: S311
@@ -76,8 +70,6 @@ class Chaos:
         node = self._dice.choice(self._yard.scratch.names)
         self._account.ledger.note("event", event=what, node=node)
         self.counts[what] += 1
-        masters, agents = KILLED.get(what, (0, 0))
-        self.kills.update(masters=masters, agents=agents)
         if what in WIRE:
             self._wire(what, node)
         elif what in FULL:
@@ -89,6 +81,9 @@ class Chaos:
                 "planned failover": lambda _: self.failovers.planned(),
                 "machine lost": lambda _: self.failovers.unplanned(),
                 "lost after start": lambda _: self.failovers.after_start(),
+                "machine stalls": lambda _: self.failovers.stalled(),
+                "all killed": self._all,
+                "killed while it starts": self._again,
             }
             ways.get(what, lambda at: self._kill(what, at))(node)
 
@@ -110,13 +105,40 @@ class Chaos:
 
     def _kill(self, what: str, node: str) -> None:
         if what != "master killed":
-            self._yard.kill_agent(node)
+            self._yard.kill(node)
+        whole = self._dice.random() < 0.5
         if what != "agent killed":
-            self._yard.kill_master(whole=self._dice.random() < 0.5)
+            self._yard.kill_master(whole=whole)
         time.sleep(self._dice.choice((0.0, 0.0, 0.05, 0.5)))
         if what != "agent killed":
-            self._yard.start_master()
+            self._back(whole=whole)
         self._yard.start_agent(node)
+
+    def _back(self, *, whole: bool) -> None:
+        """Start a master that was killed, unless its supervisor does."""
+        if whole or not process.wait_until(self._yard.answers, ROOM):
+            self._yard.start_master()
+
+    def _all(self, _node: str) -> None:
+        """Kill the master and every agent at one moment, as a room without power."""
+        yard = self._yard
+        yard.kill(*yard.scratch.names, masters=yard.master_pids())
+        time.sleep(self._dice.choice((0.0, 0.5)))
+        for name in yard.scratch.names:
+            yard.start_agent(name)
+        yard.start_master()
+
+    def _again(self, node: str) -> None:
+        """Kill master and agents again and again, while they mend what was left."""
+        yard = self._yard
+        for _ in range(3):
+            yard.kill_master(whole=False)
+            yard.kill(node)
+            yard.start_agent(node)
+            if self._dice.random() < 0.7:
+                process.wait_until(yard.answers, ROOM)
+            time.sleep(self._dice.uniform(0.0, 0.4))
+        self._back(whole=False)
 
     def _full(self, what: str, node: str) -> None:
         """Fill a file system; once there is room, nobody has to start anything."""

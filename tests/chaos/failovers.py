@@ -72,12 +72,14 @@ class Asker(threading.Thread):
         tags = [f"t{time.monotonic_ns()}"]
         ask = {"OP_ID": "OP_TAGS_SET", "kind": "cluster", "name": None, "tags": tags}
         job = luxi.submit_job([ask])
-        self._account.accepted.add(job)
+        self._account.accept(job)
         seen: Any = [None]
         while seen[0] not in FINISHED:
             change = luxi.wait_for_job_change(job, ("status",), (seen, None), 5.0)
             seen = seen if change == NOCHANGE or change is None else change[0]
         self._account.end(Told(job, seen[0], "OP_TAGS_SET"))
+        if seen[0] == "success":
+            self._account.tags.update(tags)
         self.done += 1
 
 
@@ -152,7 +154,7 @@ class Failovers:
     def after_start(self) -> None:
         """Lose the machine just after its master was started, and somebody was told.
 
-        The candidates are busy at that moment: they answer late, yet within what a
+        The candidates are busy at that moment: they answer late, mostly within what a
         master waits for them.
         """
         yard = self._yard
@@ -194,12 +196,30 @@ class Failovers:
         over.set()
         thread.join(10)
 
+    def stalled(self) -> None:
+        """Let the master's machine stand still, and go on after another one leads."""
+        yard, old = self._yard, self._yard.leader
+        if not (able := self.current()):
+            return
+        agent = yard.agent_pid(old)
+        with yard.stopped([*yard.master_pids(old), *([agent] if agent else [])]):
+            target = self._dice.choice(able)
+            self._taken("stalled", target, [one for one in able if one != target])
+            time.sleep(self._dice.choice((0.0, 1.0, 5.0)))
+        self._looked(old)
+
     # -- what they have in common ----------------------------------------------------
 
     def _lost(self, kind: str, able: list[str]) -> None:
         """Kill the master's machine, let another one lead, and bring it back."""
         yard, old = self._yard, self._yard.leader
         yard.lose(old)
+        if not yard.awaited(old):
+            # Each copy was left out by name: whoever was told knows that it is here.
+            self.counts[f"{kind}, no copy left"] += 1
+            yard.start_agent(old)
+            yard.start_master()
+            return
         yard.proxies.by_node[old].mode = REFUSE
         target = self._dice.choice(able)
         self._taken(kind, target, [one for one in able if one != target])

@@ -7,7 +7,8 @@ python tests/chaos/ledger.py DIRECTORY
 prints the sum over all runs. Nothing in the directory is ever changed, only added:
 
 - ``runs.jsonl``: a line a run: when, seed, commit, load, what was killed, broken and
-  acknowledged, and what must never happen and did;
+  acknowledged, and what must never happen and did; and a line a judgement, where a
+  violation was none: ``{"judged": TOLD, "why": SENTENCE}`` with the run's ``told``;
 - ``told/``: a file a run: a line for each thing at the moment when it happened.
 
 The usual directory is beside this file; its ``runs.jsonl`` is kept with the code, so
@@ -107,19 +108,31 @@ def runs(directory: Path) -> list[dict[str, Any]]:
     """Return the lines of all runs so far."""
     path = directory / "runs.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
+    every = [json.loads(line) for line in lines]
+    why = {one["judged"]: one["why"] for one in every if "judged" in one}
+    found = [one for one in every if "judged" not in one]
+    return [_judged(one, why.get(one.get("told", ""), "")) for one in found]
+
+
+def _judged(run: dict[str, Any], why: str) -> dict[str, Any]:
+    if not why:
+        return run
+    none = {"kind": f"none ({why})"}
+    return run | {"violations": [], "judged": [none for _ in run["violations"]]}
 
 
 def total(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sums over some runs."""
     sums: dict[str, Counter[str]] = {"kills": Counter(), "failovers": Counter()}
-    sums |= {"events": Counter(), "violations": Counter(), "counts": Counter()}
+    sums |= {"events": Counter(), "violations": Counter(), "judged": Counter()}
+    sums |= {"counts": Counter()}
     for one in found:
         sums["counts"]["runs"] += 1
         sums["counts"].update({name: one.get(name, 0) for name in SUMMED})
         for name in ("kills", "failovers", "events"):
             sums[name].update(one.get(name, {}))
         sums["violations"].update(each["kind"] for each in one["violations"])
+        sums["judged"].update(each["kind"] for each in one.get("judged", ()))
     return {name: dict(sum_) for name, sum_ in sums.items()}
 
 

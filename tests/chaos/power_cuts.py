@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from account import _jobs, _owned, _status, acknowledged, settled
+from account import OF_INSTANCES, acknowledged, learnt, locks, owned, settled, status
 from clients import Account, Client, Own
 from emulated import HOME, build
 from ledger import USUAL, Ledger
@@ -62,6 +62,7 @@ class Local(Client):
     def _choices(self) -> list[Callable[[], None]]:
         choices = [self._add, self._attach, self._detach, self._rename, self._remove]
         choices += [self._modify, self._add, self._attach, self._detach, self._tag]
+        choices += [self._clear] if self.suspects else []
         return [*choices, self._grow, self._power]
 
     def _add(self) -> None:
@@ -88,12 +89,6 @@ class Local(Client):
         for row in rows:
             if row["name"] == name and self.running:
                 self.sworn[row["uuid"]] = row["epoch"]
-
-    def _tag(self) -> None:
-        self._names += 1
-        tags = [f"{self.instance}t{self._names}"]
-        what = {"kind": "instance", "name": self.instance, "tags": tags}
-        self.ask("OP_TAGS_SET", **what)
 
 
 class Cuts:
@@ -238,12 +233,12 @@ class Cuts:
         self, seen: dict[str, Any], told: list[Any], sworn: dict[str, int], role: str
     ) -> None:
         """Compare what is on the disk with what was acknowledged before the cut."""
-        for kind, text in _torn(seen, role):
+        for kind, text in torn(seen, role):
             self._account.fault(kind, f"{role}: {text}")
         jobs = jobs_of(seen["copy" if role == "candidate" else "store"])
         for one in told:
             job = jobs.get(one.job)
-            now = _status(job) if job else "gone"
+            now = status(job) if job else "gone"
             if now != one.status:
                 text = f"job {one.job} ({one.op_id}) told as {one.status} is {now}"
                 self._account.fault("lost", f"{role}: {text}, on the disk")
@@ -262,11 +257,14 @@ class Cuts:
         disks = village.rows(
             "disk", "uuid", "name", "volume", "size", "instance", "quarantine"
         )
-        instances = village.rows("instance", "name", "admin_state")
-        for text in _owned(disks, instances, self._clients):
+        instances = village.rows("instance", *OF_INSTANCES)
+        for text in owned(disks, instances, self._clients):
             self._account.fault("lost", text)
-        for text in _jobs(village, self._account):
-            self._account.fault("told otherwise", text)
+        for fault in acknowledged(village, self._account):
+            self._account.fault(*fault)
+        for text in locks(village):
+            self._account.fault("locks", text)
+        learnt(disks, instances, self._clients)
         for text in self._files(disks):
             self._account.fault("volumes", text)
         for one in disks:
@@ -290,7 +288,7 @@ class Cuts:
             yield f"orphan: nobody knows of image {name}"
 
 
-def _torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
+def torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
     """Yield what is neither whole nor absent."""
     for what in ("copy",) if role == "candidate" else ("copy", "store"):
         said = seen[what]

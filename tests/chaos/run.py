@@ -69,7 +69,7 @@ class Round:
             client.prepare()
             client.start()
         self._watch.start()
-        while self.chaos.kills.total() < kills and not self.broken:
+        while self.yard.kills.total() < kills and not self.broken:
             self._burst()
         self._watch.over = True
         for client in self._clients:
@@ -109,6 +109,7 @@ class Round:
             "doubted": self.account.lost,
             "refused": self.account.refused,
             "checks": self.checks,
+            **(self.yard.truth.stamps.counts if self.yard.truth.stamps else {}),
         }
 
     def close(self, keep: Path | None) -> None:
@@ -160,7 +161,7 @@ class Sums:
         """Add a round."""
         before = self.kills.total()
         self.events += one.chaos.counts
-        self.kills += one.chaos.kills
+        self.kills += one.yard.kills
         self.counts.update(one.counts())
         self.failovers += one.chaos.failovers.counts
         self.outages += one.chaos.failovers.outages
@@ -168,7 +169,7 @@ class Sums:
             print(f"quarantined: {line}")
         for kind, text in one.faults:
             print(f"{kind}: {text}")
-            died = before + one.chaos.kills.total()
+            died = before + one.yard.kills.total()
             self.faults.append({"kind": kind, "text": text, "kills": died})
 
     def told(self) -> dict[str, object]:

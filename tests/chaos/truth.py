@@ -17,6 +17,7 @@ from typing import Any
 
 from kept import PROVIDER as KEPT
 from kept import Volumes
+from stamps import Stamps
 
 from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
@@ -46,6 +47,7 @@ class Files:
     """
 
     provider = "slow"
+    stamps = None
     watched = True
     instance: dict[str, Any] = {}
 
@@ -102,6 +104,7 @@ class Qemu:
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
+        self.stamps = Stamps()
         self.scripts = scratch.path / "extstorage" / self.provider
         kernel = f"{scratch.guest}/vmlinuz"
         initrd = f"{scratch.guest}/initrd.gz"
@@ -111,9 +114,11 @@ class Qemu:
 
     def volumes(self) -> dict[str, int]:
         """Return the size in MiB of every image."""
+        return {path.name: path.stat().st_size // MIB for path in self._images()}
+
+    def _images(self) -> list[Path]:
         images = (self._scratch.path / "shared" / "qsd").iterdir()
-        wanted = [p for p in images if p.suffix not in (".lease", ".info", ".new")]
-        return {path.name: path.stat().st_size // MIB for path in wanted}
+        return [p for p in images if p.suffix not in (".lease", ".info", ".new")]
 
     def attached(self) -> dict[tuple[str, str], int]:
         """Return the epoch of every lease, by node and volume."""
@@ -127,6 +132,20 @@ class Qemu:
     def guests(self) -> list[Guest]:
         """Return every guest of every node."""
         return [one for node in self._scratch.names for one in self._guests_on(node)]
+
+    def stamped(self, disks: list[dict[str, Any]]) -> Iterator[str]:
+        """Yield what guests wrote to disks and is not there any more."""
+        there = {path.name: path for path in self._images()}
+        sound = [one for one in disks if one["volume"] in there]
+        images = {
+            one["uuid"]: there[one["volume"]] for one in sound if not one["quarantine"]
+        }
+        running = [one for one in self.guests() if one.state == "running"]
+        doors = [(self._channel(one), one.disks & images.keys()) for one in running]
+        yield from self.stamps.look(images, doors)
+
+    def _channel(self, guest: Guest) -> Path:
+        return self._scratch.node(guest.node).run / "kvm" / guest.uuid / "channel"
 
     def _guests_on(self, node: str) -> Iterator[Guest]:
         places = self._scratch.node(node)

@@ -160,7 +160,7 @@ class Village:
         inside.begin(f"{AGENT}/agent.log", *program)
         wait = f"for n in $(seq 3000); do [ -e {AGENT}/serving ] && exit; "
         wait += f"[ -e {AGENT}/join-token ] && exit; sleep 0.2; done; "
-        inside.run(f"{wait} tail -20 {AGENT}/agent.log; exit 1")
+        inside.run(f"{wait} tail -20 {AGENT}/agent.log; exit 1", 900.0)
 
     # -- asking ---------------------------------------------------------------------
 

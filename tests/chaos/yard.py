@@ -9,8 +9,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class Yard:
     ----------
     truth
         What is really there.
+    kills
+        How many masters and agents were killed; a master and its supervisor are one.
     leader
         The node whose master leads, or is to.
     """
@@ -59,6 +62,7 @@ class Yard:
             bare=True,
         )
         self.leader = self.scratch.names[0]
+        self.kills: Counter[str] = Counter()
         os.environ.update(self.scratch.environment())
         try:
             self._begin()
@@ -185,18 +189,18 @@ class Yard:
 
     def kill_master(self, *, whole: bool) -> None:
         """Kill the master, with or without the supervisor that starts it again."""
-        pids = sorted(self.master_pids())
-        _kill(*(pids if whole else pids[-1:]))
+        one = process.holder(self.places(self.leader).lock)
+        self.kill(masters=self.master_pids() if whole else [one] if one else [])
 
-    def kill_agent(self, node: str) -> None:
-        pid = self.agent_pid(node)
-        if pid:
-            _kill(pid)
+    def kill(self, *nodes: str, masters: Collection[int] = ()) -> None:
+        """Kill the agents of some nodes, and a master, at one moment; count them."""
+        agents = [pid for pid in map(self.agent_pid, nodes) if pid]
+        _kill(*masters, *agents)
+        self.kills.update(masters=bool(masters), agents=len(agents))
 
     def lose(self, node: str) -> None:
         """Kill master and agent of a node at one moment."""
-        agent = self.agent_pid(node)
-        _kill(*self.master_pids(node), *([agent] if agent else []))
+        self.kill(node, masters=self.master_pids(node))
 
     def start_master(self) -> None:
         """Start it; a master that is there already is left alone."""
@@ -258,29 +262,33 @@ class Yard:
         found = {}
         for node in self.scratch.names:
             for path in (self.scratch.node(node).run / "fence").iterdir():
-                words = path.read_text().split() if path.name[0] != "." else []
-                if words and words[0].isdecimal():
-                    found[f"{node}/{path.name}"] = int(words[0])
+                with suppress(FileNotFoundError):  # it was forgotten, or is a draft
+                    words = path.read_text().split() if path.name[0] != "." else []
+                    if words and words[0].isdecimal():
+                        found[f"{node}/{path.name}"] = int(words[0])
         return found
 
     def stored_jobs(self) -> dict[int, dict[str, Any]]:
         """Return the jobs as the SQLite file has them, without asking the master."""
-        where = f"file:{self.places(self.leader).store}?mode=ro"
-        base = sqlite3.connect(where, uri=True, timeout=10)
-        try:
+        jobs = self._records(self.leader, "job")
+        return {int(one): json.loads(job) for one, job in jobs if one.isdecimal()}
+
+    def awaited(self, node: str) -> list[str]:
+        """Return the candidates (uuids) that have all which a node's master told."""
+        return [name for name, _ in self._records(node, "copy")]
+
+    def _records(self, node: str, kind: str) -> list[tuple[str, bytes]]:
+        where = f"file:{self.places(node).store}?mode=ro"
+        with closing(sqlite3.connect(where, uri=True, timeout=10)) as base:
             (sound,) = base.execute("PRAGMA integrity_check").fetchone()
             assert sound == "ok", sound
-            ask = "SELECT name, value FROM records WHERE kind = 'job'"
-            rows = base.execute(ask).fetchall()
-        finally:
-            base.close()
-        return {
-            int(name): json.loads(value) for name, value in rows if name.isdecimal()
-        }
+            ask = "SELECT name, value FROM records WHERE kind = ?"
+            return base.execute(ask, (kind,)).fetchall()
 
     def scripts_running(self) -> list[str]:
         """Return the provider's scripts that are under way."""
-        return [line for _, line in _argvs() if f"{self.truth.scripts}/" in line]
+        there = f"{self.truth.scripts.parent}/"
+        return [line for _, line in _argvs() if there in line]
 
 
 def _argvs() -> Iterator[tuple[int, str]]:
