@@ -132,7 +132,7 @@ def test_opcodes_take_ganetis_fields(sim: Served) -> None:
 
     got, found, lost = sim.inside(asked)
     assert got == ["a", "z"]
-    assert found == [("/instances/web1", "a"), ("/instances/web1", "z")]
+    assert found == [["/instances/web1", "a"], ["/instances/web1", "z"]]
     assert isinstance(lost, NotFound)
 
 

@@ -84,7 +84,7 @@ async def test_garbage_is_looked_for_when_no_job_runs(
     queue = type("Queue", (), {"working": property(working)})()
     at = cast("Sources", SimpleNamespace(engine=SimpleNamespace(queue=queue)))
     swept: list[int] = []
-    monkeypatch.setattr(pauses, "sweep", lambda: swept.append(len(told)))
+    monkeypatch.setattr(pauses, "sweep", lambda **_: swept.append(len(told)))
     with suppress(RuntimeError):  # when there is nothing more to be seen
         await chores.sweep_when_idle(at, look=0.0)
     assert swept == [4, 5, 17, 29, 30]

@@ -24,7 +24,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
 async def certified(cluster: SimCluster, **fields: Any) -> Report:
     asked = {"provider": "san", "second_node": "node2"} | fields
     told = await cluster.run("OP_EXT_STORAGE_CERTIFY", **asked)
-    report = convert({k: v for k, v in told.items() if k != "passed"}, Report)
+    report = convert(told, Report)
     assert report.passed == told["passed"]
     return report
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
+from moorage.jobs.deciding import reported
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.cluster.checks_copies import copies_on
@@ -86,7 +87,7 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
     assert list(operation.locks(seen)) == []
     operation.check(seen)
     assert list(operation.tasks(seen)) == []
-    return operation.result(seen, [])
+    return reported(operation, seen, [])
 
 
 def errors(builder: ClusterBuilder, **answers) -> list[str]:

@@ -41,7 +41,6 @@ async def test_where_it_waits(sim, fields, calls):
         {"duration": 1e9},
         {"duration": 0, "repeat": -1},
         {"duration": 0, "repeat": 1001},
-        {"duration": 0, "on_master": False},
     ],
 )
 async def test_what_makes_no_sense_is_refused(sim, fields):

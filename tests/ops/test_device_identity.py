@@ -46,7 +46,7 @@ async def untouched(
     error = await cluster.refused(op_id, **fields)
     assert sentence in error.message
     asked = {verb for _, verb in cluster.nodes.calls[begun:]}
-    assert asked <= {"guest", "facts", "providers", "devices"}, asked
+    assert asked <= {"guest", "guests", "facts", "providers", "devices"}, asked
     assert (await picture(cluster)).differences(before) == []
     return error
 

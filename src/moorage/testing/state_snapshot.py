@@ -7,8 +7,11 @@ same volumes, attached and running at the same places. Left out is what only ris
 and what nobody relies on (notes beside volumes).
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
+
+from msgspec import json
 
 from moorage.model import Config, Disk
 from moorage.model.change import KIND_OF, encode
@@ -20,6 +23,7 @@ from .stored import EXPORTS_DIR
 
 _STORED = ("volumes", "attached", "mirrors", "data", "held", "exports")
 _PARTS = ("objects", "guests", *_STORED)
+_DRAWN = re.compile(r"uuid-[1-9]\d{3}")
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
@@ -108,6 +112,18 @@ class Picture:
             for key in sorted(mine.keys() | theirs.keys())
             if mine.get(key) != theirs.get(key)
         ]
+
+
+def renumbered(seen: Picture) -> Picture:
+    """Return a picture in which the uuids that a trial drew follow one another.
+
+    Some may have been drawn for nothing, when a request was decided twice.
+    """
+    text = json.encode(seen).decode()
+    drawn = dict.fromkeys(sorted(_DRAWN.findall(text)))
+    names = {uuid: f"uuid-{1000 + at}" for at, uuid in enumerate(drawn)}
+    text = _DRAWN.sub(lambda found: names[found[0]], text)
+    return json.decode(text, type=Picture)
 
 
 async def picture(cluster: SimCluster) -> Picture:
