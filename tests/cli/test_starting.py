@@ -20,11 +20,11 @@ _LOADED = re.compile(r"^import time: +\d+ \| +\d+ \| *([\w.]+)$", re.MULTILINE)
 NEVER = {
     *("asyncio", "ssl", "numpy", "msgspec", "aiohttp", "cryptography", "rich"),
     *("importlib.metadata", "hashlib", "subprocess", "tempfile", "shutil", "bz2"),
-    *("urllib.parse", "hmac", "secrets", "difflib"),
+    *("urllib.parse", "hmac", "secrets", "difflib", "dataclasses", "inspect"),
 }
 """Slow to load, and of use to none of what is tried here."""
 BEFORE_WORK = {
-    *("argparse", "json", "socket", "pathlib", "dataclasses", "inspect", "shlex"),
+    *("argparse", "json", "socket", "pathlib", "shlex"),
     *("moorage.api.luxi", "moorage.htools.fleet", "moorage.model"),
 }
 """Of use to work alone."""
@@ -61,7 +61,7 @@ def test_a_list_loads_what_lists_need() -> None:
     with served(ClusterBuilder().instance("web1")) as sim:
         found = loaded("gnt-instance", "list", **sim.environ)
     assert not found & NEVER
-    assert not found & {"pathlib", "dataclasses", "inspect", "moorage.cli.follow"}
+    assert not found & {"pathlib", "moorage.cli.follow"}
     assert ours(found) <= 30
 
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -86,10 +86,10 @@ def cluster(kind: str, nodes: int, insts: int, cpus: float | None = 64.0):
     shape = sample.Shape(kind=kind, nodes=nodes, instances=insts, fill=0.4, oddity=0.0)
     fleet = sample.cluster(5, shape)
     if cpus is not None:
-        fleet = fleet.replaced(nodes=tuple(replace(n, cpus=cpus) for n in fleet.nodes))
+        fleet = fleet.replaced(nodes=tuple(n._replace(cpus=cpus) for n in fleet.nodes))
     if kind != "shared":
         return fleet
-    rows = tuple(replace(inst, template="ext") for inst in fleet.instances)
+    rows = tuple(inst._replace(template="ext") for inst in fleet.instances)
     return fleet.replaced(instances=rows)
 
 
@@ -98,8 +98,7 @@ def grown(nodes: int, insts: int):
     """Return a cluster whose nodes were doubled: one half of them is empty."""
     fleet = cluster("drbd", nodes // 2, insts)
     new = tuple(
-        replace(
-            node,
+        node._replace(
             name=f"new{at:03d}.example.com",
             mem_free=int(node.mem_total) - node.mem_own,
             disk_free=int(node.disk_total),
@@ -153,7 +152,7 @@ class Files:
         fleet = cluster("shared", nodes, 25 * nodes)
         template = kind if shared else "ext"
         rows = tuple(
-            replace(inst, template=template, mem=512, primary=at % nodes)
+            inst._replace(template=template, mem=512, primary=at % nodes)
             for at, inst in enumerate(fleet.instances)
         )
         fleet = fleet.replaced(instances=rows)

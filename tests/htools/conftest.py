@@ -38,7 +38,7 @@ def fleet(nodes: list[NodeRow], insts: list[InstanceRow], **more: object) -> Fle
     ]
     rows = [
         NodeRow(
-            **{name: getattr(row, name) for name in row.__slots__}
+            **{name: getattr(row, name) for name in row._fields}
             | {"mem_free": int(row.mem_total) - used[at]}
         )
         for at, row in enumerate(nodes)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where memory alone decides who restarts: with storage units and reach, too."""
 
-from dataclasses import replace
-
 import pytest
 
 from moorage.disk_templates import FACTS
@@ -35,16 +33,16 @@ def dressed(seed: int, kind: str):
     for at, node in enumerate(nodes):
         has = kind != "some" or at != seed % 6
         units = (local,) if kind == "local" or not has else (local, shared)
-        nodes[at] = node if kind == "reach" else replace(node, units=units)
+        nodes[at] = node if kind == "reach" else node._replace(units=units)
     for at, inst in enumerate(insts):
         if kind == "reach" and at % 3 == 0:
-            insts[at] = replace(inst, reach=frozenset({0, 1, 2, inst.primary}))
+            insts[at] = inst._replace(reach=frozenset({0, 1, 2, inst.primary}))
         elif (
             kind in ("shared", "some")
             and FACTS[inst.template].mirror is Mirror.EXTERNAL
         ):
             disks = tuple(Disk(disk.size, unit=SHARED) for disk in inst.disks)
-            insts[at] = replace(inst, disks=disks)
+            insts[at] = inst._replace(disks=disks)
     return load(fleet.replaced(nodes=tuple(nodes), instances=tuple(insts))).state
 
 

@@ -40,7 +40,7 @@ def _new(mem=1024, size=1024, **more):
 
 def _policy(**more):
     low, high = DEFAULT.ranges[0]
-    return replace(DEFAULT, ranges=((low, replace(high, **more)),))
+    return DEFAULT._replace(ranges=((low, high._replace(**more)),))
 
 
 def _unit(unit, free, kind="lvm-vg", key="xenvg"):
@@ -52,7 +52,7 @@ CASES = {
     "disk": ({"disk_free": 500}, {}, {"asked": 1024, "free": 500}),
     "cpu": ({"cpus": 1.0}, {"vcpus": 5}, {"asked": 5, "used": 1, "limit": 4.0}),
     "spindle ratio": (
-        {"spindles": 1, "policy": replace(DEFAULT, spindle_ratio=2.0)},
+        {"spindles": 1, "policy": DEFAULT._replace(spindle_ratio=2.0)},
         {"spindle_use": 3},
         {"asked": 3, "used": 0.0, "limit": 2.0},
     ),
@@ -79,7 +79,7 @@ CASES = {
         {"asked": 3, "allowed": [[1, 2]]},
     ),
     "policy template": (
-        {"policy": replace(DEFAULT, templates=("drbd", "ext"))},
+        {"policy": DEFAULT._replace(templates=("drbd", "ext"))},
         {},
         {"asked": "plain", "allowed": ["drbd", "ext"]},
     ),
@@ -129,7 +129,7 @@ def case(make, some_node, some_inst, unit):
         nodes = [some_node("n0", **node), some_node("n1", offline=True)]
         old = some_inst("old", 0, 0, tags=("service:web",), status="ADMIN_down")
         fleet = make(nodes, [old], tags=("htools:iextags:service",))
-        group = replace(fleet.groups[0], policy=policy)
+        group = fleet.groups[0]._replace(policy=policy)
         return fleet.replaced(groups=(group,)), Allocate(_new(**inst), 1), facts
 
     return made
@@ -241,15 +241,15 @@ def _put(fleet, request, part, after):
     row, at = request.inst, part.disk or 0
     disks = list(row.disks)
     if part.what == "disk":
-        disks[at] = replace(disks[at], size=after)
+        disks[at] = disks[at]._replace(size=after)
     elif part.what == "disks":
         disks = disks[:after]
     elif part.what == "spindles" and any(n.exclusive for n in fleet.nodes):
-        disks[at] = replace(disks[at], spindles=after)
+        disks[at] = disks[at]._replace(spindles=after)
     else:
         names = {"memory": "mem", "vcpus": "vcpus", "spindles": "spindle_use"}
-        row = replace(row, **{names[part.what]: after})
-    row = replace(row, disks=tuple(disks), disk=sum(one.size for one in disks))
+        row = row._replace(**{names[part.what]: after})
+    row = row._replace(disks=tuple(disks), disk=sum(one.size for one in disks))
     return fleet, replace(request, inst=row)
 
 
@@ -267,12 +267,12 @@ def _put_node(fleet, part, by):
         changes["spindles"]["spindles_free"] = node.spindles_free + by
     if part.what not in changes:
         units = tuple(
-            replace(one, free=one.free + by) if "/".join(one.name) == part.what else one
+            one._replace(free=one.free + by) if "/".join(one.name) == part.what else one
             for one in node.units
         )
         changes[part.what] = {"units": units}
     nodes = list(fleet.nodes)
-    nodes[at] = replace(node, **changes[part.what])
+    nodes[at] = node._replace(**changes[part.what])
     return fleet.replaced(nodes=tuple(nodes))
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Moves that are refused explain themselves."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -117,7 +116,7 @@ def test_no_other_group_is_a_reason(make, some_node, some_inst):
 def test_another_group_without_room_names_its_nodes(make, some_node, some_inst):
     nodes = [some_node("n0"), some_node("m0")]
     fleet = make(nodes, [some_inst("a", 0, 5000), some_inst("b", 1, 4000)])
-    rows = tuple(replace(row, group=at) for at, row in enumerate(fleet.nodes))
+    rows = tuple(row._replace(group=at) for at, row in enumerate(fleet.nodes))
     fleet = fleet.replaced(nodes=rows, groups=(*fleet.groups, Group("far", "uuid-2")))
     assert _told(fleet, ChangeGroup((0,), (1,)))["a"] == [
         "m0: memory (asked 5000 MiB, unallocated 4192 MiB)",
@@ -224,7 +223,7 @@ def _more(node, what, by):
         "spindles": {"spindles": node.spindles + by, **free},
         "online": {"offline": node.offline and not by},
     }
-    return replace(node, **changes[what])
+    return node._replace(**changes[what])
 
 
 # -- balancing -------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def test_the_plan_that_was_cut_short_says_so():
     shape = sample.Shape("shared", 4, 12, fill=0.4, uneven=True, oddity=0.0)
     state = load(sample.cluster(1, shape)).state
     rules = Rules(keep_redundancy=False)
-    first = balance(state, replace(rules, max_steps=1), search=Searcher().best_step)
+    first = balance(state, rules._replace(max_steps=1), search=Searcher().best_step)
     found = explain_balance(state, rules)
     assert found.next_step is not None
     assert found.next_step.step.move == first.steps[0].move
@@ -315,7 +314,7 @@ def _changed(fleet, row, parts, amounts):
         more = {"disk": amount, "disks": (Disk(amount),)}
         if part.what != "disk":
             more = {names[part.what]: amount}
-        row = replace(row, **more)
+        row = row._replace(**more)
     return fleet, row
 
 
@@ -337,7 +336,7 @@ def test_the_change_lets_one_more_fit(template):
         if not parts or parts[-1].what == "capacity check":
             continue
         row = InstanceRow("more", 4096, 100000, 1, template=template)
-        row = replace(row, disks=(Disk(100000),))
+        row = row._replace(disks=(Disk(100000),))
         whole = [part.after for part in parts]
         fleet = saved(done.state)
         assert not _takes(fleet, row)

@@ -4,7 +4,6 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,8 +53,8 @@ def _view(seed, kind, odd, **sizes):
 
 def _counted(inst):
     """Return an instance that says how many spindles it needs, as it must."""
-    disks = (replace(disk, spindles=disk.spindles or 1) for disk in inst.disks)
-    return replace(inst, disks=tuple(disks))
+    disks = (disk._replace(spindles=disk.spindles or 1) for disk in inst.disks)
+    return inst._replace(disks=tuple(disks))
 
 
 def _plan(view, rules, search):
@@ -136,7 +135,7 @@ def test_a_new_instance_goes_where_trying_every_place_puts_it(
 ):
     state = _view(seed, kind, odd)
     like = state.fleet.instances[seed]
-    row = replace(like, name="new", primary=-1, secondary=-1, forthcoming=False)
+    row = like._replace(name="new", primary=-1, secondary=-1, forthcoming=False)
     count = 2 if like.template == "drbd" else 1
     assert kernel_search.Placer.knows(state, newcomer(state, row), None)
     fast = _placed(state, row, count)

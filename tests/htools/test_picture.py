@@ -77,7 +77,7 @@ def plan_of(state, **rules):
 
 
 def idle(state):
-    return Plan(state, state, score(state.seen), score(state.seen))
+    return Plan(state, state, score(state.seen), score(state.seen), [])
 
 
 def room(state, mem=2048, template="plain"):

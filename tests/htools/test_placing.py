@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Placing with the survival check: foreseen and ranked as if all were tried."""
 
-from dataclasses import replace
-
 import pytest
 
 from moorage.htools import (
@@ -43,7 +41,7 @@ def _asked(seed, kind, mem):
     )
     fleet = sample.cluster(seed, shape)
     like = fleet.instances[seed % len(fleet.instances)]
-    row = replace(like, name="new", primary=-1, secondary=-1, mem=mem)
+    row = like._replace(name="new", primary=-1, secondary=-1, mem=mem)
     return load(fleet).state, row, 2 if like.template == "drbd" else 1
 
 

@@ -57,7 +57,7 @@ def test_fast_placing_finds_the_same_place_to_the_digit(seed, monkeypatch):
     state = load(fleet).state
     like = fleet.instances[seed % len(fleet.instances)]
     count = 2 if like.template == "drbd" else 1
-    asked = Allocate(replace(like, name="new", primary=-1, secondary=-1), count)
+    asked = Allocate(like._replace(name="new", primary=-1, secondary=-1), count)
     fast = place(state, asked, Asking(capacity=False))
     monkeypatch.setattr(placing, "COMPILED", False)
     plain = place(state, asked, Asking(capacity=False))
@@ -121,10 +121,10 @@ def test_filling_is_the_allocation_step_again_and_again():
     places = targets(state, 1, Asking(), [0])
     size = model(state, Size(2048, 1024, 1), "sharedfile", 1)
     filled = fill(state, size, Filling(places, Safety()))
-    row = replace(
-        fleet.instances[0], name="new", mem=2048, disk=1024, vcpus=1, spindle_use=1
+    row = fleet.instances[0]._replace(
+        name="new", mem=2048, disk=1024, vcpus=1, spindle_use=1
     )
-    row = replace(row, template="sharedfile", tags=(), disks=size.disks)
+    row = row._replace(template="sharedfile", tags=(), disks=size.disks)
     count, after = 0, state
     while (found := place(after, Allocate(row, 1), Asking())).best is not None:
         after, count = after.with_new(found.best.moved), count + 1
@@ -151,9 +151,9 @@ def test_the_smallest_change_makes_it_fit_and_one_less_does_not(
     def less(by):
         inst = asked.inst
         if what == "memory":
-            return replace(asked, inst=replace(inst, mem=inst.mem - by))
-        disk = replace(inst.disks[0], size=inst.disks[0].size - by)
-        return replace(asked, inst=replace(inst, disk=inst.disk - by, disks=(disk,)))
+            return replace(asked, inst=inst._replace(mem=inst.mem - by))
+        disk = inst.disks[0]._replace(size=inst.disks[0].size - by)
+        return replace(asked, inst=inst._replace(disk=inst.disk - by, disks=(disk,)))
 
     assert fits(state, less(change.by))
     assert not fits(state, less(change.by - 1))
@@ -183,4 +183,4 @@ def test_shrinkings_are_those_that_stepping_finds(make, some_node, size, fail):
         stepped.append(one)
         one = smaller
     found = shrinking.Shrinkings(first, fail)
-    assert list(found) == stepped
+    assert list(map(vars, found)) == list(map(vars, stepped))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Survival: losing a node, by placing and not by counting."""
 
-import dataclasses
 from itertools import product
 
 import pytest
@@ -244,7 +243,7 @@ def test_a_guard_that_follows_a_filling_agrees_with_losing_every_node(kind, seed
     places = targets(state, 2 if kind == "drbd" else 1, Asking())
     while True:
         assert guard(state) == all(survive(state, at) for at in state.view)
-        named = dataclasses.replace(new, idx=len(state.insts))
+        named = new.copy(idx=len(state.insts))
         found = try_allocate(state, named, places)
         if found.best is None:
             break

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Leaving nodes: the kernel finds the same refuges as trying every move."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -23,7 +22,7 @@ def _crowd(seed, kind):
     shape = sample.Shape(kind=kind, nodes=6, instances=24, oddity=0.0, fill=fill)
     fleet = sample.cluster(seed, shape)
     tags = [(f"service:{draw.randrange(5)}",) for _ in fleet.instances]
-    rows = [replace(i, tags=t) for i, t in zip(fleet.instances, tags, strict=True)]
+    rows = [i._replace(tags=t) for i, t in zip(fleet.instances, tags, strict=True)]
     gone = ("node002.example.com",) if draw.random() < 0.5 else ()
     how = Reading(exclusion_tags=("service",), offline=gone)
     return load(fleet.replaced(instances=tuple(rows)), how).state

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel's refusals are those of the chain of named checks, one by one."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -32,8 +31,7 @@ def _harsh(draw, fleet):
     like = draw.choice(fleet.instances)
     sizes = [draw.choice((500, 1024, 5000, 300000, 2000000)) for _ in range(2)]
     spindles = draw.choice((None, 0, 1, 9))
-    return replace(
-        like,
+    return like._replace(
         name="new",
         primary=-1,
         secondary=-1,
@@ -127,10 +125,10 @@ def _crowded(seed, odd):
     )
     fleet = sample.cluster(seed, shape)
     disks = [
-        tuple(replace(disk, spindles=disk.spindles or 1) for disk in inst.disks)
+        tuple(disk._replace(spindles=disk.spindles or 1) for disk in inst.disks)
         for inst in fleet.instances
     ]
-    insts = [replace(i, disks=d) for i, d in zip(fleet.instances, disks, strict=True)]
+    insts = [i._replace(disks=d) for i, d in zip(fleet.instances, disks, strict=True)]
     return fleet.replaced(instances=tuple(insts))
 
 
@@ -145,14 +143,14 @@ FAST, SLOW, MIRROR, NAS = (
 
 def _with_units(draw, fleet):
     """Return the cluster with storage units, and disks that want them."""
-    nodes = [replace(node, units=_units(draw)) for node in fleet.nodes]
+    nodes = [node._replace(units=_units(draw)) for node in fleet.nodes]
     wants = {"plain": (FAST, SLOW), "drbd": (MIRROR,)}
     insts = []
     for inst in fleet.instances:
         kinds = wants.get(inst.template, (NAS,))
         template = inst.template if inst.template in wants else "ext"
         disks = tuple(Disk(inst.disk // 2, unit=draw.choice(kinds)) for _ in range(2))
-        insts.append(replace(inst, template=template, disks=disks))
+        insts.append(inst._replace(template=template, disks=disks))
     return fleet.replaced(nodes=tuple(nodes), instances=tuple(insts))
 
 

@@ -3,7 +3,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -201,7 +200,7 @@ def test_a_master_tells_the_storage_units_of_its_nodes(tmp_path):
 
 def test_a_dead_node_with_exclusive_storage_has_no_spindles():
     fleet = sample.cluster(1, sample.Shape(nodes=3, instances=4, oddity=0.0))
-    nodes = [replace(fleet.nodes[0], exclusive=True, offline=True), *fleet.nodes[1:]]
+    nodes = [fleet.nodes[0]._replace(exclusive=True, offline=True), *fleet.nodes[1:]]
     answers = rapi_answers.answers(fleet.replaced(nodes=tuple(nodes)))
     found = rapi.parse({name: json.dumps(value) for name, value in answers.items()})
     assert found.nodes[0].spindles == 0

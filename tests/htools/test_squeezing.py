@@ -2,7 +2,6 @@
 """Power: nodes that nobody needs go, nodes that are needed come back."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -67,7 +66,7 @@ def bare(opcode):
 def idle(make, some_node, some_inst):
     """A cluster of four nodes that needs two."""
     nodes = [some_node(f"n{at}", cpus=16.0) for at in range(4)]
-    nodes[0] = replace(nodes[0], master=True)
+    nodes[0] = nodes[0]._replace(master=True)
     return make(nodes, [some_inst(f"i{at}", at % 4, 512) for at in range(6)])
 
 
@@ -88,7 +87,7 @@ def test_nobody_goes_if_no_room_is_left(idle):
 
 def test_masters_secondaries_and_local_disks_stay(make, some_node, some_inst):
     nodes = [some_node(name) for name in "abcde"]
-    nodes[0] = replace(nodes[0], master=True)
+    nodes[0] = nodes[0]._replace(master=True)
     insts = [
         some_inst("mirrored", 1, template="drbd", secondary=2),
         some_inst("local", 3, template="plain"),
@@ -100,8 +99,8 @@ def test_masters_secondaries_and_local_disks_stay(make, some_node, some_inst):
 
 def test_the_fewest_nodes_come_back(make, some_node, some_inst):
     nodes = [some_node(name, cpus=16.0) for name in "abcd"]
-    nodes[1:] = [replace(n, offline=True, tags=(STANDBY_AUTO,)) for n in nodes[1:]]
-    nodes[3] = replace(nodes[3], tags=("broken",))
+    nodes[1:] = [n._replace(offline=True, tags=(STANDBY_AUTO,)) for n in nodes[1:]]
+    nodes[3] = nodes[3]._replace(tags=("broken",))
     insts = [some_inst(f"i{at}", 0, 1000) for at in range(7)]
     state = load(make(nodes, insts)).state
     assert [node.name for node in can_return(state)] == ["b", "c"]

@@ -2,7 +2,6 @@
 """Storage units as the design writes them, in every input; pools once; unknown room."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -297,7 +296,7 @@ def test_without_units_a_node_without_a_disk_has_none(
     make, some_node, tmp_path, capsys
 ):
     nodes = [some_node(f"n{at}", disk_total=0.0, disk_free=0) for at in range(2)]
-    fleet = make([replace(node, units=None) for node in nodes], [])
+    fleet = make([node._replace(units=None) for node in nodes], [])
     keys = room_keys(tmp_path, capsys, fleet, "--disk-template", "ext", "-l", "1")
     assert keys["CLUSTER_DSK"] == "0"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The survival certificate, checked by somebody who does not trust its author."""
 
-from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -95,17 +94,17 @@ def _with_units(fleet, draw):
         ]
         if draw.random() < 0.8:
             units.append(Unit(nas, None, None, shared=True))
-        nodes.append(replace(node, units=tuple(units)))
+        nodes.append(node._replace(units=tuple(units)))
     wants = {"plain": (fast, slow), "ext": (nas,), "drbd": (("drbd8", "xenvg"),)}
     insts = []
     for inst in fleet.instances:
         kinds = wants.get(inst.template)
         if kinds is None:
-            inst = replace(inst, template="ext")  # noqa: PLW2901 - another storage
+            inst = inst._replace(template="ext")  # noqa: PLW2901 - another storage
             kinds = (nas,)
         half = inst.disk // 2
         disks = tuple(Disk(half, unit=draw.choice(kinds)) for _ in range(2))
-        insts.append(replace(inst, disks=disks, disk=2 * half))
+        insts.append(inst._replace(disks=disks, disk=2 * half))
     return fleet.replaced(nodes=tuple(nodes), instances=tuple(insts))
 
 

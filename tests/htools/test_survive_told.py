@@ -2,7 +2,6 @@
 """The survival certificate as an operator reads it."""
 
 import json
-from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -80,7 +79,7 @@ def test_groups_are_named_where_there_are_several(make, some_node, some_inst, to
     insts = [some_inst("a", 0), some_inst("alone", 2)]
     fleet = make(nodes, insts)
     groups = (*fleet.groups, Group("far", "uuid-2"))
-    rows = [replace(row, group=at // 2) for at, row in enumerate(fleet.nodes)]
+    rows = [row._replace(group=at // 2) for at, row in enumerate(fleet.nodes)]
     fleet = fleet.replaced(groups=groups, nodes=tuple(rows))
     status, out = told(fleet, "--survive")
     assert status == 1

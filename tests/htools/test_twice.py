@@ -2,7 +2,6 @@
 """Keys and names that stand twice: read as Ganeti reads them, with a warning."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -60,7 +59,7 @@ def test_two_nodes_of_one_name_are_two_and_the_last_is_meant(asked, tmp_path, ca
 
 def test_names_that_stand_twice_in_a_text_file_are_both_read(fleet, tmp_path, capsys):
     again = (*fleet.nodes, fleet.nodes[1])
-    people = (*fleet.instances, replace(fleet.instances[0], mem=1))
+    people = (*fleet.instances, fleet.instances[0]._replace(mem=1))
     source = text.dump(fleet.replaced(nodes=again, instances=people))
     found = text.parse(source, "c.data")
     assert len(found.nodes) == len(again)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel weighs what the table of metrics says, and knows which is which."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -128,7 +127,7 @@ def test_a_new_metric_counts_for_new_instances(added, seed, monkeypatch):
         monkeypatch.setattr(module, "METRICS", table)
     state = _view(seed, KINDS[seed % 3], oddity=0.0, fill=0.2)
     like = state.fleet.instances[seed]
-    row = replace(like, name="new", mem=128, tags=(), primary=-1, secondary=-1)
+    row = like._replace(name="new", mem=128, tags=(), primary=-1, secondary=-1)
     request = Allocate(row, 2 if row.template == "drbd" else 1)
     fast = place(state, request, Asking()).best
     monkeypatch.setattr(kernel_search, "COMPILED", False)

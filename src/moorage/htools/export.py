@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """From a state back to a fleet, so that a plan's end can be loaded again."""
 
-from dataclasses import replace
-
 from moorage.htools.fleet import Fleet, InstanceRow, NodeRow, Unit
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
@@ -27,8 +25,7 @@ def saved(state: State) -> Fleet:
 
 def _node_row(row: NodeRow, node: Node) -> NodeRow:
     recorded = int(node.mem_total) - node.mem_own - node.mem_inst
-    return replace(
-        row,
+    return row._replace(
         mem_own=node.mem_own,
         mem_free=recorded - node.mem_missing,
         disk_free=node.disk_free,
@@ -42,7 +39,7 @@ def _units(row: NodeRow, node: Node) -> tuple[Unit, ...] | None:
     if row.units is None or node.units is None:
         return None
     return tuple(
-        replace(unit, free=free)
+        unit._replace(free=free)
         for unit, free in zip(row.units, node.units.free, strict=True)
     )
 

@@ -14,9 +14,8 @@ Memory and space are MiB. A `Fleet` never changes: planning copies what it
 moves into a `moorage.htools.state.State` first.
 """
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, NamedTuple, Self
 
 from moorage.errors import BadInput
 from moorage.htools.policy import DEFAULT, Policy
@@ -25,8 +24,7 @@ UnitName = tuple[str, ...]
 """Type, key and further parameters of a storage unit, as in ``("file", "/srv")``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A storage unit of a node.
 
     Attributes
@@ -48,8 +46,7 @@ class Unit:
     exclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(NamedTuple):
     """A disk of an instance.
 
     Attributes
@@ -70,8 +67,7 @@ class Disk:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A node group.
 
     Attributes
@@ -90,8 +86,7 @@ class Group:
     policy: Policy = DEFAULT
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
+class NodeRow(NamedTuple):
     """A node as reported.
 
     Attributes
@@ -130,8 +125,7 @@ class NodeRow:
     units: tuple[Unit, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceRow:
+class InstanceRow(NamedTuple):
     """An instance as recorded.
 
     Attributes
@@ -168,7 +162,6 @@ class InstanceRow:
     promised: bool = False
 
 
-@dataclass(frozen=True)
 class Fleet:
     """A snapshot to plan on.
 
@@ -180,29 +173,56 @@ class Fleet:
         Tags of the cluster.
     policy : Policy
         The cluster's instance policy.
+    first : int
+        Index printed for the first group and node (1 in simulations).
+    warnings : tuple of str
+        What is odd about the input, though it can be read; a sentence each.
+
+    Raises
+    ------
+    BadInput
+        If a row names a place that does not exist.
     """
 
-    groups: tuple[Group, ...]
-    nodes: tuple[NodeRow, ...]
-    instances: tuple[InstanceRow, ...]
-    tags: tuple[str, ...] = ()
-    policy: Policy = DEFAULT
-    first: int = field(default=0, kw_only=True)
-    """Index printed for the first group and node (1 in simulations)."""
-    warnings: tuple[str, ...] = field(default=(), kw_only=True)
-    """What is odd about the input, though it can be read; a sentence each."""
-
-    def __post_init__(self) -> None:
-        """Refuse places that do not exist."""
-        for node in self.nodes:
-            if not 0 <= node.group < len(self.groups):
+    def __init__(  # noqa: PLR0913 - a record
+        self,
+        groups: tuple[Group, ...],
+        nodes: tuple[NodeRow, ...],
+        instances: tuple[InstanceRow, ...],
+        tags: tuple[str, ...] = (),
+        policy: Policy = DEFAULT,
+        *,
+        first: int = 0,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        for node in nodes:
+            if not 0 <= node.group < len(groups):
                 raise BadInput(f"node {node.name} is in no group of this cluster")
-        for inst in self.instances:
-            _placed(inst, len(self.nodes))
+        for inst in instances:
+            _placed(inst, len(nodes))
+        self.groups: Final = groups
+        self.nodes: Final = nodes
+        self.instances: Final = instances
+        self.tags: Final = tags
+        self.policy: Final = policy
+        self.first: Final = first
+        self.warnings: Final = warnings
 
-    def replaced(self, **changes: Any) -> "Fleet":  # noqa: ANN401 - any field
+    def replaced(self, **changes: Any) -> Self:  # noqa: ANN401 - any field
         """Return a copy with some fields changed."""
-        return replace(self, **changes)
+        return type(self)(**{**self._told(), **changes})
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether another fleet has the same rows."""
+        return isinstance(other, Fleet) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        """Return the same number for fleets with the same rows."""
+        return hash((self.groups, self.nodes, self.instances))
+
+    def _told(self) -> dict[str, Any]:
+        """Return what it was made of, by name; not what was found in it later."""
+        return {name: of for name, of in vars(self).items() if name != "units"}
 
     @cached_property
     def units(self) -> tuple[UnitName, ...]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An instance while planning: what it needs, and where it is."""
 
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from moorage.disk_templates import FACTS, IN_UNITS
 from moorage.htools.constants import IDLE, Mirror
@@ -18,9 +17,8 @@ EVEN_LOAD: Final[Load] = (1.0, 1.0, 1.0, 1.0)
 NO_LOAD: Final[Load] = (0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass
 class Inst:
-    """An instance; never changed in place, `moved` returns a copy.
+    """An instance; never changed in place, only copied.
 
     Attributes
     ----------
@@ -65,22 +63,26 @@ class Inst:
     uses_mem: bool
     uses_sec_mem: bool
     counts_cpu: bool
-    load: Load = EVEN_LOAD
-    excl_tags: tuple[str, ...] = ()
-    desired: frozenset[str] = frozenset()
-    location: int = 0
-    wants: tuple[tuple[UnitName | None, int], ...] = ()
-    reach: frozenset[int] | None = None
-    total_spindles: int | None = None
-    sizes: tuple[int, ...] = ()
+    load: Load
+    excl_tags: tuple[str, ...]
+    desired: frozenset[str]
+    location: int
+    wants: tuple[tuple[UnitName | None, int], ...]
+    reach: frozenset[int] | None
+    total_spindles: int | None
+    sizes: tuple[int, ...]
+
+    def copy(self, **changes: Any) -> Self:  # noqa: ANN401 - any field
+        """Return the instance with some fields changed."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new
 
     def moved(self, p: int, s: int, location: int | None = None) -> Self:
         """Return the instance on other nodes."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, p=p, s=s)
-        if location is not None:
-            copy.location = location
-        return copy
+        return self.copy(
+            p=p, s=s, location=self.location if location is None else location
+        )
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -104,30 +106,28 @@ def from_row(idx: int, row: InstanceRow) -> Inst:
     facts = FACTS[row.template]
     spindles = [disk.spindles for disk in row.disks if _is_local(disk)]
     known = [count for count in spindles if count is not None]
-    return Inst(
-        idx=idx,
-        name=row.name,
-        alias=row.name,
-        mem=row.mem,
-        dsk=row.disk,
-        vcpus=row.vcpus,
-        status=row.status,
-        auto_balance=row.auto_balance,
-        p=row.primary,
-        s=row.secondary,
-        template=row.template,
-        tags=row.tags,
-        spindle_use=row.spindle_use,
-        disks=row.disks,
-        forthcoming=row.forthcoming,
-        networks=row.networks,
-        movable=facts.movable,
-        mirror=facts.mirror,
-        local=facts.node_disk,
-        uses_mem=not row.forthcoming and (row.promised or row.status not in IDLE),
-        uses_sec_mem=row.status != "ADMIN_offline" and row.auto_balance,
-        counts_cpu=row.status != "ADMIN_offline",
-        reach=row.reach,
-        total_spindles=sum(known) if len(known) == len(spindles) else None,
-        sizes=tuple(disk.size for disk in row.disks),
+    inst = Inst()
+    inst.idx, inst.name, inst.alias = idx, row.name, row.name
+    inst.mem, inst.dsk, inst.vcpus = row.mem, row.disk, row.vcpus
+    inst.status, inst.auto_balance = row.status, row.auto_balance
+    inst.p, inst.s = row.primary, row.secondary
+    inst.template, inst.tags, inst.spindle_use = row.template, row.tags, row.spindle_use
+    inst.disks, inst.forthcoming, inst.networks = (
+        row.disks,
+        row.forthcoming,
+        row.networks,
     )
+    inst.movable, inst.mirror, inst.local = (
+        facts.movable,
+        facts.mirror,
+        facts.node_disk,
+    )
+    idle = row.status in IDLE and not row.promised
+    inst.uses_mem = not (row.forthcoming or idle)
+    inst.uses_sec_mem = row.status != "ADMIN_offline" and row.auto_balance
+    inst.counts_cpu = row.status != "ADMIN_offline"
+    inst.load, inst.excl_tags, inst.desired = EVEN_LOAD, (), frozenset()
+    inst.location, inst.wants, inst.reach = 0, (), row.reach
+    inst.total_spindles = sum(known) if len(known) == len(spindles) else None
+    inst.sizes = tuple(disk.size for disk in row.disks)
+    return inst

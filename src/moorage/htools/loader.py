@@ -2,8 +2,7 @@
 """From a fleet to a state: tags read, instances put on nodes, totals made."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moorage.errors import BadInput
 from moorage.htools import inst as insts_of
@@ -30,8 +29,7 @@ MISSING_DISK: Final = 1024
 """MiB above which a node that lacks memory or disk is worth a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How to read a fleet.
 
     Attributes
@@ -69,12 +67,11 @@ class Reading:
     measured: "Measured | None" = None
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A state, and what is odd about it."""
 
     state: State
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 DEFAULT_READING: Final = Reading()
@@ -355,7 +352,7 @@ def _overrule(state: State, how: Reading) -> None:
 
 
 def _with_ratio(node: Node, limit: float) -> Policy:
-    return replace(node.policy, vcpu_ratio=limit)
+    return node.policy._replace(vcpu_ratio=limit)
 
 
 def _with_floor(node: Node, share: float) -> Node:

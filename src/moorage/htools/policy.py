@@ -2,7 +2,6 @@
 """Instance policies: which sizes a group accepts."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple, Protocol
 
@@ -10,8 +9,7 @@ from moorage.disk_templates import FACTS
 from moorage.htools.constants import TEMPLATES, Fail
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(NamedTuple):
     """One size of instance.
 
     Attributes
@@ -41,8 +39,7 @@ class Sized(Protocol):
     total_spindles: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """The sizes, templates and ratios that a group accepts.
 
     Attributes

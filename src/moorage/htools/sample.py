@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Random clusters, for comparing planners: the same seed, the same cluster."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -126,7 +126,7 @@ def _policy(maker: _Maker) -> Policy:
     if not maker.odd():
         return DEFAULT
     ratio = maker.draw.choice((1.5, 2.0, 6.5))
-    return replace(DEFAULT, vcpu_ratio=ratio, spindle_ratio=16.0)
+    return DEFAULT._replace(vcpu_ratio=ratio, spindle_ratio=16.0)
 
 
 def _group(maker: _Maker, at: int) -> Group:
@@ -134,7 +134,7 @@ def _group(maker: _Maker, at: int) -> Group:
     if maker.odd():
         low, high = policy.ranges[0]
         middle = Spec(2048, 2, 8192, 2, 2, 2)
-        policy = replace(policy, ranges=((low, middle), (middle, high)))
+        policy = policy._replace(ranges=((low, middle), (middle, high)))
     alloc = maker.draw.choice(("preferred", "preferred", "last_resort", "unallocable"))
     name = f"group-{at:02d}"
     return Group(
@@ -212,7 +212,7 @@ def _used(
     )
     noise = maker.draw.randint(-300, 700) if maker.odd() else 0
     left = int(node.mem_total) - node.mem_own - mem - noise
-    return replace(node, mem_free=max(0, left), disk_free=int(node.disk_total) - disk)
+    return node._replace(mem_free=max(0, left), disk_free=int(node.disk_total) - disk)
 
 
 _POOL: Final = ("ext", "pool")
@@ -240,7 +240,7 @@ def _with_units(maker: _Maker, node: NodeRow) -> NodeRow:
         for name in _UNITS
         if draw.random() < 0.8
     )
-    return replace(node, units=units)
+    return node._replace(units=units)
 
 
 def _with_wants(maker: _Maker, inst: InstanceRow) -> InstanceRow:
@@ -248,9 +248,9 @@ def _with_wants(maker: _Maker, inst: InstanceRow) -> InstanceRow:
     draw = maker.draw
     own = {"drbd": _UNITS[0], "plain": _UNITS[1]}
     unit = own.get(inst.template) or draw.choice(_UNITS[2:])
-    disks = tuple(replace(disk, unit=unit, whole=False) for disk in inst.disks)
+    disks = tuple(disk._replace(unit=unit, whole=False) for disk in inst.disks)
     if maker.odd():
         disks = (*disks, Disk(1024, 1, unit))
     near = draw.sample(range(maker.shape.nodes), min(4, maker.shape.nodes))
     reach = frozenset({*near, inst.primary}) if maker.odd() else None
-    return replace(inst, disks=disks, reach=reach)
+    return inst._replace(disks=disks, reach=reach)

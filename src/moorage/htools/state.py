@@ -2,8 +2,7 @@
 """A cluster while planning: nodes and instances as they would be."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from moorage.htools.assignment import drop_primary, drop_secondary
 from moorage.htools.constants import Mirror
@@ -14,8 +13,7 @@ from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """Nodes and instances at one moment of a plan.
 
     Attributes
@@ -82,18 +80,18 @@ class State:
         """Return the state after a move."""
         insts = list(self.insts)
         insts[moved.inst.idx] = moved.inst
-        return replace(self, nodes=moved.on(self.nodes), insts=insts)
+        return self._replace(nodes=moved.on(self.nodes), insts=insts)
 
     def with_nodes(self, nodes: Iterable[Node]) -> Self:
         """Return the state with some nodes in another condition."""
         after = list(self.nodes)
         for node in nodes:
             after[node.idx] = node
-        return replace(self, nodes=after)
+        return self._replace(nodes=after)
 
     def with_insts(self, insts: list[Inst]) -> Self:
         """Return the state with other instances."""
-        return replace(self, insts=insts)
+        return self._replace(insts=insts)
 
     def with_new(self, moved: Moved) -> Self:
         """Return the state with one more instance, at the end.
@@ -104,8 +102,7 @@ class State:
         nodes = moved.on(self.nodes)
         if moved.inst.wants:
             nodes = [_spent(node, moved.inst) for node in nodes]
-        return replace(
-            self,
+        return self._replace(
             nodes=nodes,
             insts=[*self.insts, moved.inst],
             members=(*self.members, idx),
@@ -129,7 +126,7 @@ class State:
         view = tuple(at for at in self.view if self.nodes[at].group == group)
         inside = set(view)
         members = tuple(at for at in self.members if self.insts[at].p in inside)
-        return replace(self, view=view, members=members)
+        return self._replace(view=view, members=members)
 
     def split(self) -> list[tuple[int, Self]]:
         """Return (group index, view of it) for each group that has nodes."""

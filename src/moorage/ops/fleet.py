@@ -7,7 +7,7 @@ Only what no query shows yet is counted here alone: the claims of jobs under way
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -207,7 +207,7 @@ def _spec(told: Mapping[str, int]) -> Spec:
 
 def _any_size(found: htools.Policy) -> htools.Policy:
     ranges = ((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),)
-    return replace(found, ranges=ranges, templates=TEMPLATES)
+    return found._replace(ranges=ranges, templates=TEMPLATES)
 
 
 def _pending(view: View) -> tuple[Claim, ...]:
@@ -398,7 +398,7 @@ class _Rows:
         for at, (unit, size) in enumerate(claim.rooms):
             count = 0 if at else claim.spindles
             found = _disk(size, current(unit), self.how.measured, count)
-            yield replace(found, whole=True)
+            yield found._replace(whole=True)
 
 
 def _is_up(instance: Instance) -> bool:

@@ -3,7 +3,6 @@
 """hail beside Ganeti's: the answer to a request of each kind."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -181,7 +180,7 @@ def trial(seed: int, folder: Path, *, checks: bool) -> runs.Trial:
         asked.pop("group_name", None)
     if checks or asked["type"] == "allocate-secondary":
         # Ganeti considers offline nodes there.
-        nodes = tuple(replace(node, offline=False) for node in fleet.nodes)
+        nodes = tuple(node._replace(offline=False) for node in fleet.nodes)
         fleet = fleet.replaced(nodes=nodes)
     dedicated = all(node.exclusive for node in fleet.nodes)
     if dedicated and asked["type"] == "multi-allocate" and len(fleet.groups) > 1:

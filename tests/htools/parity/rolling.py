@@ -33,7 +33,7 @@ def cluster(program: str, draw: Random, seed: int) -> Fleet:
 def _varied(draw: Random, node: NodeRow, *, master: bool) -> NodeRow:
     tags = draw.choice(((), ("a",), ("a", "b"), ("htools:standby:auto",)))
     offline = node.offline or (not node.master and draw.random() < 0.1)
-    return replace(node, master=master, tags=(*node.tags, *tags), offline=offline)
+    return node._replace(master=master, tags=(*node.tags, *tags), offline=offline)
 
 
 def options(program: str, draw: Random, fleet: Fleet) -> list[str]:

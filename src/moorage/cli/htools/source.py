@@ -3,7 +3,6 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from moorage.cli.declaration import Options
@@ -112,7 +111,7 @@ def ready(options: Options, rows: Fleet) -> Loaded:
     if is_yes(getattr(options, "mond", None)):
         from moorage.cli.htools.mond import measured  # noqa: PLC0415 - start-up time
 
-        how = replace(how, measured=measured(options, rows))
+        how = how._replace(measured=measured(options, rows))
     found = load(rows, how)
     if verbosity(options) > 0:
         warn(found.warnings)

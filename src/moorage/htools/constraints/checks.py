@@ -10,7 +10,6 @@ needs, has `moorage.htools.grid` say that the kernel does not know such a cluste
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from moorage.htools.constants import Fail, Mirror, ratio
@@ -19,8 +18,7 @@ from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 
 
-@dataclass(slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An instance that is to come to a node.
 
     Attributes

@@ -2,8 +2,7 @@
 """A constraint that is not met: which one, by whom, and with which numbers."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from moorage.htools.constants import Fail
 from moorage.htools.inst import Inst
@@ -25,8 +24,7 @@ class Names(Protocol):
         """The instances, by index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """One check that failed.
 
     Attributes
@@ -55,7 +53,7 @@ class Violation:
     node: int
     fail: Fail
     constraint: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any]
     unit: str = ""
     short: int = 0
     lacks: str = ""
@@ -105,7 +103,7 @@ def violation_in(outcome: object) -> Violation | None:
 
 def is_away(node: int, fail: Fail = Fail.INTERNAL) -> Violation:
     """Return that a node is not there to be asked."""
-    return Violation(node, fail, "offline or drained", lacks="online")
+    return Violation(node, fail, "offline or drained", {}, lacks="online")
 
 
 def told_fact(key: str, value: Any, unit: str = "") -> str:  # noqa: ANN401 - JSON

@@ -2,7 +2,7 @@
 """An allocator's answer explained: each no with its why, for every request."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from moorage.htools.constants import Fail, Mirror
@@ -135,7 +135,7 @@ def _reason(state: State, found: Violation, *nodes: int, step: str = "") -> Reas
     names = tuple(state.nodes[at].name for at in nodes or (found.node,) if at >= 0)
     facts = found.facts | ({"step": step} if step else {})
     if step:
-        found = replace(found, facts=facts)
+        found = found._replace(facts=facts)
     return Reason(names, found.constraint, facts, finding=found)
 
 
@@ -278,7 +278,7 @@ def _being_left(
     for at in sorted(leaving.closed - {inst.p}):
         node = state.nodes[at]
         if node.group == group and not node.offline:
-            yield _reason(state, Violation(at, Fail.INTERNAL, "being left itself"))
+            yield _reason(state, Violation(at, Fail.INTERNAL, "being left itself", {}))
 
 
 def _chains(

@@ -91,7 +91,7 @@ def refusal_reasons(
 def _refused(state: State, inst: Inst, refusal: Refusal, *, force: bool) -> Reason:
     found = why_place(state, inst, refusal.nodes, force=force)
     if found is None or found.fail is not refusal.reason:
-        found = Violation(refusal.nodes[0], refusal.reason, NAMES[refusal.reason])
+        found = Violation(refusal.nodes[0], refusal.reason, NAMES[refusal.reason], {})
     if len(refusal.nodes) == 1:
         return named(state, refusal.nodes, found)
     if found.node == refusal.nodes[0]:
@@ -107,7 +107,7 @@ def _lost(
     """Return whom a place would strand when some node is lost."""
     moved = on_nodes(state, inst, nodes, force=force)
     found = breach.finding(state.placed(moved)) if isinstance(moved, Moved) else None
-    return named(state, nodes, found or Violation(-1, Fail.N1, NAMES[Fail.N1]))
+    return named(state, nodes, found or Violation(-1, Fail.N1, NAMES[Fail.N1], {}))
 
 
 # -- an answer with its reasons --------------------------------------------------------
@@ -196,7 +196,7 @@ def _freed(state: State, request: Allocate, asking: Asking) -> Change | None:
     """Return the tags, or the restriction, without which it would fit."""
     row = request.inst
     tags = tuple(tag for tag in row.tags if tag not in _excluding(state, request))
-    plain = replace(request, inst=replace(row, tags=tags))
+    plain = replace(request, inst=row._replace(tags=tags))
     if tags != row.tags and answer(state, plain, asking).success:
         return Change((Part("exclusion tags", None, 0),))
     anywhere = replace(request, restrict=None)

@@ -253,7 +253,7 @@ def _against_all(state: State, inst: Inst, move: Move) -> Moved | None:
     nodes = list(state.nodes)
     for at in {inst.p, inst.s, move.target} - {-1}:
         nodes[at] = _eased(nodes[at])
-    free = replace(inst, reach=None)
+    free = inst.copy(reach=None)
     moved = apply(nodes, free, move, force=True)
     if isinstance(moved, Violation):
         return None

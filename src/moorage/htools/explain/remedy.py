@@ -196,15 +196,15 @@ def _disk_spindles(row: InstanceRow, policies: Sequence[Policy]) -> Iterator[Dia
 
 
 def _put_memory(request: Allocate, amount: int) -> Allocate:
-    return replace(request, inst=replace(request.inst, mem=amount))
+    return replace(request, inst=request.inst._replace(mem=amount))
 
 
 def _put_vcpus(request: Allocate, amount: int) -> Allocate:
-    return replace(request, inst=replace(request.inst, vcpus=amount))
+    return replace(request, inst=request.inst._replace(vcpus=amount))
 
 
 def _put_spindles(request: Allocate, amount: int) -> Allocate:
-    return replace(request, inst=replace(request.inst, spindle_use=amount))
+    return replace(request, inst=request.inst._replace(spindle_use=amount))
 
 
 def _put_disk(at: int) -> Callable[[Allocate, int], Allocate]:
@@ -213,8 +213,8 @@ def _put_disk(at: int) -> Callable[[Allocate, int], Allocate]:
         if at >= len(disks):
             return request
         more = amount - disks[at].size
-        disks[at] = replace(disks[at], size=amount)
-        row = replace(row, disk=row.disk + more, disks=tuple(disks))
+        disks[at] = disks[at]._replace(size=amount)
+        row = row._replace(disk=row.disk + more, disks=tuple(disks))
         return replace(request, inst=row)
 
     return put
@@ -225,8 +225,8 @@ def _put_disk_spindles(at: int) -> Callable[[Allocate, int], Allocate]:
         disks = list(request.inst.disks)
         if at >= len(disks):
             return request
-        disks[at] = replace(disks[at], spindles=amount)
-        return replace(request, inst=replace(request.inst, disks=tuple(disks)))
+        disks[at] = disks[at]._replace(spindles=amount)
+        return replace(request, inst=request.inst._replace(disks=tuple(disks)))
 
     return put
 
@@ -237,7 +237,7 @@ def _put_count(request: Allocate, amount: int) -> Allocate:
     kept, gone = row.disks[:amount], row.disks[amount:]
     each = (row.disk - sum(disk.size for disk in row.disks)) // max(1, len(row.disks))
     less = sum(disk.size + each for disk in gone)
-    return replace(request, inst=replace(row, disk=row.disk - less, disks=kept))
+    return replace(request, inst=row._replace(disk=row.disk - less, disks=kept))
 
 
 # -- the search ------------------------------------------------------------------------

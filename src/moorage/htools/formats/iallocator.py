@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from moorage.errors import BadInput
@@ -63,7 +63,7 @@ def _fleet(message: Value) -> Fleet:
     nodes = [_node(name, value, uuids) for name, value in message["nodes"].members()]
     kinds = message["enabled_hypervisors"].texts()
     if kinds:
-        nodes = [replace(node, hypervisor=kinds[0]) for node in nodes]
+        nodes = [node._replace(hypervisor=kinds[0]) for node in nodes]
     places = {node.name: at for at, node in enumerate(nodes)}
     insts = [
         _resident(name, value, places) for name, value in message["instances"].members()
@@ -144,8 +144,7 @@ def _node(name: str, value: Value, groups: Mapping[str, int]) -> NodeRow:
 
 def _live(row: NodeRow, value: Value) -> NodeRow:
     """Return the row with what only a living node can tell."""
-    return replace(
-        row,
+    return row._replace(
         mem_total=value["total_memory"].number(),
         mem_own=value["reserved_memory"].integer(),
         mem_free=value["free_memory"].integer(),
@@ -236,7 +235,7 @@ def _careful(name: str, value: Value, places: Mapping[str, int]) -> InstanceRow:
     if len(homes) > 1 and homes[0].data == homes[1].data:
         raise homes[1].bad("is the primary node too")
     second = places[homes[1].text()] if len(homes) > 1 else -1
-    return replace(row, primary=places[homes[0].text()], secondary=second)
+    return row._replace(primary=places[homes[0].text()], secondary=second)
 
 
 def _request(value: Value, fleet: Fleet) -> Request:

@@ -2,7 +2,6 @@
 """A cluster from the master's own answers to queries."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from moorage.htools.fleet import Fleet
@@ -84,7 +83,7 @@ def parse(answers: Mapping[str, Any]) -> Fleet:
     values["info"] = jsontext.decoded(answers["info"], "info")
     fleet = rapi.assembled(values)
     warnings = [_SILENT.format(row["name"]) for row in silent]
-    return replace(fleet, warnings=(*fleet.warnings, *warnings))
+    return fleet.replaced(warnings=(*fleet.warnings, *warnings))
 
 
 _SILENT: Final = "node {} gives no figures: it is taken as offline"

@@ -2,7 +2,6 @@
 """A cluster from RAPI's answers: groups, nodes, instances and info."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from moorage.disk_templates import standing_for
@@ -85,8 +84,7 @@ def _of_cluster(node: NodeRow, info: Value) -> NodeRow:
     A master that says what is kept for each node needs no guess for KVM.
     """
     kept = info.get("mnode_is_kept", Value.flag, False)
-    return replace(
-        node,
+    return node._replace(
         master=node.name == info["master"].text(),
         hypervisor="" if kept else info["default_hypervisor"].text(),
     )
@@ -130,8 +128,7 @@ def _spindles(params: Value) -> int:
 
 def _live(row: NodeRow, value: Value) -> NodeRow:
     spindles = value.get("sptotal", Value.count, 0) if row.exclusive else row.spindles
-    return replace(
-        row,
+    return row._replace(
         mem_total=value["mtotal"].number(),
         mem_own=value["mnode"].integer(),
         mem_free=value["mfree"].integer(),
@@ -185,7 +182,7 @@ def _in_units(inst: InstanceRow, value: Value, listed: set[UnitName]) -> Instanc
     if not names:
         return inst
     pairs = zip(inst.disks, names, strict=False)
-    return replace(inst, disks=tuple(replace(disk, unit=name) for disk, name in pairs))
+    return inst._replace(disks=tuple(disk._replace(unit=name) for disk, name in pairs))
 
 
 def _only(names: Iterable[UnitName], kind: str) -> UnitName | None:

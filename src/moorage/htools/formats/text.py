@@ -9,10 +9,9 @@ lists its storage units, with ``;`` between units and
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from operator import itemgetter
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 from moorage.errors import BadInput
 from moorage.htools.constants import (
@@ -43,14 +42,20 @@ _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _EMPTY_LINE: Final = re.compile(r"^\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
 class Cell:
     """One column of one line, with its place."""
 
-    file: str
-    line: int
-    column: int
-    text: str
+    __slots__ = ("column", "file", "line", "text")
+
+    def __init__(self, file: str, line: int, column: int, text: str) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.text = text
+
+    def part(self, text: str) -> Self:
+        """Return a part of the column, or what it says in other words."""
+        return type(self)(self.file, self.line, self.column, text)
 
     def bad(self, expected: str) -> BadInput:
         """Return the error that says what should stand here."""
@@ -116,17 +121,12 @@ class Cell:
         return SPELLINGS[self.text]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One line, cut into columns."""
 
     file: str
     line: int
     columns: tuple[str, ...]
-
-    def __len__(self) -> int:
-        """Return the number of columns."""
-        return len(self.columns)
 
     def cell(self, at: int) -> Cell:
         """Return a column, counted from 0."""
@@ -228,8 +228,8 @@ def _named(what: str, rows: Iterable[Row], odd: list[str]) -> Iterator[Row]:
 
 
 def _group(row: Row) -> Group:
-    if len(row) < 4:
-        raise row.bad(f"a group has 4 columns or more, not {len(row)}")
+    if len(row.columns) < 4:
+        raise row.bad(f"a group has 4 columns or more, not {len(row.columns)}")
     return Group(
         name=row.columns[0],
         uuid=row.columns[1],
@@ -240,8 +240,8 @@ def _group(row: Row) -> Group:
 
 
 def _node(row: Row, groups: dict[str, int]) -> NodeRow:
-    if len(row) < 9:
-        raise row.bad(f"a node has 9 columns or more, not {len(row)}")
+    if len(row.columns) < 9:
+        raise row.bad(f"a node has 9 columns or more, not {len(row.columns)}")
     uuid = row.cell(8)
     if uuid.text not in groups:
         raise uuid.bad("the uuid of a group of this file")
@@ -277,11 +277,11 @@ def _units(cell: Cell) -> tuple[Unit, ...]:
     entries = cell.text.split(";")
     if entries[-1] == "":
         entries.pop()
-    units = tuple(_unit(replace(cell, text=entry)) for entry in entries)
+    units = tuple(_unit(cell.part(entry)) for entry in entries)
     names = [unit.name for unit in units]
     for at, name in enumerate(names):
         if name in names[:at]:
-            raise replace(cell, text="/".join(name)).bad("listed once only")
+            raise cell.part("/".join(name)).bad("listed once only")
     return units
 
 
@@ -290,14 +290,14 @@ def _unit(cell: Cell) -> Unit:
     if len(parts) < 4 or not parts[2]:
         raise cell.bad("a storage unit (free,total,type,key)")
     free, total = (
-        None if part == "?" else replace(cell, text=part).size() for part in parts[:2]
+        None if part == "?" else cell.part(part).size() for part in parts[:2]
     )
     return sunit.unit(parts[2:], free, total)
 
 
 def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
-    if len(row) < 10:
-        raise row.bad(f"an instance has 10 columns or more, not {len(row)}")
+    if len(row.columns) < 10:
+        raise row.bad(f"an instance has 10 columns or more, not {len(row.columns)}")
     disk = row.cell(2).size()
     template = row.cell(8).template()
     primary = _place(row.cell(6), places)
@@ -325,16 +325,16 @@ def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
 def _disks(cell: Cell) -> tuple[Disk, ...]:
     """Return the disks of an instance that says where they are."""
     entries = cell.text.split(";") if cell.text else []
-    return tuple(_disk(replace(cell, text=one)) for one in entries)
+    return tuple(_disk(cell.part(one)) for one in entries)
 
 
 def _disk(cell: Cell) -> Disk:
     size, *more = cell.text.split(",")
     if len(more) not in (1, *range(3, 10)) or "" in more:
         raise cell.bad("a disk (size,spindles,type,key)")
-    spindles = _spindles(replace(cell, text=more[0]))
+    spindles = _spindles(cell.part(more[0]))
     unit = sunit.unit_name(more[1:]) if len(more) > 1 else None
-    return Disk(replace(cell, text=size).size(), spindles, unit)
+    return Disk(cell.part(size).size(), spindles, unit)
 
 
 def _place(cell: Cell, places: dict[str, int]) -> int:
@@ -352,8 +352,8 @@ def _policies(rows: Iterable[Row], groups: list[Group]) -> tuple[Policy, list[Gr
     cluster, groups = DEFAULT, list(groups)
     places = {group.name: at for at, group in enumerate(groups)}
     for row in rows:
-        if len(row) < 6:
-            raise row.bad(f"a policy has 6 columns, not {len(row)}")
+        if len(row.columns) < 6:
+            raise row.bad(f"a policy has 6 columns, not {len(row.columns)}")
         policy = _policy(row)
         owner = row.cell(0)
         if not owner.text:
@@ -362,20 +362,20 @@ def _policies(rows: Iterable[Row], groups: list[Group]) -> tuple[Policy, list[Gr
             raise owner.bad("a group of this file")
         else:
             at = places[owner.text]
-            groups[at] = replace(groups[at], policy=policy)
+            groups[at] = groups[at]._replace(policy=policy)
     return cluster, groups
 
 
 def _policy(row: Row) -> Policy:
     bounds = row.cell(2)
-    specs = [_spec(replace(bounds, text=text)) for text in bounds.text.split(";")]
+    specs = [_spec(bounds.part(text)) for text in bounds.text.split(";")]
     if len(specs) % 2:
         raise bounds.bad("pairs of smallest and largest specs")
     return Policy(
         ranges=tuple(zip(specs[::2], specs[1::2], strict=True)),
         standard=_spec(row.cell(1)),
         templates=tuple(
-            replace(row.cell(3), text=word).template() for word in row.cell(3).words()
+            row.cell(3).part(word).template() for word in row.cell(3).words()
         ),
         vcpu_ratio=row.cell(4).ratio(),
         spindle_ratio=row.cell(5).ratio(),
@@ -387,7 +387,7 @@ def _spec(cell: Cell) -> Spec:
     if len(parts) != 6:
         raise cell.bad("a spec (memory,cpus,disk,disks,nics,spindles)")
     memory, cpus, disk, disks, nics, spindles = (
-        replace(cell, text=part).size() for part in parts
+        cell.part(part).size() for part in parts
     )
     return Spec(memory, cpus, disk, disks, nics, spindles)
 

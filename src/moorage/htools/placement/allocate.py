@@ -6,7 +6,7 @@ primary are another. Ties go to the place that was tried last.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from moorage.htools.constants import PAIRED, Fail, Mirror
@@ -281,6 +281,4 @@ def _placed(state: State, inst: Inst, spot: Spot, force: bool) -> Moved:
 
 def as_drbd(inst: Inst) -> Inst:
     """Return a local instance as it would be with a second copy."""
-    return replace(
-        inst, template=PAIRED, mirror=Mirror.INTERNAL, local=True, movable=True
-    )
+    return inst.copy(template=PAIRED, mirror=Mirror.INTERNAL, local=True, movable=True)

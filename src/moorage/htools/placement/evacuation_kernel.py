@@ -6,7 +6,6 @@ which those are, and says why others are not.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from typing import Final, Self
 
@@ -76,7 +75,7 @@ class Refuges:
 
     def _places(self, state: State, open_nodes: Sequence[int]) -> list[int]:
         """Turn to a state; return some nodes as the kernel counts them."""
-        now = replace(state, view=self.last.view, members=self.last.members)
+        now = state._replace(view=self.last.view, members=self.last.members)
         self.grid.renew(self.last, now, _mask)
         self.last = now
         return [self.grid.places[at] for at in open_nodes]

@@ -2,7 +2,7 @@
 """Where one new instance fits, fast: every place scored by the kernel."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Self, TypeVar
 
@@ -82,7 +82,7 @@ class ArrayCache:
         serves = near == self.near and self._serves(state, inst)
         if self.grid is None or old is None or not serves:
             self.near = near
-            self.grid = Grid(state, [replace(inst, reach=near)], _no_verbs)
+            self.grid = Grid(state, [inst.copy(reach=near)], _no_verbs)
             self.inst, self.field = inst, None
         else:
             if old is not state:

@@ -197,7 +197,7 @@ def _evacuated(
 def newcomer(state: State, row: InstanceRow) -> Inst:
     """Return a new instance, as the next one of a state."""
     if state.tells_units and not FACTS[row.template].node_disk:
-        row = replace(row, disks=tuple(replace(one, spindles=0) for one in row.disks))
+        row = row._replace(disks=tuple(one._replace(spindles=0) for one in row.disks))
     inst = insts_of.from_row(len(state.insts), row)
     read_tags(state.fleet.tags, inst)
     nodes = state.fleet.nodes
@@ -349,4 +349,4 @@ def unplaced(state: State, old: Inst) -> tuple[State, Inst]:
     insts = list(state.insts)
     insts[old.idx] = as_drbd(old)
     node = drop_primary(state.nodes[old.p], old)
-    return replace(state.with_nodes([node]), insts=insts), insts[old.idx]
+    return state.with_nodes([node])._replace(insts=insts), insts[old.idx]

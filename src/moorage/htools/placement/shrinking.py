@@ -9,7 +9,7 @@ becomes false once at most, and is looked for by steps that double, then by halv
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -24,10 +24,10 @@ def shrunk(inst: Inst, fail: Fail, steps: int = 1) -> Inst | None:
     """Return the instance some steps smaller; None when that cannot be."""
     if fail is Fail.MEMORY:
         mem = inst.mem - steps * MEM_STEP
-        return replace(inst, mem=mem) if mem >= MEM_STEP else None
+        return inst.copy(mem=mem) if mem >= MEM_STEP else None
     if fail is Fail.CPU:
         cpus = inst.vcpus - steps * CPU_STEP
-        return replace(inst, vcpus=cpus) if cpus >= CPU_STEP else None
+        return inst.copy(vcpus=cpus) if cpus >= CPU_STEP else None
     if fail is Fail.DISK and inst.sizes:
         return _less_disk(inst, steps)
     if fail is Fail.SPINDLES and len(inst.disks) == 1:
@@ -40,12 +40,11 @@ def _less_disk(inst: Inst, steps: int = 1) -> Inst | None:
     sizes = tuple(size - less for size in inst.sizes)
     if any(size < DISK_STEP for size in sizes):
         return None
-    return replace(
-        inst,
+    return inst.copy(
         dsk=inst.dsk - len(sizes) * less,
         sizes=sizes,
         disks=tuple(
-            replace(disk, size=size)
+            disk._replace(size=size)
             for disk, size in zip(inst.disks, sizes, strict=True)
         ),
         wants=tuple(
@@ -58,8 +57,8 @@ def _less_spindles(inst: Inst, steps: int = 1) -> Inst | None:
     spindles = inst.disks[0].spindles
     if spindles is None or spindles - steps * SPINDLE_STEP < SPINDLE_STEP:
         return None
-    disk = replace(inst.disks[0], spindles=spindles - steps * SPINDLE_STEP)
-    return replace(inst, disks=(disk,), total_spindles=disk.spindles)
+    disk = inst.disks[0]._replace(spindles=spindles - steps * SPINDLE_STEP)
+    return inst.copy(disks=(disk,), total_spindles=disk.spindles)
 
 
 _STEPS: Final = defaultdict(

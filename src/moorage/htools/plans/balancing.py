@@ -7,7 +7,6 @@ the plain definition; `moorage.htools.plans.search` finds the same step faster.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from moorage.htools.constants import Mirror
@@ -18,8 +17,7 @@ from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, F, Move, Moved, R, a
 from moorage.htools.state import State
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What balancing may do, and when it ends.
 
     Attributes
@@ -71,15 +69,14 @@ class Step(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Steps, and where they start and end."""
 
     start: State
     end: State
     first_score: float
     last_score: float
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step]
 
 
 Filter = Callable[[State, Moved], bool]

@@ -11,7 +11,7 @@ some instances keep their old moves; with all of them that is the plan itself.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Self
 
@@ -57,7 +57,7 @@ def compacted(plan: Plan, rules: Rules = DEFAULT_RULES) -> Plan:
     for step in merger.steps:
         end = end.after(step.moved)
     steps = list(merger.steps)
-    return replace(plan, end=end, last_score=score(end.seen), steps=steps)
+    return plan._replace(end=end, last_score=score(end.seen), steps=steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ the best of all moves after it. One sweep costs as much as that many greedy step
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from heapq import nsmallest
 from math import inf
 from typing import Final
@@ -87,7 +86,7 @@ def look_ahead(
     """
     walk = _Walk(rules, allowed, told, beam)
     start = score(state.seen)
-    plan = walk.singles(Plan(state, state, start, start))
+    plan = walk.singles(Plan(state, state, start, start, []))
     if turned is not None and walk.has_room(plan):
         turned(plan)
     while walk.has_room(plan):
@@ -137,13 +136,13 @@ class _Walk:
 
         more = balance(
             plan.end,
-            replace(self.rules, max_steps=self.left(plan)),
+            self.rules._replace(max_steps=self.left(plan)),
             search=self._search,
             allowed=self.allowed,
             told=told,
         )
         steps = [*plan.steps, *more.steps]
-        return replace(plan, end=more.end, last_score=more.last_score, steps=steps)
+        return plan._replace(end=more.end, last_score=more.last_score, steps=steps)
 
     def _search(
         self, state: State, _rules: Rules, current: float, allowed: Filter | None
@@ -160,7 +159,7 @@ class _Walk:
             steps.append(step)
             if self.told is not None:
                 self.told(step, len(steps))
-        return replace(plan, end=end, last_score=pair[1].score, steps=steps)
+        return plan._replace(end=end, last_score=pair[1].score, steps=steps)
 
     def pair(self, plan: Plan) -> tuple[Step, Step] | None:
         """Return the best pair of moves of the beam; None when none gains enough."""

@@ -11,7 +11,7 @@ disks cannot be used. Instances of other nodes do not move.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from moorage.htools.constants import Fail, Mirror
@@ -124,10 +124,10 @@ class _Walk:
     def _no_second(self, inst: Inst) -> Violation | None:
         """Return why there is nobody to fail over to."""
         if inst.s == NOWHERE:
-            return Violation(-1, Fail.N1, "no second node")
+            return Violation(-1, Fail.N1, "no second node", {})
         node = self.state.nodes[inst.s]
         if node.group != self.state.nodes[self.lost].group:
-            return Violation(inst.s, Fail.N1, "in another group")
+            return Violation(inst.s, Fail.N1, "in another group", {})
         return None if inst.s in self.refuges else is_away(inst.s, Fail.N1)
 
     def _restarted(self, inst: Inst, at: int, after: State) -> Restart:
@@ -320,4 +320,4 @@ def _parts(state: State) -> list[tuple[int, State]]:
         views.setdefault(state.nodes[at].group, []).append(at)
     if len(views) == 1:
         return [(group, state) for group in views]
-    return [(group, replace(state, view=tuple(views[group]))) for group in views]
+    return [(group, state._replace(view=tuple(views[group]))) for group in views]

@@ -27,7 +27,7 @@ def save_plan(options: Options, group: str, found: Plan | State) -> None:
 
 def _idle(state: State) -> Plan:
     now = score(state.seen)
-    return Plan(state, state, now, now)
+    return Plan(state, state, now, now, [])
 
 
 def save_room(

@@ -2,7 +2,6 @@
 """hroller: say which nodes can be rebooted at the same time."""
 
 import sys
-from dataclasses import replace
 
 from moorage.cli.declaration import Options
 from moorage.cli.htools import source
@@ -43,7 +42,7 @@ def run(options: Options) -> int:
 def _state(options: Options) -> State:
     """Return the cluster; the file saved is the cluster as it was found."""
     fleet = source.fleet(options)
-    found = load(fleet, replace(source.reading(options), offline=()))
+    found = load(fleet, source.reading(options)._replace(offline=()))
     if verbosity(options) > 0:
         source.warn(found.warnings)
     state = found.state

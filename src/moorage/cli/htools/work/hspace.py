@@ -2,7 +2,6 @@
 """hspace: say how many instances still fit."""
 
 import sys
-from dataclasses import replace
 from typing import Final
 
 from moorage.cli.declaration import Options
@@ -179,7 +178,7 @@ class _Run:
 
 def _without_groups(state: State, closed: set[int]) -> State:
     groups = tuple(
-        replace(group, alloc_policy="unallocable") if at in closed else group
+        group._replace(alloc_policy="unallocable") if at in closed else group
         for at, group in enumerate(state.groups)
     )
-    return replace(state, fleet=state.fleet.replaced(groups=groups))
+    return state._replace(fleet=state.fleet.replaced(groups=groups))

@@ -2,7 +2,6 @@
 """hsqueeze: say which nodes can be powered off, or must be powered on."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from moorage.cli.declaration import Options
 from moorage.cli.htools import source
@@ -91,7 +90,7 @@ def _lines(lines: Sequence[str]) -> str:
 def _moves(state: State, found: Squeeze) -> str:
     """Return the commands of the moves; they name instances in full."""
     steps = [
-        step._replace(before=replace(step.before, alias=step.before.name))
+        step._replace(before=step.before.copy(alias=step.before.name))
         for step in found.plan.steps
     ]
     return plan.shell(plan.job_sets(steps), state.nodes)
