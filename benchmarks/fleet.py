@@ -13,6 +13,7 @@ import selectors
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,12 +52,13 @@ _VOLUME = {"size": 1024, "provider": "san", "data": ""}
 _MEMORY = 2600
 _SIZE = Mib(1024)
 _STARTING = 600.0
-_IDLE = 0.1
-"""CPU seconds a second that a master takes who has nothing to do."""
+_LOOKS, _BUSY = 20, 3
+"""So many looks, a tenth of a second apart, find somebody at work at most so often."""
 _CPU_CLOCK = 2
 """Of a process, as clock_getcpuclockid(3) names it: finer than the ticks of /proc."""
-_LEAST = 19
-"""The lowest priority."""
+_LOWER = 5
+"""A lower priority; at the lowest one, nodes say nothing for seconds on a busy machine,
+and are given up."""
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -72,6 +74,7 @@ class Fleet:
 
     socket: str
     _master: int
+    _agents: int
     _turn: "Synchronized[float]"
     _garbage: "Connection"
 
@@ -90,17 +93,26 @@ class Fleet:
         return float(self._garbage.recv())
 
     def rest(self) -> None:
-        """Wait until the master has put in order what a new one does."""
-        before = -1.0
-        while self.cpu() - before > _IDLE:
-            before = self.cpu()
-            time.sleep(1.0)
+        """Wait until the master has put in order what a new one does.
+
+        What waits for a processor that others use is at work, however little it gets.
+        """
+        found = deque([True], _LOOKS)
+        while len(found) < _LOOKS or sum(found) > _BUSY:
+            time.sleep(0.1)
+            found.append(any(map(_works, (self._master, self._agents))))
 
     def longest_turn(self) -> float:
         """Return CPU seconds of the longest turn of the master's loop since asked."""
         with self._turn:
             found, self._turn.value = self._turn.value, 0.0
         return found
+
+
+def _works(process: int) -> bool:
+    """Whether a thread of a process runs, or would if it had a processor."""
+    found = Path(f"/proc/{process}/task").glob("*/stat")
+    return any(one.read_text().rpartition(")")[2].split()[0] == "R" for one in found)
 
 
 @contextmanager
@@ -121,7 +133,8 @@ def fleet(directory: Path, nodes: int) -> Iterator[Fleet]:
         shared_too = (places, turn, garbage)
         processes.append(_SPAWN.Process(target=_run_master, args=shared_too))
         processes[1].start()
-        yield Fleet(str(places.socket), processes[1].pid or 0, turn, ours)
+        agents, led = (one.pid or 0 for one in processes)
+        yield Fleet(str(places.socket), led, agents, turn, ours)
     finally:
         over.set()
         for one in reversed(processes):
@@ -199,7 +212,7 @@ def _run_agents(
     directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
 ) -> None:
     allow_descriptors()
-    os.nice(_LEAST)  # a node works on a machine of its own, and keeps no master waiting
+    os.nice(_LOWER)  # a node works on a machine of its own, and keeps no master waiting
     asyncio.run(_serve(directory, addresses, serving, over))
 
 

@@ -162,7 +162,7 @@ async def test_a_kept_connection_takes_little_memory_and_carries_much(
     served.machine.providers = lambda: many
     assert await nodes.call(served.node, ListProviders(), 1, silent) == many
     (connection,) = kept(nodes)
-    assert len(connection.transport._ssl_protocol.get_buffer(-1)) <= 16 * 1024
+    assert len(connection.transport._ssl_protocol.get_buffer(-1)) <= 4 * 1024
 
 
 async def test_all_questions_to_a_node_go_by_one_connection(
@@ -175,3 +175,14 @@ async def test_all_questions_to_a_node_go_by_one_connection(
         for question in (GetFacts(), ListGuests(), MakeRequest(), ListProviders()):
             await nodes.call(pinned, question, 1, silent)
     assert len(kept(nodes)) == 1
+
+
+async def test_what_is_asked_at_once_leaves_one_connection(
+    served: Any, nodes: NodesAside
+) -> None:
+    """Each of a thousand takes memory, and what one node is asked at once is rare."""
+    asked = (nodes.call(served.node, GetFacts(), 1, silent) for _ in range(5))
+    await asyncio.gather(*asked)
+    (connection,) = kept(nodes)
+    await nodes.call(served.node, GetFacts(), 1, silent)
+    assert kept(nodes) == [connection]

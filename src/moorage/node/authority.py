@@ -130,6 +130,10 @@ class Authority:
         """Return a context in which the master asks a node."""
         return tls.asking(self.directory, self._own)
 
+    def asks_with(self) -> bytes:
+        """Return what is another one when a context would be another one."""
+        return tls.asks_with(self.directory, self._own)
+
     def sign_node(
         self, asked: Certificate | tls.Request, name: str, *, by_next: bool = False
     ) -> Certificate:

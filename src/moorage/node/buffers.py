@@ -3,7 +3,8 @@
 
 asyncio gives each of them a buffer of 256 KiB for its life, and Python's TLS another
 one for a moment at each read: a quarter of a gibibyte for a thousand nodes that say a
-few kilobytes each. A record of TLS holds 16 KiB, and no read returns more than one.
+few kilobytes each. What was read at once at most is held twice: OpenSSL's own buffer
+grows with it, and stays.
 
 Nothing of asyncio sets that for some connections and not for others: the class
 attribute ``SSLProtocol.max_size`` is everybody's. So this is done where an event loop
@@ -15,8 +16,8 @@ import asyncio
 from asyncio.sslproto import SSLProtocol
 from typing import Any
 
-RECORD = 16 * 1024
-"""Bytes that a record of TLS holds at most."""
+READ = 4 * 1024
+"""Bytes that are read at once."""
 
 
 class SmallBuffers(asyncio.SelectorEventLoop):
@@ -27,8 +28,8 @@ class SmallBuffers(asyncio.SelectorEventLoop):
         protocol = getattr(made, "_ssl_protocol", None)
         if isinstance(protocol, SSLProtocol) and hasattr(protocol, "_ssl_buffer"):
             # Nothing was read yet: the first turn of the loop begins with that.
-            space = bytearray(RECORD)
+            space = bytearray(READ)
             vars(protocol).update(
-                max_size=RECORD, _ssl_buffer=space, _ssl_buffer_view=memoryview(space)
+                max_size=READ, _ssl_buffer=space, _ssl_buffer_view=memoryview(space)
             )
         return made

@@ -3,6 +3,7 @@
 
 import asyncio
 import errno
+import ssl
 from collections.abc import Sequence
 from itertools import count
 from typing import TypeVar, cast
@@ -29,7 +30,7 @@ from . import enrolment, key_issuing, tls, wire
 from .authority import Authority
 from .exchange import Exchange
 from .lines import Line
-from .pins import Way
+from .pins import Way, watched
 from .unanswered import inner_of
 
 R = TypeVar("R")
@@ -73,6 +74,7 @@ class HttpNodes:
         self.exchange = Exchange(connect, silence, leads=leads)
         self._authority = authority
         self._ways: dict[tuple[str, bool], Way] = {}
+        self._shared: tuple[bytes, ssl.SSLContext] | None = None
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node.
@@ -239,7 +241,14 @@ class HttpNodes:
 
     def _new_way(self, node: Node, *, dated: bool) -> Way:
         clock = self._authority.clock if dated else None
-        return Way(self._authority.asking(), node.name, node.pins, clock)
+        return Way(self._context(), node.name, node.pins, clock)
+
+    def _context(self) -> ssl.SSLContext:
+        """Return the context of all new ways: another one when the files are others."""
+        now = self._authority.asks_with()
+        if self._shared is None or self._shared[0] != now:
+            self._shared = now, watched(self._authority.asking())
+        return self._shared[1]
 
 
 def _rests(call: Verb[object], error: Unreachable) -> Sequence[float]:

@@ -28,7 +28,7 @@ from . import asking, tls
 from .authority import Authority
 from .doorkeeper import Limits
 from .keys import write_issued
-from .pins import Way
+from .pins import Way, watched
 from .server import listen
 
 _SECONDS = 20.0
@@ -261,7 +261,8 @@ def _pinned(token: Token) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # it has got no name yet, and no certificate
     context.verify_mode = ssl.CERT_NONE
-    return Way(context, "this token", (token.fingerprint,), clock=None).context
+    way = Way(watched(context), "this token", (token.fingerprint,), clock=None)
+    return way.context
 
 
 async def _shown(answer: aiohttp.ClientResponse, name: str) -> tls.Certificate:

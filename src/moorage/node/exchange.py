@@ -193,7 +193,7 @@ class Exchange:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
+            connector = asking.Frugal(
                 limit=0,
                 limit_per_host=0,
                 keepalive_timeout=wire.KEPT,

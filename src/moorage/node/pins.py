@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any, Self
 
 from cryptography import x509
 
@@ -59,9 +60,9 @@ class Way:
 
     Parameters
     ----------
-    context
-        Of this node alone: connections that it made are used again for this way only,
-        and so with the same pins.
+    shared
+        What this side shows and whom it believes, for many ways; its connections look
+        at nothing more (:func:`watched`).
     name
         Of the node.
     pins
@@ -71,6 +72,9 @@ class Way:
 
     Attributes
     ----------
+    context
+        Of this node alone: connections that it made are used again for this way only,
+        and so with the same pins.
     shown
         What the node showed last; None before the first connection.
     speaks
@@ -81,19 +85,18 @@ class Way:
 
     def __init__(
         self,
-        context: ssl.SSLContext,
+        shared: ssl.SSLContext,
         name: str,
         pins: Collection[str],
         clock: Callable[[], float] | None = time.time,
     ) -> None:
-        self.context = context
+        self.context = _OneNodes(shared, self._look)
         self.pins = frozenset(pins)
         self.shown: Shown | None = None
         self.speaks = 0
         self.expired = False
         self._name = name
         self._clock = clock
-        context.sslobject_class = _watched(self._look)
 
     @property
     def over(self) -> bool:
@@ -124,12 +127,34 @@ class Way:
         self.shown = shown
 
 
-def _watched(look: Callable[[bytes], None]) -> type[ssl.SSLObject]:
-    """Return a kind of connection whose handshake ends with a look at the peer."""
+class _Watched(ssl.SSLObject):
+    """A connection whose handshake ends with a look at the peer."""
 
-    class Watched(ssl.SSLObject):
-        def do_handshake(self) -> None:
-            super().do_handshake()
-            look(self.getpeercert(binary_form=True) or b"")
+    look: Callable[[bytes], None]
 
-    return Watched
+    def do_handshake(self) -> None:
+        super().do_handshake()
+        self.look(self.getpeercert(binary_form=True) or b"")
+
+
+def watched(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Have a context make connections that a way looks at, and no others: they fail."""
+    context.sslobject_class = _Watched
+    return context
+
+
+class _OneNodes(ssl.SSLContext):
+    """A context that stands for one which many share: keys and trust take memory."""
+
+    def __new__(cls, *_: object) -> Self:
+        return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+
+    def __init__(self, shared: ssl.SSLContext, look: Callable[[bytes], None]) -> None:
+        self._shared = shared
+        self._look = look
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:  # noqa: ANN401
+        """Begin a connection to the node."""
+        made = self._shared.wrap_bio(*args, **kwargs)
+        vars(made)["look"] = self._look
+        return made

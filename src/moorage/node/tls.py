@@ -132,6 +132,14 @@ def asking(directory: Path, own: str = "master") -> ssl.SSLContext:
     return context
 
 
+def asks_with(directory: Path, own: str = "master") -> bytes:
+    """Return a hash of all that :func:`asking` reads, with the same errors."""
+    with whole(directory, "the master's keys", FROM_BACKUP):
+        files = (directory / "ca.pem", *chain(directory, own))
+        texts = [file.read_bytes() for file in files if file]
+    return hashlib.sha256(b"".join(texts)).digest()
+
+
 def chain(directory: Path, name: str) -> tuple[Path, Path | None]:
     """Return where a certificate and its key are.
 
