@@ -28,8 +28,11 @@ from emulated import HOME, build
 from ledger import USUAL, Ledger
 from village import AGENT, Village, jobs_of
 
+from moorage.daemons import process
 from moorage.errors import MoorageError
 
+BUSY = 300.0
+"""Seconds that clients get for that at most."""
 ROLES = {
     "node1": {"candidate": 5, "master, comes back": 2, "master, is followed": 1},
     "node2": {"candidate": 1, "master, comes back": 5, "master, is followed": 3},
@@ -127,8 +130,7 @@ class Cuts:
         (role,) = self._dice.choices(list(roles), list(roles.values()))
         self._lead("node1" if role == "candidate" else "node2")
         current = self._await_current()
-        self._work(at_work=True)
-        time.sleep(self._dice.uniform(3.0, 16.0))
+        self._busy()
         current = self._copies() if role == "candidate" else current
         before = list(self._account.told)
         sworn = {uuid: no for one in self._clients for uuid, no in one.sworn.items()}
@@ -151,6 +153,13 @@ class Cuts:
         self.seconds.append(time.monotonic() - begun)
 
     # -- what happens ------------------------------------------------------------
+
+    def _busy(self) -> None:
+        """Let clients work until some of it is acknowledged: that is to be there."""
+        due = self._account.acknowledged() + self._dice.randrange(3, 16)
+        self._work(at_work=True)
+        process.wait_until(lambda: self._account.acknowledged() >= due, BUSY)
+        time.sleep(self._dice.uniform(0.0, 2.0))
 
     def _work(self, *, at_work: bool) -> None:
         for client in self._clients:
