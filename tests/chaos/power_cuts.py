@@ -23,9 +23,11 @@ from random import Random
 from typing import Any
 
 from account import OF_INSTANCES, acknowledged, learnt, locks, owned, settled, status
-from clients import Account, Client, Own
+from answers import Account
+from clients import Client, Own
 from emulated import HOME, build
 from ledger import USUAL, Ledger
+from torn import short, torn
 from village import AGENT, Village, jobs_of
 
 from moorage.daemons import process
@@ -144,7 +146,7 @@ class Cuts:
             self._followed()
         self._village.machine.boot()
         seen = self._village.look()
-        self._account.ledger.note("look", seen=_short(seen))
+        self._account.ledger.note("look", seen=short(seen))
         held = role != "candidate" or current.get("node2") == "current"
         self._compare(seen, before if held else [], sworn, role)
         self._back(role)
@@ -295,30 +297,6 @@ class Cuts:
                 yield f"image of {one['name']} has {size} bytes, not {one['size']} MiB"
         for name in sizes:
             yield f"orphan: nobody knows of image {name}"
-
-
-def torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
-    """Yield what is neither whole nor absent."""
-    for what in ("copy",) if role == "candidate" else ("copy", "store"):
-        said = seen[what]
-        if said and said.get("sound", "ok") != "ok":
-            yield "torn", f"the {what} is damaged: {said['sound']}"
-        if said and "error" in said and "FileNotFound" not in said["error"]:
-            yield "torn", f"the {what} cannot be read: {said['error']}"
-    for name, text in seen["fences"].items():
-        if not name.startswith(".") and not text:
-            yield "torn", f"fence {name} is empty"
-    for path in seen["empty"]:
-        yield "torn", f"{path} is empty"
-
-
-def _short(seen: dict[str, Any]) -> dict[str, Any]:
-    """Return it without the jobs."""
-
-    def less(said: dict[str, Any] | None) -> dict[str, Any] | None:
-        return {k: v for k, v in said.items() if k != "jobs"} if said else None
-
-    return seen | {"copy": less(seen["copy"]), "store": less(seen["store"])}
 
 
 def _parsed() -> argparse.Namespace:
