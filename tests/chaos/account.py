@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from clients import Account, Client
+from answers import Account
+from clients import Client
 from truth import Guest
 from yard import FINISHED, Yard
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from random import Random
 
 import rooms
-from clients import Account
+from answers import Account
 from failovers import Failovers
 from proxy import CUT, LATE, PASS, REFUSE
 from yard import Yard

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from account import acknowledged
-from clients import Account, Told
+from answers import Account, Told
 from proxy import PASS, REFUSE
 from yard import FINISHED, Yard
 

@@ -23,13 +23,18 @@ from random import Random
 from typing import Any
 
 from account import OF_INSTANCES, acknowledged, learnt, locks, owned, settled, status
-from clients import Account, Client, Own
+from answers import Account
+from clients import Client, Own
 from emulated import HOME, build
 from ledger import USUAL, Ledger
+from torn import short, torn
 from village import AGENT, Village, jobs_of
 
+from moorage.daemons import process
 from moorage.errors import MoorageError
 
+BUSY = 300.0
+"""Seconds that clients get for that at most."""
 ROLES = {
     "node1": {"candidate": 5, "master, comes back": 2, "master, is followed": 1},
     "node2": {"candidate": 1, "master, comes back": 5, "master, is followed": 3},
@@ -127,8 +132,7 @@ class Cuts:
         (role,) = self._dice.choices(list(roles), list(roles.values()))
         self._lead("node1" if role == "candidate" else "node2")
         current = self._await_current()
-        self._work(at_work=True)
-        time.sleep(self._dice.uniform(3.0, 16.0))
+        self._busy()
         current = self._copies() if role == "candidate" else current
         before = list(self._account.told)
         sworn = {uuid: no for one in self._clients for uuid, no in one.sworn.items()}
@@ -142,7 +146,7 @@ class Cuts:
             self._followed()
         self._village.machine.boot()
         seen = self._village.look()
-        self._account.ledger.note("look", seen=_short(seen))
+        self._account.ledger.note("look", seen=short(seen))
         held = role != "candidate" or current.get("node2") == "current"
         self._compare(seen, before if held else [], sworn, role)
         self._back(role)
@@ -151,6 +155,13 @@ class Cuts:
         self.seconds.append(time.monotonic() - begun)
 
     # -- what happens ------------------------------------------------------------
+
+    def _busy(self) -> None:
+        """Let clients work until some of it is acknowledged: that is to be there."""
+        due = self._account.acknowledged() + self._dice.randrange(3, 16)
+        self._work(at_work=True)
+        process.wait_until(lambda: self._account.acknowledged() >= due, BUSY)
+        time.sleep(self._dice.uniform(0.0, 2.0))
 
     def _work(self, *, at_work: bool) -> None:
         for client in self._clients:
@@ -286,30 +297,6 @@ class Cuts:
                 yield f"image of {one['name']} has {size} bytes, not {one['size']} MiB"
         for name in sizes:
             yield f"orphan: nobody knows of image {name}"
-
-
-def torn(seen: dict[str, Any], role: str) -> Iterator[tuple[str, str]]:
-    """Yield what is neither whole nor absent."""
-    for what in ("copy",) if role == "candidate" else ("copy", "store"):
-        said = seen[what]
-        if said and said.get("sound", "ok") != "ok":
-            yield "torn", f"the {what} is damaged: {said['sound']}"
-        if said and "error" in said and "FileNotFound" not in said["error"]:
-            yield "torn", f"the {what} cannot be read: {said['error']}"
-    for name, text in seen["fences"].items():
-        if not name.startswith(".") and not text:
-            yield "torn", f"fence {name} is empty"
-    for path in seen["empty"]:
-        yield "torn", f"{path} is empty"
-
-
-def _short(seen: dict[str, Any]) -> dict[str, Any]:
-    """Return it without the jobs."""
-
-    def less(said: dict[str, Any] | None) -> dict[str, Any] | None:
-        return {k: v for k, v in said.items() if k != "jobs"} if said else None
-
-    return seen | {"copy": less(seen["copy"]), "store": less(seen["store"])}
 
 
 def _parsed() -> argparse.Namespace:

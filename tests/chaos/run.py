@@ -24,7 +24,8 @@ from random import Random
 
 import rooms
 from account import Fault, Watch, check, quarantined
-from clients import Account, Client
+from answers import Account
+from clients import Client
 from events import Chaos
 from ledger import USUAL, Ledger
 from yard import Yard

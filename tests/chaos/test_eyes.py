@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from account import two_writers
-from clients import Account
+from answers import Account
 from kept import Keeper, Volume, Volumes
 from ledger import Ledger
-from power_cuts import torn
+from torn import torn
 from truth import Guest
 
 
