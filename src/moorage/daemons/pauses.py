@@ -10,6 +10,8 @@ stays, so it is looked through no more; what comes later is small.
 import gc
 import sys
 
+from moorage.jobs.turns import give_back
+
 _YOUNG = (500, 10, 40_000)
 """New objects until the young are looked through, and how often until the older are."""
 _TURN = 0.0002
@@ -20,6 +22,7 @@ def keep_short() -> None:
     """Keep pauses short from now on; call it when all is loaded."""
     gc.collect()
     gc.freeze()
+    give_back()
     gc.set_threshold(*_YOUNG)
     sys.setswitchinterval(_TURN)
 

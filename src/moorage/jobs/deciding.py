@@ -18,7 +18,7 @@ from .effects import Effects
 from .job import FINISHED, Job
 from .operation import Answers, Operation, Sight, Strays, View
 from .task import Run, Task
-from .turns import let_go
+from .turns import give_back, let_go
 from .unread import idle
 
 Claims = dict[tuple[int, int, int], Claim]
@@ -191,7 +191,7 @@ class Deciding:
         """
         if decision.wide:
             with suppress(RuntimeError):
-                await self._world.aside(partial(let_go, decision.view.answers))
+                await self._world.aside(partial(_forget, decision.view.answers))
 
     def _claim(self, job: Job, chosen: Iterable[Claim], known: Claims) -> None:
         """Let others see what a job has chosen, and nothing that it chose earlier.
@@ -291,6 +291,11 @@ def _room_alone(claim: Claim) -> Claim:
 
 def _is_wide(operation: Operation, answers: Answers) -> bool:
     return operation.looks or operation.surveys or len(answers) > _MANY
+
+
+def _forget(answers: dict[Any, Any]) -> None:
+    let_go(answers)
+    give_back()
 
 
 def _told(operation: Operation, view: View, results: Sequence[Any]) -> Told:

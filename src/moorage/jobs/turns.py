@@ -2,6 +2,7 @@
 """Much at once on one event loop, and everybody else gets a turn in between."""
 
 import asyncio
+import ctypes
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -34,6 +35,18 @@ def let_go(things: dict[Any, Any] | list[Any]) -> None:
     take = things.popitem if isinstance(things, dict) else things.pop
     while things:
         take()
+
+
+def give_back() -> None:
+    """Give what is free back to the system; call it in a thread.
+
+    Python and OpenSSL free what a thousand answers took, and the C library keeps it
+    wherever something that stays lies above it: 45 KiB a node. It takes some
+    milliseconds, and others are in nobody's way meanwhile. Without glibc nothing is
+    done.
+    """
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
