@@ -503,3 +503,22 @@ def test_a_context_that_changes_stands_for_the_newest(
 def served_keys(authority: Authority, tmp_path: Path) -> Path:
     lodge(authority, tmp_path / "alone", "node1")
     return tmp_path / "alone"
+
+
+async def test_all_nodes_share_one_context_until_the_masters_key_is_another(
+    served: Served, nodes: HttpNodes, authority: Authority
+) -> None:
+    """It takes 25 KiB, and a master may have a thousand nodes."""
+    made: list[ssl.SSLContext] = []
+    make = authority.asking
+
+    def asking() -> ssl.SSLContext:
+        made.append(make())
+        return made[-1]
+
+    authority.asking = asking  # type: ignore[method-assign]
+    for number in range(6):
+        if number == 3:
+            authority.renew_master()
+        await call(nodes, replace(known(served), uuid=f"uuid-{number}"))
+    assert len(made) == 2
