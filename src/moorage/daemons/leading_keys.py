@@ -9,8 +9,9 @@ when they are back. Clusters of before each master had a key of its own come ove
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import closing, suppress
+from typing import Any
 
 from moorage.api.query import Sources
 from moorage.errors import Conflict, MoorageError
@@ -79,9 +80,34 @@ class Watch:
 
     async def _tell(self, node: Node) -> None:
         masters = certificates.masters(self._at.truth.config)
+        telling = self._at.nodes.call(node, TellMasters(), self._at.truth.term, silent)
         with suppress(MoorageError):  # an agent that is too old goes on as it did
-            await self._at.nodes.call(node, TellMasters(), self._at.truth.term, silent)
-            self._told[node.uuid] = masters  # or it was told of a later one already
+            if await self._while_known(node, telling):
+                self._told[node.uuid] = masters  # or it was told of a later one already
+
+    async def _while_known(self, node: Node, call: Coroutine[Any, Any, object]) -> bool:
+        """Await a call; give it up, and say so, once the node has other keys.
+
+        It is tried for a while where an agent is away. Who has a key that was taken
+        back meanwhile is not to hear it.
+        """
+        calling = asyncio.ensure_future(call)
+
+        def look(_change: Change) -> None:
+            known = self._at.truth.config.objects.get(node.uuid)
+            if not isinstance(known, Node) or known.pins != node.pins:
+                calling.cancel()
+
+        self._at.truth.watchers.append(look)
+        try:
+            await asyncio.wait({calling})
+        finally:
+            self._at.truth.watchers.remove(look)
+            calling.cancel()
+        if calling.cancelled():
+            return False
+        calling.result()
+        return True
 
     def _unsure(self) -> Iterator[Node]:
         for node in self._at.truth.config.online():
