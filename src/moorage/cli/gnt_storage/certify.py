@@ -22,7 +22,7 @@ def _certify(call: Call) -> int:
 
     from moorage.storage.certify import Report, as_text  # noqa: PLC0415
 
-    report = convert({k: v for k, v in found.items() if k != "passed"}, Report)
+    report = convert(found, Report)
     as_json, text = json.dumps(found, indent=2), "\n".join(as_text(report))
     call.terminal.print(as_json if call.option("json") else text)
     if path:
