@@ -12,7 +12,7 @@ from clients import Client
 from truth import Guest
 from yard import FINISHED, Yard
 
-QUIET = 300.0
+QUIET = 900.0
 """Seconds within which all jobs must have ended once nobody asks for more."""
 
 

@@ -58,7 +58,7 @@ class Client(threading.Thread):
         Seconds after which a job that does not end is a fault.
     """
 
-    patience = 240.0
+    patience = 900.0
 
     def __init__(
         self, yard: Yard, number: int, seed: int, account: Account, shared: list[str]

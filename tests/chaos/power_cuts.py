@@ -52,8 +52,6 @@ class Local(Client):
         The epoch of each disk (uuid) of which an attach was acknowledged.
     """
 
-    patience = 900.0  # an emulated machine is slow, and comes back first
-
     def __init__(self, village: Village, number: int, seed: int, told: Account) -> None:
         super().__init__(village, number, seed, told, [])  # type: ignore[arg-type]
         self.sworn: dict[str, int] = {}

@@ -144,7 +144,7 @@ def _work(clients: Sequence[Client], *, at_work: bool) -> None:
             client.working.clear()
     if not at_work:
         for client in clients:
-            client.idle.wait(300)
+            assert client.idle.wait(2 * client.patience), f"{client.name} does not rest"
 
 
 class Sums:
