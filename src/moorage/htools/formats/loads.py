@@ -23,9 +23,9 @@ def parse_loads(text: str, file: str = "<loads>") -> list[tuple[str, Load]]:
     lines = text.removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, 1):
         row = Row(file, number, tuple(line.split(" ")))
-        if len(row) != 5:
+        if len(row.columns) != 5:
             columns = "(name cpu mem disk net)"
-            raise row.bad(f"{len(row)} columns instead of 5 {columns}")
+            raise row.bad(f"{len(row.columns)} columns instead of 5 {columns}")
         cpu, mem, disk, net = (_load_of(row.cell(at)) for at in range(1, 5))
         found.append((row.columns[0], (cpu, mem, disk, net)))
     return found
