@@ -25,7 +25,7 @@ Of the master itself, after one verify of all and then all these jobs:
 verify
     The first one, in ms.
 memory verified, memory
-    Its resident memory in MiB, right after that verify and at the end.
+    Its resident memory in MiB, when it is at rest after that verify, and at the end.
 garbage
     The time in ms of one look for cyclic garbage: everybody waits meanwhile.
 
@@ -64,8 +64,8 @@ def figures(nodes: int, rounds: int) -> dict[str, float]:
         hands.wait()
         cluster.rest()
         found = {VERIFY: _cpu(cluster, [hands.verify])}
-        found["memory verified"] = cluster.memory()
         cluster.rest()
+        found["memory verified"] = cluster.memory()
         found["first start"] = _first(cluster, hands)
         _jobs(cluster, hands)
         told = [_jobs(cluster, hands) for _ in range(rounds)]
@@ -140,7 +140,9 @@ def main() -> int:
             for one in found.values()
         )
         print(f"{name:16}" + "".join(cells))
-    return _judged(max(last[one] / first[one] for one in JOBS), last["memory"])
+    return _judged(
+        max(last[one] / first[one] for one in JOBS), max(last[one] for one in MEMORIES)
+    )
 
 
 def _judged(ratio: float, memory: float) -> int:

@@ -20,6 +20,7 @@ from moorage.protocol import (
     ListGuests,
     ListProviders,
     MakeRequest,
+    RunHooks,
     silent,
 )
 from moorage.protocol.line import GuestLine
@@ -163,6 +164,31 @@ async def test_a_kept_connection_takes_little_memory_and_carries_much(
     assert await nodes.call(served.node, ListProviders(), 1, silent) == many
     (connection,) = kept(nodes)
     assert len(connection.transport._ssl_protocol.get_buffer(-1)) <= 4 * 1024
+
+
+async def test_a_long_request_is_written_bit_by_bit(
+    served: Any, nodes: NodesAside
+) -> None:
+    """The connection keeps room for what it wrote at once.
+
+    The environment of hooks names all nodes, and goes to each of them.
+    """
+    await nodes.call(served.node, GetFacts(), 1, silent)
+    (connection,) = kept(nodes)
+    wire = connection.transport._ssl_protocol._transport
+    sizes = []
+
+    def write(data: bytes) -> None:
+        sizes.append(len(data))
+        type(wire).write(wire, data)
+
+    wire.write = write
+    env = {"NODE_LIST": " ".join(f"node{number}" for number in range(10_000))}
+    asked = RunHooks(operation="1-0", paths=("x",), phase="pre", env=env)
+    await nodes.call(served.node, asked, 1, silent)
+    assert kept(nodes) == [connection]
+    assert sum(sizes) > len(env["NODE_LIST"])
+    assert max(sizes) < 6 * 1024
 
 
 async def test_all_questions_to_a_node_go_by_one_connection(

@@ -8,7 +8,7 @@ Several calls may go in one request, a line each, and are answered in turn
 import asyncio
 import secrets
 import socket
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -27,6 +27,8 @@ from .lines import LONGEST_MESSAGE, Line, WebLine
 from .pins import Way
 from .unanswered import place_of, told_as_the_nodes, unreachable
 
+_WRITTEN = 4 * 1024
+"""Bytes of a request that are written at once."""
 _ENDING = 1.0
 """Seconds that an answer may take to end when all is said."""
 _TURNS = 4
@@ -87,10 +89,12 @@ class Exchange:
         found: list[object] = []
         for _ in range(0 if all(call.reads for call in calls) else _TURNS):
             await asyncio.sleep(0)
+        asked = b"\n".join(self._request(call, term) for call in calls)
         try:
             async with self._open().post(
                 f"https://{place_of(node)}/call",
-                data=b"\n".join(self._request(call, term) for call in calls),
+                data=_in_pieces(asked),
+                headers={"Content-Length": str(len(asked))},
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
                 timeout=self._limits(calls),
@@ -201,6 +205,12 @@ class Exchange:
             )
             self._session = asking.session(connector)
         return self._session
+
+
+async def _in_pieces(asked: bytes) -> AsyncIterator[bytes]:
+    """Yield a request bit by bit: a connection keeps room for what it wrote at once."""
+    for at in range(0, len(asked), _WRITTEN):
+        yield asked[at : at + _WRITTEN]
 
 
 async def _outcome(node: Node, result: Awaitable[object], status: int) -> object:
