@@ -29,7 +29,7 @@ from moorage.htools.formats import luxi
 from moorage.jobs import Lock
 from moorage.model import Config, Instance, Nic, load
 from moorage.model.export import Export
-from moorage.ops.storage.directories import directories
+from moorage.ops.volumes.directories import directories
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 

@@ -9,7 +9,7 @@ import pytest
 
 from moorage.errors import from_json
 from moorage.model import Disk, Instance
-from moorage.ops.node_tasks import beparams
+from moorage.ops.asking.node_tasks import beparams
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 MEMORY = 65536

@@ -11,7 +11,7 @@ from moorage.jobs import Run
 from moorage.model import Config, Disk, Instance
 from moorage.model.apply import apply
 from moorage.node.verbs import VERBS
-from moorage.ops import guest_tasks
+from moorage.ops.guests import guest_tasks
 from moorage.protocol import (
     AtMaster,
     Call,

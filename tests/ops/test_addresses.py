@@ -9,7 +9,7 @@ import pytest
 from moorage.errors import BadInput, Exists, WrongState
 from moorage.model import Config, Instance, apply
 from moorage.model.token import Token, to_text
-from moorage.ops import screens
+from moorage.ops.guests import screens
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 PIN = "0" * 64

@@ -12,13 +12,13 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.jobs.deciding import reported
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
+from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.cluster.checks_copies import copies_on
 from moorage.ops.cluster.checks_watcher import look_on
 from moorage.ops.cluster.observation import ask_facts
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
-from moorage.ops.node_tasks import providers_on
 from moorage.protocol import (
     GetAuthority,
     GetCopies,

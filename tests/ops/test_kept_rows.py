@@ -12,8 +12,8 @@ from msgspec import structs
 
 from moorage.jobs import View
 from moorage.model import Claim, Node, NodeFacts, NodeGroup
-from moorage.ops import fleet
-from moorage.ops.placement import room_on
+from moorage.ops.planning import fleet
+from moorage.ops.planning.placement import room_on
 from moorage.protocol import silent
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import (

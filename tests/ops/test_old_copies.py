@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moorage.jobs import View
 from moorage.model import MirrorState, Node, pair_of
-from moorage.ops import behind, pairs
+from moorage.ops.volumes import behind, pairs
 from moorage.testing.cluster import SimCluster
 
 OLD, NEW = "old", "new"

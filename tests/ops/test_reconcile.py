@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from moorage.errors import WrongState
 from moorage.model import Change, successor
-from moorage.ops.node_tasks import of_disk
+from moorage.ops.asking.node_tasks import of_disk
 from moorage.protocol import AttachDisk, to_wire
 from moorage.storage import naming
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster

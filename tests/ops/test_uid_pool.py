@@ -7,7 +7,7 @@ import pytest
 
 from moorage.errors import BadInput, NotFound
 from moorage.model import uidpool
-from moorage.ops.node_tasks import of_whole
+from moorage.ops.asking.node_tasks import of_whole
 from moorage.testing.cluster import SimCluster
 
 

@@ -9,7 +9,7 @@ from expected import Expected
 
 from moorage import model
 from moorage.model.networks import addresses, contains, outside
-from moorage.ops import node_tasks
+from moorage.ops.asking import node_tasks
 from moorage.testing.cluster import SimCluster
 
 

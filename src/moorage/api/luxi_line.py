@@ -13,7 +13,7 @@ from moorage.errors import NotSupported, WrongState
 from moorage.model import Instance, Node, hvparams
 from moorage.model.token import Ticket, to_text
 from moorage.node.lines import ALWAYS, Line
-from moorage.ops import node_tasks
+from moorage.ops.asking import node_tasks
 from moorage.protocol.line import GuestLine, Kind
 
 from .luxi_caller import CALLER

@@ -38,7 +38,7 @@ from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import is_machine_name
-from moorage.ops.storage.directories import SETTINGS
+from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
 from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.model import Instance, NodeFacts, hvscreen
 from moorage.model.hvparams import KVM, parameters
-from moorage.ops import node_tasks
+from moorage.ops.asking import node_tasks
 
 from .field import Missing, other
 from .snapshot import Snapshot

@@ -2,7 +2,7 @@
 """Disks as queries show them."""
 
 from moorage.model import Disk, Node, NodeGroup, shown_id
-from moorage.ops.storage.units import sunit, unit_of
+from moorage.ops.volumes.units import sunit, unit_of
 from moorage.storage import template_named
 
 from .field import Getter, flag, number, other, text, unit

@@ -8,10 +8,10 @@ from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node, NodeGroup
 from moorage.model.hvparams import KNOWN
 from moorage.model.standstill import remedy, told
-from moorage.ops import osparams
-from moorage.ops.liveness import may_power_off
-from moorage.ops.node_tasks import beparams, hvparams
-from moorage.ops.storage.units import occupied, sunit, unit_of
+from moorage.ops.asking.node_tasks import beparams, hvparams
+from moorage.ops.guests import osparams
+from moorage.ops.guests.liveness import may_power_off
+from moorage.ops.volumes.units import occupied, sunit, unit_of
 
 from .console import CONSOLE
 from .field import (

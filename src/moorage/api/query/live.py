@@ -14,7 +14,7 @@ from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
 from moorage.node.lines import Line
-from moorage.ops.storage.directories import places_on
+from moorage.ops.volumes.directories import places_on
 from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb, silent
 from moorage.protocol.line import GuestLine
 from moorage.store import ConfigStore

@@ -6,9 +6,9 @@ from typing import Any
 
 from moorage.errors import MoorageError, cause_of
 from moorage.model import Config, Node, NodeFacts, Unit
-from moorage.ops.exclusive_storage import is_exclusive, spindles
 from moorage.ops.ndparams import NAMES, filled
-from moorage.ops.storage.units import named, sunit
+from moorage.ops.volumes.exclusive_storage import is_exclusive, spindles
+from moorage.ops.volumes.units import named, sunit
 
 from .field import (
     Field,

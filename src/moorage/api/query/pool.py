@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from moorage.model import Config, Disk, NodeFacts, NodeGroup, StoragePool, Unit, nice
-from moorage.ops.pools import groups_of
-from moorage.ops.storage.directories import place, unit_at
+from moorage.ops.volumes.directories import place, unit_at
+from moorage.ops.volumes.pools import groups_of
 from moorage.storage import Reach, template_named
 
 from .field import Field, Missing, number, other, text, unit

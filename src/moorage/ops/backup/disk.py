@@ -12,10 +12,15 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
-from moorage.ops import disk_spec, node_tasks, placement, pools
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import check_online
 from moorage.ops.disk.add import DiskAdd
-from moorage.ops.disk.grow import grow_locks
-from moorage.ops.disk_access import (
+from moorage.ops.guests.liveness import check_known, holds, runs
+from moorage.ops.instance.base import ask
+from moorage.ops.planning import placement
+from moorage.ops.planning.disk_checks import check_rate
+from moorage.ops.volumes import disk_spec, pools
+from moorage.ops.volumes.disk_access import (
     ask_candidates,
     ask_reach,
     candidates,
@@ -23,11 +28,8 @@ from moorage.ops.disk_access import (
     check_sound,
     worker,
 )
-from moorage.ops.disk_checks import check_rate
-from moorage.ops.disk_names import hold_names
-from moorage.ops.instance.base import ask
-from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.silence import check_online
+from moorage.ops.volumes.disk_names import hold_names
+from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.protocol import Writing
 
 from . import carrying, dumps
@@ -65,7 +67,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk with its instance, and the export; share the nodes."""
         disk = view.config.disk(self.disk)
-        yield from grow_locks(view, disk)
+        yield from hold_to_work(view, disk)
         for node in (*self._nodes(view), *self._readers(view)):
             yield Lock("node", node.uuid, shared=True)
         for node in self._nodes(view):

@@ -11,8 +11,10 @@ from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Ask, Lock, Run, Task, View
 from moorage.model import Config, Disk, Instance, Node, pair_of
 from moorage.model.export import Dump, Export, Exported, Form, Moment
-from moorage.ops import copies, disk_spec, node_tasks, osparams
-from moorage.ops.liveness import holds
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import osparams
+from moorage.ops.guests.liveness import holds
+from moorage.ops.volumes import copies, disk_spec
 from moorage.protocol import (
     BeginExport,
     DropExport,

@@ -13,13 +13,14 @@ from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
-from moorage.ops import guest_tasks, node_tasks, osparams
+from moorage.ops.asking import node_tasks
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
-from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.disk_checks import check_rate
+from moorage.ops.guests import guest_tasks, osparams
+from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
-from moorage.ops.liveness import holds, runs
+from moorage.ops.planning.disk_checks import check_rate
+from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.protocol import Writing
 
 from . import carrying, dumps

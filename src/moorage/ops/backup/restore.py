@@ -31,11 +31,13 @@ from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
 from moorage.model.networks import outside
 from moorage.model.objects import reuses
-from moorage.ops import disk_spec, node_tasks, osparams, pools
-from moorage.ops.disk_checks import check_rate
-from moorage.ops.disk_names import hold_names
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import osparams
+from moorage.ops.guests.nics import POOL
 from moorage.ops.instance.create import InstanceCreate
-from moorage.ops.nics import POOL
+from moorage.ops.planning.disk_checks import check_rate
+from moorage.ops.volumes import disk_spec, pools
+from moorage.ops.volumes.disk_names import hold_names
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
 from . import trust

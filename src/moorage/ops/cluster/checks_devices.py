@@ -8,9 +8,9 @@ from itertools import combinations
 from moorage.errors import MoorageError
 from moorage.jobs import Question
 from moorage.model import Config, Device, Disk, Node, NodeGroup
-from moorage.ops import identity
-from moorage.ops.disk_access import online
-from moorage.ops.node_tasks import devices_on
+from moorage.ops.asking.node_tasks import devices_on
+from moorage.ops.volumes import identity
+from moorage.ops.volumes.disk_access import online
 
 from .observation import Finding, Seen, adopted_disks
 

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.model import Disk, Held, Node
-from moorage.ops import copies
+from moorage.ops.volumes import copies
 from moorage.storage.ownership import ways_out
 
 from .observation import Finding, Seen

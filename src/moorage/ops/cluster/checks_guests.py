@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from moorage.model import GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
-from moorage.ops.liveness import may_power_off
-from moorage.ops.silence import rescue
+from moorage.ops.asking.silence import rescue
+from moorage.ops.guests.liveness import may_power_off
 
 from .observation import Finding, Seen
 

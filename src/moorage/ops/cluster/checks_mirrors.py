@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from moorage.jobs import Question
 from moorage.model import Config, Disk, MirrorState, Node, Pair, pair_of
-from moorage.ops import pairs
+from moorage.ops.volumes import pairs
 
 from .observation import Finding, Seen
 

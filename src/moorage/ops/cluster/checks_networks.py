@@ -8,8 +8,8 @@ from moorage.jobs import Ask
 from moorage.model import Config, Instance, Network, NodeGroup
 from moorage.model.networks import MAC, contains, outside
 from moorage.model.nicparams import NicParams
-from moorage.ops import links
-from moorage.ops.links import Wanted
+from moorage.ops.planning import links
+from moorage.ops.planning.links import Wanted
 from moorage.protocol import Peer, ReachNodes
 from moorage.units import shortened
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage import __version__
 from moorage.errors import MoorageError, Stale, cause_of
-from moorage.ops.silence import way_out
+from moorage.ops.asking.silence import way_out
 from moorage.units import counted
 
 from .observation import Finding, Seen

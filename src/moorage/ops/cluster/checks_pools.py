@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from moorage.jobs import Question
 from moorage.model import Config, Node, StoragePool
-from moorage.ops.disk_access import online
-from moorage.ops.pools import groups_of
 from moorage.ops.storage.diagnose import examined_on
-from moorage.ops.storage.directories import place
+from moorage.ops.volumes.directories import place
+from moorage.ops.volumes.disk_access import online
+from moorage.ops.volumes.pools import groups_of
 
 from .observation import Finding, Seen
 

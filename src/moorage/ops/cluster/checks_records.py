@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from moorage.errors import BadInput
 from moorage.model import Disk, NodeGroup, ipolicy
-from moorage.ops.disk_names import check_disk_name
-from moorage.ops.policy import outside
+from moorage.ops.planning.policy import outside
+from moorage.ops.volumes.disk_names import check_disk_name
 
 from .defaults import problems
 from .observation import Finding, Seen

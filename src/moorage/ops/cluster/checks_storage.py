@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
 from moorage.model import Disk, Node, NodeFacts, NodeGroup
-from moorage.ops import disk_access
-from moorage.ops.storage.directories import directories as set_directories
-from moorage.ops.storage.directories import setting_of
-from moorage.ops.storage.units import names_its_place
+from moorage.ops.volumes import disk_access
+from moorage.ops.volumes.directories import directories as set_directories
+from moorage.ops.volumes.directories import setting_of
+from moorage.ops.volumes.units import names_its_place
 from moorage.storage.provider import usable
 from moorage.units import counted
 

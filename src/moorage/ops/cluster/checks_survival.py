@@ -7,7 +7,7 @@ an error. That everybody finds a place, on shared storage, too, is a notice.
 
 from collections.abc import Iterator
 
-from moorage.ops import placement
+from moorage.ops.planning import placement
 from moorage.units import shortened
 
 from .observation import Finding, Seen

@@ -12,7 +12,7 @@ from moorage import backend
 from moorage.errors import BadInput, MoorageError
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
 from moorage.ops.merging import check_diskparams
-from moorage.ops.placement import check_allocator
+from moorage.ops.planning.placement import check_allocator
 from moorage.storage import TEMPLATES
 
 HYPERVISORS = ("kvm", "fake")

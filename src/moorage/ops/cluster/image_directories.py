@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Ask, View
 from moorage.model import Cluster, Config, Disk, Node, NodeFacts, Place
-from moorage.ops.disk_access import template
-from moorage.ops.storage.directories import SETTINGS, setting_of
-from moorage.ops.storage.units import names_its_place
+from moorage.ops.volumes.directories import SETTINGS, setting_of
+from moorage.ops.volumes.disk_access import template
+from moorage.ops.volumes.units import names_its_place
 from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory

@@ -10,8 +10,8 @@ from msgspec import Struct
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
-from moorage.ops.identity import is_adopted
-from moorage.ops.storage.directories import places_on
+from moorage.ops.volumes.directories import places_on
+from moorage.ops.volumes.identity import is_adopted
 from moorage.protocol import GetFacts
 
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Device, Disk, Instance, Node
-from moorage.ops import identity
-from moorage.ops.disk.grow import grow_locks
-from moorage.ops.disk_access import candidates, check_own, template
+from moorage.ops.asking.node_tasks import devices_on, of_disk
 from moorage.ops.instance.base import hold
-from moorage.ops.node_tasks import devices_on, of_disk
+from moorage.ops.volumes import identity
+from moorage.ops.volumes.disk_access import candidates, check_own, template
+from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.protocol import MeasureDisks, SizeDisk
 from moorage.units import Mib
 
@@ -56,7 +56,7 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
         for instance in self.chosen(view):
             yield from hold(view.config, instance)
         for disk in self.free(view):
-            yield from grow_locks(view, disk)
+            yield from hold_to_work(view, disk)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask their nodes for what is attached, and for what lies there."""

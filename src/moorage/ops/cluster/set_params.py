@@ -23,11 +23,12 @@ from moorage.model import (
     uidpool,
 )
 from moorage.model.uidpool import UidPool
-from moorage.ops import candidates, ndparams, placement, policy
+from moorage.ops import candidates, ndparams
+from moorage.ops.asking.node_tasks import facts_on, oses_on
 from moorage.ops.merging import merged, with_diskparams
-from moorage.ops.node_tasks import facts_on, oses_on
+from moorage.ops.planning import placement, policy
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
-from moorage.ops.storage.directories import SETTINGS
+from moorage.ops.volumes.directories import SETTINGS
 from moorage.storage.validation import check_image_directory
 
 from . import defaults, image_directories, systems, volume_groups

@@ -7,8 +7,8 @@ from typing import Any
 from moorage.errors import BadInput, NotFound
 from moorage.jobs import View
 from moorage.model import Node, Os
+from moorage.ops.asking.node_tasks import oses_on
 from moorage.ops.merging import merged
-from moorage.ops.node_tasks import oses_on
 
 from . import defaults
 

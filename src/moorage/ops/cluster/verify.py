@@ -9,8 +9,8 @@ from msgspec import Struct, to_builtins
 from moorage.errors import BadInput
 from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
+from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
-from moorage.ops.node_tasks import providers_on
 
 from . import (
     checks_copies,

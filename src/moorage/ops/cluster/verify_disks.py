@@ -7,9 +7,9 @@ from typing import Any
 from moorage.jobs import Operation, Question, View
 from moorage.jobs.results import Following
 from moorage.model import Instance, Node, pair_of
-from moorage.ops import behind, copies, pairs
-from moorage.ops.node_tasks import facts_on
-from moorage.ops.silence import unanswered
+from moorage.ops.asking.node_tasks import facts_on
+from moorage.ops.asking.silence import unanswered
+from moorage.ops.volumes import behind, copies, pairs
 
 from . import checks_mirrors
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, Node, NodeFacts, Place
-from moorage.ops.disk_access import template
+from moorage.ops.volumes.disk_access import template
 from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES, Template
 from moorage.storage.lvm import check_name

@@ -10,20 +10,19 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
-from moorage.ops import (
-    copies,
-    disk_checks,
-    disk_spec,
-    node_tasks,
-    pairs,
-    placement,
-    pools,
-)
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import check_online
 from moorage.ops.disk import provided
-from moorage.ops.disk_access import check_within, online, only_group, some_online
-from moorage.ops.disk_names import check_disk_name
-from moorage.ops.silence import check_online
-from moorage.ops.storage.units import has_room
+from moorage.ops.planning import disk_checks, placement
+from moorage.ops.volumes import copies, disk_spec, pairs, pools
+from moorage.ops.volumes.disk_access import (
+    check_within,
+    online,
+    only_group,
+    some_online,
+)
+from moorage.ops.volumes.disk_names import check_disk_name
+from moorage.ops.volumes.units import has_room
 from moorage.storage import Reach
 from moorage.storage.validation import check_tags
 

@@ -10,13 +10,15 @@ from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
-from moorage.ops import disk_checks, disk_spec, node_tasks, pools
-from moorage.ops.disk_access import check_within, only_group, some_online
-from moorage.ops.disk_names import check_unused, hold_names
-from moorage.ops.identity import ADOPTION
-from moorage.ops.silence import check_online
-from moorage.ops.storage import directories, survey
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import check_online
+from moorage.ops.planning import disk_checks
+from moorage.ops.storage import survey
 from moorage.ops.storage.reconcile import disk_of
+from moorage.ops.volumes import directories, disk_spec, pools
+from moorage.ops.volumes.disk_access import check_within, only_group, some_online
+from moorage.ops.volumes.disk_names import check_unused, hold_names
+from moorage.ops.volumes.identity import ADOPTION
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can
 from moorage.units import Mib

@@ -7,9 +7,11 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Disk, Instance, successor
-from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
-from moorage.ops.disk_access import ask_reach, check_reach, check_sound
-from moorage.ops.liveness import check_known, runs
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import check_known, runs
+from moorage.ops.volumes import copies, pairs, pools
+from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
 
 MOST_DISKS = 16
 """Disks that an instance can have, as in Ganeti."""

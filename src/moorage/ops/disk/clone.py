@@ -8,13 +8,15 @@ from msgspec.structs import replace
 
 from moorage.jobs import Question, Task, View
 from moorage.model import Claim
-from moorage.ops import conversion, copies, disk_checks, disk_spec
-from moorage.ops.conversion import Conversion, ToStorage
-from moorage.ops.conversion_tasks import Step, copy
 from moorage.ops.disk.snapshot import DiskSnapshot
-from moorage.ops.disk_access import able, can, providers
-from moorage.ops.disk_names import check_disk_name
-from moorage.ops.liveness import runs
+from moorage.ops.filling import conversion
+from moorage.ops.filling.conversion import Conversion, ToStorage
+from moorage.ops.filling.conversion_tasks import Step, copy
+from moorage.ops.guests.liveness import runs
+from moorage.ops.planning import disk_checks
+from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes.disk_access import able, can, providers
+from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import Can
 from moorage.storage.provider import usable
 

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Task, View
 from moorage.model import Disk
-from moorage.ops import conversion, conversion_tasks, disk_checks, disk_spec, pairs
-from moorage.ops.conversion import Conversion, ToStorage
+from moorage.ops.filling import conversion, conversion_tasks
+from moorage.ops.filling.conversion import Conversion, ToStorage
+from moorage.ops.planning import disk_checks
+from moorage.ops.volumes import disk_spec, pairs
 
 
 class DiskConvert(ToStorage, frozen=True, kw_only=True):

@@ -7,8 +7,11 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node, successor
-from moorage.ops import behind, copies, guest_tasks, node_tasks
-from moorage.ops.liveness import check_known, holds, last_holder, runs
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import check_known, holds, last_holder, runs
+from moorage.ops.volumes import behind, copies
+from moorage.ops.volumes.disk_work import hold_owned
 
 
 def owner_of(config: Config, disk: Disk) -> Instance:
@@ -94,16 +97,6 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
         return [[f"disk{slot}", "detach"]]
-
-
-def hold_owned(config: Config, disk: Disk) -> Iterator[Lock]:
-    """Hold a disk and the instance that has it; share the nodes of both."""
-    yield Lock("disk", disk.uuid)
-    yield from copies.hold(config, [disk])
-    owner = config.owner(disk)
-    if owner:
-        yield Lock("instance", owner.uuid)
-        yield Lock("node", owner.primary_node, shared=True)
 
 
 def ask_holders(config: Config) -> Iterator[Question]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Disk, Entity, successor
-from moorage.ops import copies, node_tasks
-from moorage.ops.disk.detach import ask_holders, hold_owned, holders
-from moorage.ops.liveness import check_known, holds, runs
+from moorage.ops.asking import node_tasks
+from moorage.ops.disk.detach import ask_holders, holders
+from moorage.ops.guests.liveness import check_known, holds, runs
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.disk_work import hold_owned
 
 
 class DiskForget(Operation, frozen=True, kw_only=True):

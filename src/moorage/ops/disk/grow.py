@@ -9,12 +9,14 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
-from moorage.ops import copies, node_tasks, pairs, placement, policy
-from moorage.ops.disk.detach import hold_owned
-from moorage.ops.disk_access import ask_candidates, can, candidates, check_sound, worker
-from moorage.ops.disk_spec import LARGEST_DISK
-from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.storage.units import has_room, unit_of
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests.liveness import check_known, holds, runs
+from moorage.ops.planning import placement, policy
+from moorage.ops.volumes import copies, pairs
+from moorage.ops.volumes.disk_access import ask_candidates, can, candidates, check_sound
+from moorage.ops.volumes.disk_spec import LARGEST_DISK
+from moorage.ops.volumes.disk_work import hold_to_work, worker_of
+from moorage.ops.volumes.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk
 from moorage.storage import Can
 from moorage.units import Mib
@@ -74,7 +76,7 @@ class Growing(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance."""
-        yield from grow_locks(view, self.target(view))
+        yield from hold_to_work(view, self.target(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who runs it, who can work on it, and what room there is."""
@@ -111,14 +113,6 @@ def _check_policy(view: View, owner: Instance, disk: Disk, to: Mib) -> None:
     others = [one for one in config.disks_of(owner) if one.uuid != disk.uuid]
     after = policy.sizes_of(config, owner, others, [(disk.dev_type, to)])
     policy.check_change(config, group, owner, after)
-
-
-def worker_of(view: View, disk: Disk) -> Node:
-    """Return the node that is to work on a disk: where it is used, or any that can."""
-    owner = view.config.owner(disk)
-    if owner is None or view.config.home(owner).offline:
-        return worker(view, disk)
-    return view.config.home(owner)
 
 
 def _growing(view: View, disk: Disk) -> list[Node]:
@@ -206,13 +200,6 @@ def tell_guest(instance: Instance, disk: Disk, node: Node) -> Run:
         do=ResizeDisk(**node_tasks.of_guest(instance), disk=disk, slot=slot),
         tolerant=True,
     )
-
-
-def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
-    """Hold the disk and its instance; share the nodes that do the work."""
-    yield from hold_owned(view.config, disk)
-    for node in candidates(view.config, disk):
-        yield Lock("node", node.uuid, shared=True)
 
 
 def ask_growth_room(view: View, disk: Disk) -> Iterator[Question]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
-from moorage.ops import copies
-from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk.grow import grow_locks
-from moorage.ops.disk_access import ask_candidates, check_own, elsewhere, worker
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
+from moorage.ops.volumes.disk_access import ask_candidates, check_own, elsewhere, worker
+from moorage.ops.volumes.disk_work import hold_to_work
 
 
 class DiskRemove(Operation, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk; share the nodes that may do the work."""
-        yield from grow_locks(view, view.config.disk(self.disk))
+        yield from hold_to_work(view, view.config.disk(self.disk))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who can do it."""

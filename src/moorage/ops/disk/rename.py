@@ -9,10 +9,16 @@ from msgspec import UNSET, UnsetType, field
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, successor
-from moorage.ops import disk_spec, node_tasks
-from moorage.ops.disk_access import able, can, candidates
-from moorage.ops.disk_names import check_unused, hold_names
-from moorage.ops.disk_params import ask_listed, check_listed, reparametrised, verified
+from moorage.ops.asking import node_tasks
+from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes.disk_access import able, can, candidates
+from moorage.ops.volumes.disk_names import check_unused, hold_names
+from moorage.ops.volumes.disk_params import (
+    ask_listed,
+    check_listed,
+    reparametrised,
+    verified,
+)
 from moorage.storage import Can
 
 

@@ -9,24 +9,25 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Node
-from moorage.ops import copies, disk_spec, node_tasks, placement, pools
+from moorage.ops.asking import node_tasks
 from moorage.ops.disk.grow import (
     ask_growth_room,
-    grow_locks,
     grow_questions,
     is_active,
-    worker_of,
 )
-from moorage.ops.disk_access import (
+from moorage.ops.guests.liveness import check_known
+from moorage.ops.planning import placement
+from moorage.ops.volumes import copies, disk_spec, pools
+from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
     check_sound,
     providers,
     template,
 )
-from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
-from moorage.ops.liveness import check_known
-from moorage.ops.storage.units import unit_of
+from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
+from moorage.ops.volumes.disk_work import hold_to_work, worker_of
+from moorage.ops.volumes.units import unit_of
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -54,7 +55,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
-        yield from grow_locks(view, view.config.disk(self.disk))
+        yield from hold_to_work(view, view.config.disk(self.disk))
         yield from hold_names(self.new_name)
         yield from pools.hold([view.config.disk(self.disk).pool])
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Task, View
 from moorage.model import Config, Disk, Node, successor
-from moorage.ops import cabling, pools
-from moorage.ops.disk_access import able
+from moorage.ops.guests import cabling
+from moorage.ops.volumes import pools
+from moorage.ops.volumes.disk_access import able
 from moorage.storage import Reach
 
 from .base import OnGroup

@@ -9,7 +9,7 @@ from moorage.jobs import Lock, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Instance, NodeGroup
-from moorage.ops import placement
+from moorage.ops.planning import placement
 
 from .base import OnGroup
 

@@ -10,9 +10,9 @@ from moorage.errors import BadInput
 from moorage.jobs import Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Config, NodeGroup, ipolicy, successor
-from moorage.ops import policy
 from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.ndparams import checked
+from moorage.ops.planning import policy
 
 from .add import check_policy
 from .base import OnGroup

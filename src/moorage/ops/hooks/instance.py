@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.disk_templates import FACTS
 from moorage.model import DISKLESS, MIXED, Disk, Instance, Nic
-from moorage.ops import node_tasks
+from moorage.ops.asking import node_tasks
 
 from .scene import Scene
 

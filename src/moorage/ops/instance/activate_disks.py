@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from moorage.errors import WrongState
 from moorage.jobs import Sought, Task, View
 from moorage.jobs.unread import Idle
-from moorage.ops import copies, node_tasks
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests.liveness import check_nowhere_else, holds, runs, seek
 from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
-from moorage.ops.liveness import check_nowhere_else, holds, runs, seek
+from moorage.ops.volumes import copies
 
 
 class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
-from moorage.ops import behind, copies, guest_tasks, node_tasks
-from moorage.ops.disk_access import check_sound
-from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.silence import rescue
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import rescue
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import check_known, holds, runs
+from moorage.ops.volumes import behind, copies
+from moorage.ops.volumes.disk_access import check_sound
 from moorage.units import is_whole
 
 SHUTDOWN_TIMEOUT = 120.0

@@ -9,10 +9,11 @@ from moorage.jobs import Question, View
 from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Node, NodeGroup
-from moorage.ops import copies, placement, policy
-from moorage.ops.fleet import on_record
+from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile
-from moorage.ops.liveness import runs
+from moorage.ops.planning import placement, policy
+from moorage.ops.planning.fleet import on_record
+from moorage.ops.volumes import copies
 
 
 class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):

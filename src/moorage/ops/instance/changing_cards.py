@@ -16,10 +16,12 @@ from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Instance, Nic
-from moorage.ops import cabling, links, nics, node_tasks, placement
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import cabling, nics
+from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.changing_disks import ChangingDisks
-from moorage.ops.liveness import guest, runs
+from moorage.ops.planning import links, placement
 from moorage.protocol import PlugCard, UnplugCard
 
 ADD, REMOVE, MODIFY = _ACTIONS = ("add", "remove", "modify")

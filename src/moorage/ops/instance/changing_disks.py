@@ -16,30 +16,11 @@ from moorage.jobs import Commit, Lock, Question, Run, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Disk, Instance, Node, Pair, apply, successor
 from moorage.model import change as changes
-from moorage.ops import (
-    copies,
-    disk_checks,
-    disk_spec,
-    guest_tasks,
-    identity,
-    node_tasks,
-    pairs,
-    placement,
-    pools,
-)
-from moorage.ops.dependents import ask_dependents, check_no_dependents
+from moorage.ops.asking import node_tasks
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
-from moorage.ops.disk_access import (
-    ask_candidates,
-    ask_reach,
-    candidates,
-    check_own,
-    elsewhere,
-    remover,
-)
-from moorage.ops.disk_names import hold_names, sought
-from moorage.ops.disk_params import ask_listed, check_listed, verified
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.instance.base import OnInstance, find_disk
 from moorage.ops.instance.converting import ConvertingDisks
 from moorage.ops.instance.disk_mods import (
@@ -49,8 +30,20 @@ from moorage.ops.instance.disk_mods import (
     parameters,
     parse_mods,
 )
-from moorage.ops.liveness import check_known, runs
-from moorage.ops.storage.units import has_room
+from moorage.ops.planning import disk_checks, placement
+from moorage.ops.volumes import copies, disk_spec, identity, pairs, pools
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
+from moorage.ops.volumes.disk_access import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    check_own,
+    elsewhere,
+    remover,
+)
+from moorage.ops.volumes.disk_names import hold_names, sought
+from moorage.ops.volumes.disk_params import ask_listed, check_listed, verified
+from moorage.ops.volumes.units import has_room
 from moorage.protocol import VerifyDisk
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View
-from moorage.ops import node_tasks
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.base import OnInstance
-from moorage.ops.liveness import runs
 from moorage.protocol import FindConsole
 
 

@@ -10,10 +10,12 @@ from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance, pair_of
-from moorage.ops import conversion_tasks, copies, disk_checks, disk_spec
-from moorage.ops.conversion import Conversion
+from moorage.ops.filling import conversion_tasks
+from moorage.ops.filling.conversion import Conversion
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
+from moorage.ops.planning import disk_checks
+from moorage.ops.volumes import copies, disk_spec
 from moorage.storage.templates import template_named
 
 

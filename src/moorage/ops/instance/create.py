@@ -8,23 +8,13 @@ from moorage import backend
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import DISKLESS, Claim, Disk, Instance, Node, hvparams, pair_of
-from moorage.ops import (
-    cabling,
-    copies,
-    disk_checks,
-    disk_spec,
-    guest_tasks,
-    nics,
-    node_tasks,
-    osparams,
-    pairs,
-    placement,
-    processors,
-    screens,
-)
+from moorage.ops.asking import node_tasks
 from moorage.ops.disk.attach import MOST_DISKS
+from moorage.ops.guests import cabling, guest_tasks, nics, osparams, screens
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
+from moorage.ops.planning import disk_checks, placement, processors
+from moorage.ops.volumes import copies, disk_spec, pairs
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput
 from moorage.model import Config, Disk
-from moorage.ops import disk_spec
 from moorage.ops.disk.rename import renamed
-from moorage.ops.disk_params import reparametrised
+from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes.disk_params import reparametrised
 from moorage.units import is_whole
 
 Action = Literal["add", "attach", "modify", "remove", "detach"]

@@ -9,12 +9,20 @@ from msgspec.structs import replace
 from moorage.jobs import Run, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import copies, guest_tasks, node_tasks
-from moorage.ops.disk_access import can, check_sound
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import rescue
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import (
+    check_known,
+    check_nowhere_else,
+    holds,
+    runs,
+    seek,
+)
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
-from moorage.ops.liveness import check_known, check_nowhere_else, holds, runs, seek
-from moorage.ops.silence import rescue
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.disk_access import can, check_sound
 from moorage.protocol import AbortGuest, OpenDisk
 from moorage.storage import Can
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from moorage.jobs import Task, View
 from moorage.model import Disk
-from moorage.ops import copies
 from moorage.ops.disk.grow import Growing
+from moorage.ops.guests.liveness import holds
 from moorage.ops.instance.base import find_disk
-from moorage.ops.liveness import holds
+from moorage.ops.volumes import copies
 
 
 class InstanceGrowDisk(Growing, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from dataclasses import replace
 from moorage.errors import NoCapacity
 from moorage.jobs import Question, View
 from moorage.model import Claim, Instance
-from moorage.ops import placement
-from moorage.ops.fleet import on_record
+from moorage.ops.planning import placement
+from moorage.ops.planning.fleet import on_record
 from moorage.units import Mib
 
 _NOTHING = Mib(0)

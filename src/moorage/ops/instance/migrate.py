@@ -15,13 +15,14 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import copies, node_tasks, pairs
-from moorage.ops.disk_access import can
-from moorage.ops.fleet import on_record
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
-from moorage.ops.liveness import guest, runs
+from moorage.ops.planning.fleet import on_record
+from moorage.ops.volumes import copies, pairs
+from moorage.ops.volumes.disk_access import can
 from moorage.protocol import (
     AbortGuest,
     Arrived,

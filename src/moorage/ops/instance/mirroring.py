@@ -16,12 +16,14 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
-from moorage.ops import behind, copies, disk_checks, node_tasks, pairs, placement
-from moorage.ops.disk_spec import DiskSpec, parameters
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.node_tasks import of_disk
+from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import home
-from moorage.ops.liveness import holds, runs
-from moorage.ops.node_tasks import of_disk
-from moorage.ops.storage.units import kept_as, unit_of
+from moorage.ops.planning import disk_checks, placement
+from moorage.ops.volumes import behind, copies, pairs
+from moorage.ops.volumes.disk_spec import DiskSpec, parameters
+from moorage.ops.volumes.units import kept_as, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.storage.templates import template_named
 from moorage.units import Mib

@@ -12,24 +12,17 @@ from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.results import Changed
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
-from moorage.ops import (
-    conversion,
-    conversion_tasks,
-    disk_checks,
-    node_tasks,
-    osparams,
-    pairs,
-    placement,
-    policy,
-    processors,
-    screens,
-)
+from moorage.ops.asking import node_tasks
+from moorage.ops.filling import conversion, conversion_tasks
+from moorage.ops.guests import osparams, screens
+from moorage.ops.guests.liveness import runs, seek
 from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
 from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.liveness import runs, seek
 from moorage.ops.merging import merged
+from moorage.ops.planning import disk_checks, placement, policy, processors
+from moorage.ops.volumes import pairs
 
 
 class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):

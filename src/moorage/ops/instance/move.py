@@ -18,13 +18,14 @@ from moorage.jobs.job import FINISHED
 from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Node
-from moorage.ops import copies, disk_spec, links, pairs, placement
-from moorage.ops.disk_access import able
-from moorage.ops.disk_spec import DiskSpec
+from moorage.ops.asking.node_tasks import settings
+from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place, rooms
-from moorage.ops.liveness import runs
-from moorage.ops.node_tasks import settings
+from moorage.ops.planning import links, placement
+from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes.disk_access import able
+from moorage.ops.volumes.disk_spec import DiskSpec
 from moorage.storage import TEMPLATES, Can, Reach
 from moorage.storage.templates import template_named
 

@@ -13,20 +13,10 @@ from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
-from moorage.ops import (
-    cabling,
-    disk_checks,
-    disk_spec,
-    identity,
-    links,
-    nics,
-    osparams,
-    pairs,
-    placement,
-    policy,
-    screens,
-)
-from moorage.ops.fleet import Newcomer, on_record
+from moorage.ops.guests import cabling, nics, osparams, screens
+from moorage.ops.planning import disk_checks, links, placement, policy
+from moorage.ops.planning.fleet import Newcomer, on_record
+from moorage.ops.volumes import disk_spec, identity, pairs
 
 
 class NewInstance(Operation, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, View
 from moorage.model import Instance, Node
-from moorage.ops import behind, pairs
-from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.guests.liveness import check_known, check_nowhere_else
 from moorage.ops.instance.base import check_at_rest, check_detached
-from moorage.ops.liveness import check_known, check_nowhere_else
+from moorage.ops.volumes import behind, pairs
+from moorage.ops.volumes.disk_access import ask_reach, check_reach
 
 
 def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:

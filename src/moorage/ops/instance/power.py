@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
-from moorage.ops import guest_tasks, node_tasks
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.base import (
     SHUTDOWN_TIMEOUT,
     OnInstance,
@@ -27,7 +29,6 @@ from moorage.ops.instance.starting import (
     started,
     wake,
 )
-from moorage.ops.liveness import runs
 from moorage.protocol import RebootGuest
 
 

@@ -20,8 +20,10 @@ from moorage.model import (
     shown_id,
 )
 from moorage.model.standstill import remedy, told
-from moorage.ops import behind, copies, node_tasks, osparams, pairs
-from moorage.ops.liveness import runs
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import osparams
+from moorage.ops.guests.liveness import runs
+from moorage.ops.volumes import behind, copies, pairs
 
 from .description import (
     CardDescription,

@@ -10,10 +10,8 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
-from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
-from moorage.ops.conversion_tasks import Step
-from moorage.ops.disk_access import able, check_within
-from moorage.ops.disk_spec import DiskSpec
+from moorage.ops.filling.conversion_tasks import Step
+from moorage.ops.guests.liveness import check_known
 from moorage.ops.instance.base import (
     OnInstance,
     check_at_rest,
@@ -21,8 +19,11 @@ from moorage.ops.instance.base import (
     find_disk,
 )
 from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.liveness import check_known
-from moorage.ops.storage.units import has_room
+from moorage.ops.planning import disk_checks, placement, policy
+from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes.disk_access import able, check_within
+from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.units import has_room
 from moorage.storage import Reach
 
 Given = dict[str, Any]

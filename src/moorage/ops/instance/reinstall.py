@@ -10,7 +10,8 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Instance
-from moorage.ops import node_tasks, osparams
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import osparams
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
 from moorage.ops.merging import merged
 

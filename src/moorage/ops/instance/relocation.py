@@ -6,19 +6,12 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Claim, Disk, Instance, Node, successor
-from moorage.ops import (
-    behind,
-    copies,
-    links,
-    node_tasks,
-    pairs,
-    placement,
-    policy,
-    pools,
-)
-from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import rescue
 from moorage.ops.instance.base import OnInstance
-from moorage.ops.silence import rescue
+from moorage.ops.planning import links, placement, policy
+from moorage.ops.volumes import behind, copies, pairs, pools
+from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.storage import TEMPLATES
 from moorage.units import Mib
 

@@ -8,17 +8,17 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
-from moorage.ops import behind, copies
-from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk_access import (
+from moorage.ops.guests.liveness import check_known, holds, last_holder
+from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance, put_down
+from moorage.ops.volumes import behind, copies
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
+from moorage.ops.volumes.disk_access import (
     ask_candidates,
     candidates,
     check_own,
     elsewhere,
     remover,
 )
-from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance, put_down
-from moorage.ops.liveness import check_known, holds, last_holder
 
 
 class InstanceRemove(OnInstance, frozen=True, kw_only=True):

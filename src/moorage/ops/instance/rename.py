@@ -9,7 +9,8 @@ from msgspec.structs import force_setattr
 from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import successor
-from moorage.ops import node_tasks, osparams
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import osparams
 from moorage.ops.instance import names
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
 

@@ -15,10 +15,11 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
-from moorage.ops import behind, copies, pairs, placement
+from moorage.ops.asking.node_tasks import How, of_disk, on_disk
+from moorage.ops.guests.liveness import holds
 from moorage.ops.instance.base import OnInstance, find_disk, home
-from moorage.ops.liveness import holds
-from moorage.ops.node_tasks import How, of_disk, on_disk
+from moorage.ops.planning import placement
+from moorage.ops.volumes import behind, copies, pairs
 from moorage.protocol import (
     AttachDisk,
     DetachDisk,

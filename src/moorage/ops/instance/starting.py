@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Sought, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
-from moorage.ops import behind, copies, guest_tasks, links, node_tasks
-from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.asking import node_tasks
+from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.liveness import check_nowhere_else, guest, holds, runs, seek
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
-from moorage.ops.liveness import check_nowhere_else, guest, holds, runs, seek
+from moorage.ops.planning import links
+from moorage.ops.volumes import behind, copies
+from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.protocol import StartGuest
 from moorage.units import Mib
 

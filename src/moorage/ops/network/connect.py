@@ -8,8 +8,8 @@ from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Instance, NodeGroup, nicparams
 from moorage.model.networks import contains, subnet
 from moorage.model.nicparams import NicParams
-from moorage.ops import links, placement
-from moorage.ops.disk_access import online
+from moorage.ops.planning import links, placement
+from moorage.ops.volumes.disk_access import online
 
 from .base import OnNetwork, check_unused
 

@@ -13,9 +13,9 @@ from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text, to_text
 from moorage.ops import addresses, certificates
 from moorage.ops.candidates import room_for_one
-from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import is_machine_name
+from moorage.ops.volumes.disk_access import only_group
 from moorage.protocol import EnrolNode, ExpelNode
 
 _ANEW = "; it makes one when its directory keys is emptied and it is started anew"

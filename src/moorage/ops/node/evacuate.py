@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
-from moorage.ops import copies
 from moorage.ops.instance.replace_disks import mirrored_slots
+from moorage.ops.volumes import copies
 
 from .moving import Leaving, Moving, Opcode, failover, migrate
 from .residents import running

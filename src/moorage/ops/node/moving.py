@@ -10,8 +10,8 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.jobs.results import Following
 from moorage.model import Config, Instance, Node
-from moorage.ops import placement
-from moorage.ops.pools import check_used_in
+from moorage.ops.planning import placement
+from moorage.ops.volumes.pools import check_used_in
 from moorage.storage import TEMPLATES
 
 from .base import OnNode

@@ -10,8 +10,8 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Config, Node
 from moorage.model.values import Value
+from moorage.ops.asking.silence import check_online
 from moorage.ops.ndparams import filled
-from moorage.ops.silence import check_online
 from moorage.protocol import PowerCycle, RunScript
 
 from .base import OnNode

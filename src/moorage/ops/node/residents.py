@@ -4,7 +4,7 @@
 from moorage.errors import MoorageError, WrongState, cause_of
 from moorage.jobs import Ask, View
 from moorage.model import Config, GuestState, Instance, Node
-from moorage.ops.silence import way_out
+from moorage.ops.asking.silence import way_out
 from moorage.protocol import ListGuests
 
 

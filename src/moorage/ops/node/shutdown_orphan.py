@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from moorage.errors import Ambiguous, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import GuestState, Instance, NodeFacts
+from moorage.ops.asking.node_tasks import facts_on
+from moorage.ops.asking.silence import check_online
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT
-from moorage.ops.node_tasks import facts_on
-from moorage.ops.silence import check_online
 from moorage.protocol import StopGuest
 
 from .base import OnNode

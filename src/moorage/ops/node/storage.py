@@ -11,8 +11,8 @@ from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
 from moorage.model.lvm import Lvm, PhysicalVolume
-from moorage.ops.silence import unanswered
-from moorage.ops.storage.directories import places
+from moorage.ops.asking.silence import unanswered
+from moorage.ops.volumes.directories import places
 from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
 from moorage.units import counted

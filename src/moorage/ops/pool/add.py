@@ -9,8 +9,8 @@ from msgspec import field
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import StoragePool
-from moorage.ops.disk_checks import check_enabled
 from moorage.ops.new_names import check_new_name
+from moorage.ops.planning.disk_checks import check_enabled
 from moorage.storage import TEMPLATES, naming
 from moorage.storage.validation import check_provider_name, check_tags
 

@@ -12,7 +12,7 @@ from moorage.jobs import Question, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import StoragePool
 from moorage.ops.merging import merged
-from moorage.ops.pools import groups_of
+from moorage.ops.volumes.pools import groups_of
 from moorage.storage import naming
 
 from . import working

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import NotFound, WrongState
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, StoragePool
-from moorage.ops.disk_access import online, providers
-from moorage.ops.node_tasks import providers_on
-from moorage.ops.storage.directories import place
+from moorage.ops.asking.node_tasks import providers_on
+from moorage.ops.volumes.directories import place
+from moorage.ops.volumes.disk_access import online, providers
 from moorage.protocol import ExamineStorage
 from moorage.storage.provider import check_parameters, usable
 

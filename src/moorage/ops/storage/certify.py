@@ -14,10 +14,10 @@ from msgspec import convert, field
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Node, Provider
-from moorage.ops import disk_spec
-from moorage.ops.disk_access import providers
-from moorage.ops.node_tasks import providers_on
-from moorage.ops.silence import check_online
+from moorage.ops.asking.node_tasks import providers_on
+from moorage.ops.asking.silence import check_online
+from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes.disk_access import providers
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
     CHECKS,

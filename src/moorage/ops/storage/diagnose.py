@@ -11,13 +11,13 @@ from typing import Any
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
-from moorage.ops.node_tasks import providers_on
+from moorage.ops.asking.node_tasks import providers_on
+from moorage.ops.volumes.directories import enabled, place, unit_at, usual_place
 from moorage.protocol import ExamineStorage
 from moorage.storage import TEMPLATES, template_named
 from moorage.storage.provider import common_parameters
 
 from .diagnosis import Cell, Diagnosis, Entry, Rows, collect, pairs
-from .directories import enabled, place, unit_at, usual_place
 
 COLUMNS = (
     "template",

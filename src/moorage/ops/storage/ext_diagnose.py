@@ -6,8 +6,8 @@ from typing import Any
 
 from moorage.jobs import View
 from moorage.model import NodeGroup, Provider
-from moorage.ops.disk_access import online
-from moorage.ops.node_tasks import providers_on
+from moorage.ops.asking.node_tasks import providers_on
+from moorage.ops.volumes.disk_access import online
 from moorage.protocol import ListProviders
 from moorage.storage.provider import common_parameters, usable, valid_for_group
 

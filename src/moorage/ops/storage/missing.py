@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 
 from moorage.jobs import View
 from moorage.model import Config, Disk, Held, Node, NodeFacts, Place
-from moorage.ops import copies
-from moorage.ops.node_tasks import facts_on
+from moorage.ops.asking.node_tasks import facts_on
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.directories import place_of, unit_at
 from moorage.storage import Reach, template_named
 
-from .directories import place_of, unit_at
 from .survey import Key, Look, group_of_or_none, key_of, keys_of, kind_of, seen
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.jobs import View
 from moorage.model import Os, nice
-from moorage.ops.node_tasks import oses_on
+from moorage.ops.asking.node_tasks import oses_on
 from moorage.protocol import ListSystems
 from moorage.storage.provider import common_parameters
 

@@ -15,12 +15,14 @@ from msgspec import Struct
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
-from moorage.ops import node_tasks
-from moorage.ops.identity import ADOPTION
+from moorage.ops.asking import node_tasks
+from moorage.ops.volumes import directories
+from moorage.ops.volumes.identity import ADOPTION
+from moorage.ops.volumes.units import Named, storage_of
 from moorage.storage.provider import usable
 from moorage.units import Mib, counted
 
-from . import directories, survey
+from . import survey
 from .missing import Missing, Stray, missing, strays
 from .reconciled import (
     DETACH,
@@ -34,7 +36,6 @@ from .reconciled import (
     Storage,
 )
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
-from .units import Named, storage_of
 
 
 class StorageReconcile(Operation, frozen=True, kw_only=True):

@@ -13,11 +13,16 @@ from moorage.errors import MoorageError
 from moorage.jobs import Ask, Sight, View
 from moorage.model import Config, Disk, Node, NodeGroup, Place, StoragePool, Volume
 from moorage.model.objects import LogicalId, as_text
-from moorage.ops.disk_access import TRIED, group_of, online
+from moorage.ops.volumes.directories import (
+    place_of,
+    place_of_pool,
+    places,
+    provided_place,
+    unit_at,
+)
+from moorage.ops.volumes.disk_access import TRIED, group_of, online
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import TEMPLATES, Can, Reach, Template, naming, template_named
-
-from .directories import place_of, place_of_pool, places, provided_place, unit_at
 
 REFERENCED, BUSY, FORGOTTEN, UNKNOWN = "referenced", "busy", "forgotten", "unknown"
 """What a volume is: a disk's; a running job's; ours and nobody's; somebody else's."""

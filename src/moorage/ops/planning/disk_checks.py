@@ -13,15 +13,16 @@ from moorage.errors import (
 from moorage.jobs import View
 from moorage.model import Config, Disk, Node, Pair
 from moorage.model.objects import REUSE
+from moorage.ops.asking.node_tasks import providers_on
+from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pairs, pools
+from moorage.ops.volumes.disk_access import check_provider, online, providers
+from moorage.ops.volumes.disk_names import check_unknown, check_unused
+from moorage.ops.volumes.disk_spec import DiskSpec, bear, device
 from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 
-from . import disk_spec, exclusive_storage, identity, pairs, placement, pools
-from .disk_access import check_provider, online, providers
-from .disk_names import check_unknown, check_unused
-from .disk_spec import DiskSpec, bear, device
-from .node_tasks import providers_on
+from . import placement
 
 MOST_RATE = 1 << 20
 """MiB a second: more is no limit."""

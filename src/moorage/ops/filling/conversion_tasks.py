@@ -18,6 +18,11 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View
 from moorage.model import Disk, Instance, Node
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.node_tasks import OfGuest
+from moorage.ops.guests.liveness import holds, runs
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.disk_access import able
 from moorage.protocol import (
     AwaitMirror,
     CopyDisk,
@@ -30,11 +35,7 @@ from moorage.protocol import (
 )
 from moorage.storage import Can
 
-from . import copies, node_tasks
 from .conversion import Conversion, targets
-from .disk_access import able
-from .liveness import holds, runs
-from .node_tasks import OfGuest
 
 
 class OfMirror(OfGuest):

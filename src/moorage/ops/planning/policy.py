@@ -6,9 +6,8 @@ from typing import Any
 
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
+from moorage.ops.asking.node_tasks import beparams
 from moorage.units import shortened
-
-from .node_tasks import beparams
 
 
 def sizes_of(

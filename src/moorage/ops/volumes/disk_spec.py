@@ -24,6 +24,7 @@ from moorage.model import (
     Volume,
 )
 from moorage.model.objects import REUSE, reuses
+from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.templates import template_named
@@ -31,11 +32,10 @@ from moorage.storage.validation import flag
 from moorage.units import Mib
 
 from . import exclusive_storage, identity, pairs, pools
+from .directories import provided_place
 from .disk_access import online
 from .disk_names import check_disk_name, hold_names
-from .node_tasks import diskparams, providers_on, settings
-from .storage.directories import provided_place
-from .storage.units import Named, occupied, unit_named
+from .units import Named, occupied, unit_named
 
 KEYS = frozenset(
     {"size", "mode", "name", "adopt", "epoch", "spindles", "dev_type", "pool"}

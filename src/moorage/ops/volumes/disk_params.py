@@ -9,11 +9,11 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Question, Run, View
 from moorage.model import Config, Disk, Node, Provider
 from moorage.model.objects import REUSE, reuses
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.node_tasks import providers_on
 from moorage.storage.provider import check_parameters, usable
 
-from . import node_tasks
 from .disk_access import able, check_provider, group_of, online, template
-from .node_tasks import providers_on
 
 
 def fixed(disk: Disk) -> frozenset[str]:

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
-
-from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
-from .dependents import ask_dependents, check_no_dependents
-from .disk.grow import grow_locks
-from .disk_access import (
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import rescue
+from moorage.ops.guests.liveness import check_known, runs
+from moorage.ops.planning import disk_checks, placement, policy
+from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
+from moorage.ops.volumes.disk_access import (
     ask_candidates,
     ask_reach,
     check_reach,
@@ -24,10 +26,9 @@ from .disk_access import (
     group_of,
     worker,
 )
-from .disk_spec import DiskSpec
-from .liveness import check_known, runs
-from .silence import rescue
-from .storage.units import has_room, unit_of
+from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_work import hold_to_work
+from moorage.ops.volumes.units import has_room, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Conversion:
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, its instance and an adopted device; share the nodes."""
-        yield from grow_locks(view, self.disk)
+        yield from hold_to_work(view, self.disk)
         yield from copies.hold(view.config, [self.disk])
         yield from disk_spec.hold([self.wanted])
         for name in filter(None, (self.node, self.second)):

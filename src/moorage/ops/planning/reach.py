@@ -4,8 +4,7 @@
 from collections.abc import Iterable, Mapping
 
 from moorage.model import Node, NodeFacts
-
-from .storage.units import Named, is_provided, provider_of
+from moorage.ops.volumes.units import Named, is_provided, provider_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""

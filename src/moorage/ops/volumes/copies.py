@@ -3,7 +3,7 @@
 
 A disk that the cluster mirrors is on two nodes: one where its guest runs, or where the
 work is done, and a *peer*, whose copy follows. Any other disk has no peers, and each of
-these is the one task of :mod:`moorage.ops.node_tasks`. Nothing is asked of a peer that
+these is the one task of :mod:`moorage.ops.asking.node_tasks`. Nothing is asked of a peer that
 somebody marked offline: the disk goes on with one copy.
 """
 
@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
+from moorage.ops.asking import node_tasks
+from moorage.ops.asking.node_tasks import of_disk, on_disk
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
-from . import node_tasks
 from .disk_access import able, elsewhere, forgetting
-from .node_tasks import of_disk, on_disk
-from .storage.units import kept_as, occupied, unit_of
+from .units import kept_as, occupied, unit_of
 
 
 def keeps(disk: Disk, node: Node) -> bool:
@@ -121,7 +121,7 @@ def attach(
     Parameters
     ----------
     held
-        See :func:`moorage.ops.node_tasks.attach`.
+        See :func:`moorage.ops.asking.node_tasks.attach`.
     alone
         Whether it is to be used although a peer cannot follow.
 
@@ -161,7 +161,7 @@ def detach(
     tolerant: bool = False,
     held: bool = True,
 ) -> Iterator[Run]:
-    """Detach; undone by attaching (:func:`moorage.ops.node_tasks.detach`)."""
+    """Detach; undone by attaching (:func:`moorage.ops.asking.node_tasks.detach`)."""
     yield node_tasks.detach(config, disk, node, tolerant=tolerant, held=held)
     for peer in peers(config, disk, node):
         task = node_tasks.detach(config, disk, peer, tolerant=tolerant, held=held)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import BadInput, MoorageError, NotFound, Refused, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Node, NodeGroup, Provider
+from moorage.ops.asking.node_tasks import devices_on, providers_on
 from moorage.storage import Can, Capabilities, Reach, Template
 from moorage.storage.ownership import ways_out
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 
 from . import identity
-from .node_tasks import devices_on, providers_on
 from .pools import check_used_in
 
 TRIED = 3

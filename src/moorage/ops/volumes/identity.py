@@ -13,11 +13,10 @@ from moorage.errors import BadInput, Exists, MoorageError, WrongState
 from moorage.jobs import Ask, Lock, Question, View
 from moorage.model import Config, Device, Disk, Node
 from moorage.model.objects import as_text
+from moorage.ops.asking.node_tasks import devices_on
 from moorage.protocol import GetDevices
 from moorage.storage import Can, Where
 from moorage.storage.templates import template_named
-
-from .node_tasks import devices_on
 
 ADOPTION = Lock("disk", "adoption")
 """Held by whoever adopts: which device a path means is known only when it is asked."""

@@ -3,9 +3,8 @@
 
 from moorage.jobs import Run
 from moorage.model import Config, Disk, Instance, Node
+from moorage.ops.asking.node_tasks import of_guest, of_whole
 from moorage.protocol import PlugDisk, StartGuest, StopGuest, UnplugDisk
-
-from .node_tasks import of_guest, of_whole
 
 
 def start(

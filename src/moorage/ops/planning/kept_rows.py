@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from moorage import htools
 from moorage.model import Disk, Instance
-
-from .storage.units import Named
+from moorage.ops.volumes.units import Named
 
 Records = tuple[Instance | Disk, ...]
 """An instance with its disks."""

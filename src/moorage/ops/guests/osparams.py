@@ -7,9 +7,8 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, NotFound, WrongState
 from moorage.jobs import Run, View
 from moorage.model import Config, Disk, Instance, Node
+from moorage.ops.asking import node_tasks
 from moorage.protocol import InstallSystem, RenameSystem, VerifySystem
-
-from . import node_tasks
 
 Parameters = Mapping[str, Any]
 

@@ -6,7 +6,8 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node, cpumask, hvparams
-from moorage.ops import node_tasks, placement
+from moorage.ops.asking import node_tasks
+from moorage.ops.planning import placement
 
 
 def check_fits(view: View, instance: Instance, node: Node) -> None:

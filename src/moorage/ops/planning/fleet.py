@@ -32,15 +32,10 @@ from moorage.model import (
     ipolicy,
     nice,
 )
-from moorage.storage import Reach
-from moorage.storage.templates import template_named
-
-from . import kept_rows
-from .exclusive_storage import PARAMETER, is_exclusive, spindles
-from .ndparams import filled
-from .node_tasks import beparams
-from .reach import Facts, Offered, offered, providers, reach
-from .storage.units import (
+from moorage.ops.asking.node_tasks import beparams
+from moorage.ops.ndparams import filled
+from moorage.ops.volumes.exclusive_storage import PARAMETER, is_exclusive, spindles
+from moorage.ops.volumes.units import (
     Named,
     current,
     has_room,
@@ -51,6 +46,11 @@ from .storage.units import (
     told_as,
     unit_of,
 )
+from moorage.storage import Reach
+from moorage.storage.templates import template_named
+
+from . import kept_rows
+from .reach import Facts, Offered, offered, providers, reach
 
 _NO_MEASURE = 2**40
 """More than any instance has."""

@@ -11,8 +11,9 @@ from moorage.errors import WrongState
 from moorage.jobs import View
 from moorage.model import Config, Link, Nic, Node, nicparams
 from moorage.model.nicparams import OPENVSWITCH, NicParams
+from moorage.ops.guests import cabling
 
-from . import cabling, placement
+from . import placement
 
 
 class Wanted(NamedTuple):

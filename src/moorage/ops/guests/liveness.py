@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from moorage.errors import MoorageError, WrongState, cause_of
 from moorage.jobs import Sought, View
 from moorage.model import Config, Disk, GuestState, Instance, Node, hvparams
-
-from .node_tasks import guest_on
-from .node_tasks import hvparams as all_hvparams
-from .silence import way_out
+from moorage.ops.asking.node_tasks import guest_on
+from moorage.ops.asking.node_tasks import hvparams as all_hvparams
+from moorage.ops.asking.silence import way_out
 
 NOT_WRITING = frozenset({"incoming", "moved"})
 """States in which a guest's process does not write to its disks."""

@@ -19,15 +19,15 @@ from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
 from moorage.jobs import Ask, Question, View
 from moorage.model import Claim, Config, Instance, Node, NodeFacts, NodeGroup
+from moorage.ops.asking.node_tasks import settings
+from moorage.ops.volumes.directories import places, places_on
+from moorage.ops.volumes.units import Named, told_as
 from moorage.protocol import GetFacts
 from moorage.storage.templates import template_named
 
 from . import fleet
 from .fleet import Newcomer, Reading
-from .node_tasks import settings
 from .reach import Facts
-from .storage.directories import places, places_on
-from .storage.units import Named, told_as
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Disk
-from moorage.ops.disk_access import able, can
-from moorage.ops.storage.directories import place_of
+from moorage.ops.volumes.directories import place_of
+from moorage.ops.volumes.disk_access import able, can
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.disk_templates import FACTS, IN_UNITS, TemplateFacts, sharing
 from moorage.model import Cluster, Config, Disk, StoragePool, Unit
-from moorage.ops.node_tasks import settings
+from moorage.ops.asking.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.provider import room_key
 from moorage.storage.templates import template_named
