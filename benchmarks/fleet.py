@@ -28,12 +28,13 @@ from moorage.daemons import master, pauses
 from moorage.daemons.log_limit import allow_descriptors
 from moorage.daemons.paths import MasterPlaces
 from moorage.model import Disk
-from moorage.node import server, tls
+from moorage.node import server
 from moorage.node.agent import Agent
-from moorage.node.attachments import Attachments
-from moorage.node.authority import Authority
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import Keys
 from moorage.node.hypervisors.base import Drive, GuestSpec
-from moorage.node.keys import Keys
+from moorage.node.records.attachments import Attachments
 from moorage.storage import Where
 from moorage.store import SqliteStore, create
 from moorage.testing.cluster import ClusterBuilder

@@ -14,7 +14,7 @@ from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.jobs import Nodes
 from moorage.model import Change, successor
 from moorage.model.commits import Head, Key
-from moorage.node.state_copy import StateCopy
+from moorage.node.records.state_copy import StateCopy
 from moorage.store import ConfigStore, checksums, inspect
 from moorage.testing.nodes import SimNodes
 

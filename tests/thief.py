@@ -17,10 +17,10 @@ from moorage.daemons.devcluster import PORT, Scratch
 from moorage.daemons.paths import MasterPlaces
 from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.model import Node
-from moorage.node import tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
-from moorage.node.copies import OWN
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.records.copies import OWN
 from moorage.protocol import GetFacts, GetStanding, HeedTerm, Pause, Verb
 
 OBEYED = "obeyed"

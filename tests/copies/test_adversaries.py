@@ -14,8 +14,8 @@ from moorage.daemons import failover, master, succession
 from moorage.daemons.paths import MasterPlaces
 from moorage.errors import Failed, Stale, Unreachable, WrongState
 from moorage.model.commits import Head
-from moorage.node.fence import Fence
-from moorage.node.state_copy import StateCopy
+from moorage.node.records.fence import Fence
+from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Pause, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import MemoryStore, SqliteStore, create, inspect

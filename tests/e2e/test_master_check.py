@@ -22,7 +22,7 @@ from moorage.model import Change
 from moorage.model.change import KIND_OF
 from moorage.model.change import encode as encode_object
 from moorage.model.objects import Cluster, Entity, Instance, NodeGroup
-from moorage.node.authority import Authority
+from moorage.node.certificates.authority import Authority
 from moorage.store import SqliteStore, Write, create
 from moorage.testing.cluster import ClusterBuilder
 

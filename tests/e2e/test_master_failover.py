@@ -24,7 +24,7 @@ from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces
 from moorage.errors import MoorageError
-from moorage.node import leader
+from moorage.node.records import leader
 
 ENDED = "is to be the next master: this one ends as planned"
 TIMES = int(os.environ.get("FAILOVERS", "1"))

@@ -17,7 +17,7 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, master, process
 from moorage.daemons.devcluster import Scratch
-from moorage.node.state_copy import StateCopy
+from moorage.node.records.state_copy import StateCopy
 from moorage.store import inspect
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from moorage.daemons import backup, process
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import BadInput
-from moorage.node.authority import Authority
+from moorage.node.certificates.authority import Authority
 from moorage.store import SqliteStore, create
 from moorage.testing.cluster import ClusterBuilder
 

@@ -15,9 +15,10 @@ from moorage.daemons import agent, process
 from moorage.daemons.paths import NodePlaces
 from moorage.model import Node
 from moorage.model.token import from_text
-from moorage.node import enrolment, tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling import letting_in
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.protocol import GetFacts
 
 MANY = 3000
@@ -161,6 +162,6 @@ async def test_strangers_do_not_keep_a_node_from_joining(
     with ExitStack() as stack:
         await crowd(stack, port, b"\x16\x03\x01\x02")
         token = from_text(places.token.read_text().strip())
-        await enrolment.let_in(authority, token, "node1")
+        await letting_in.let_in(authority, token, "node1")
         assert memory(newcomer) < before + GROWTH
         assert process.wait_until(places.serving.exists, 60)

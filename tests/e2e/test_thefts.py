@@ -22,8 +22,8 @@ import thief
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
-from moorage.node import tls
-from moorage.node.authority import Authority, _signed
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority, _signed
 from moorage.protocol import MakeMasterRequest, MakeRequest, WantLead
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces
-from moorage.node.authority import Authority
+from moorage.node.certificates.authority import Authority
 from moorage.store.migrations import kept
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ import thief
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
-from moorage.node.copies import OWN
+from moorage.node.records.copies import OWN
 from thief import Thief
 
 pytestmark = pytest.mark.slow

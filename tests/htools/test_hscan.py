@@ -18,7 +18,7 @@ import master
 from moorage.cli.htools import hscan
 from moorage.htools import sample
 from moorage.htools.formats import text
-from moorage.node import tls
+from moorage.node.certificates import tls
 
 FLEET = sample.cluster(3, sample.Shape(kind="mixed", nodes=5, oddity=0.0))
 ADDRESS = "127.83.4.1"

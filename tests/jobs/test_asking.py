@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from moorage.errors import CommandFailed, Unreachable
 from moorage.model import Change, successor
-from moorage.node.client import CONNECT
+from moorage.node.calling.client import CONNECT
 from moorage.protocol import patience
 from moorage.testing.cluster import SimCluster
 

@@ -12,11 +12,12 @@ from aiohttp import web
 
 from moorage import durable
 from moorage.model import Node
-from moorage.node import server, tls
+from moorage.node import server
 from moorage.node.agent import Agent
-from moorage.node.authority import Authority
-from moorage.node.doorkeeper import Limits
-from moorage.node.keys import Keys
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import Keys
+from moorage.node.doors.doorkeeper import Limits
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
 from moorage.testing.storage import San

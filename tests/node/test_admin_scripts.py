@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import Failed, NotFound
-from moorage.node.admin_scripts import AdminScripts
+from moorage.node.extensions.admin_scripts import AdminScripts
 
 
 def script(root: Path, name: str, text: str, mode: int = 0o755) -> None:

@@ -12,9 +12,9 @@ from moorage.errors import BadInput, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
-from moorage.node.attachments import Attachments
-from moorage.node.creations import volume_key
-from moorage.node.fence import Fence
+from moorage.node.records.attachments import Attachments
+from moorage.node.records.creations import volume_key
+from moorage.node.records.fence import Fence
 from moorage.storage import Where
 from moorage.testing.guests import SimHypervisor, TwoWriters
 from moorage.testing.machine import SimMachine

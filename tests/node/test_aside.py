@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Stale, Unreachable
 from moorage.model import Disk, Provider
-from moorage.node import tls
-from moorage.node.aside import NodesAside
+from moorage.node.calling.aside import NodesAside
+from moorage.node.certificates import tls
 from moorage.protocol import (
     CreateDisk,
     GetFacts,

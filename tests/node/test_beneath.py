@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.node import beneath
-from moorage.node.beneath import open_beneath
+from moorage.node.machine import beneath
+from moorage.node.machine.beneath import open_beneath
 
 SECRET = "the authority's key"  # noqa: S105 - it opens nothing
 LINKS = ("../../ca.key", "{top}/ca.key", "disk0", "/proc/self/fd/0")

@@ -17,10 +17,11 @@ import pytest
 import pytest_asyncio
 
 from moorage.errors import BadInput, Failed
-from moorage.node import carrying, one_key
+from moorage.node import carrying
 from moorage.node.carrying import Carrier, Pace
+from moorage.node.certificates import one_key
 from moorage.node.host import Offer, Parcel
-from moorage.node.hypervisors.kvm import gate
+from moorage.node.machine import gate
 from moorage.protocol import Door, silent
 from moorage.units import MIB
 

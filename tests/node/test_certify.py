@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from moorage.node.agent import Agent
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.images import Images
 from moorage.protocol import (
     ClearProvider,
     DigestProvider,

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from moorage.errors import CommandFailed
-from moorage.node import cgroup
-from moorage.node.commands import run
-from moorage.node.scripts import Scripts
-from moorage.node.turns import CURRENT, Step, Work
+from moorage.node.machine import cgroup
+from moorage.node.machine.commands import run
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.turns import CURRENT, Step, Work
 from moorage.storage import Command
 
 AGENT = """
 import asyncio, sys
 from pathlib import Path
 from moorage.node import cgroup
-from moorage.node.commands import run
-from moorage.node.scripts import Scripts
-from moorage.node.turns import CURRENT, Step, Work
+from moorage.node.machine.commands import run
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.turns import CURRENT, Step, Work
 from moorage.storage import Command
 CURRENT.set(Work(frozenset(["d1"]), Step(1, 1)))
 top = Path(sys.argv[1])

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Unreachable
 from moorage.model import Disk
-from moorage.node import tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.protocol import EnrolNode, FindConsole, GetFacts, UnmakeDisk, silent
 from moorage.storage import Outcome
 from moorage.units import Mib

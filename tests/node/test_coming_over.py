@@ -18,10 +18,10 @@ from moorage.daemons.leadership import Standing
 from moorage.daemons.leading_keys import Watch
 from moorage.errors import BadInput, Unreachable
 from moorage.jobs import Engine
-from moorage.node import tls
-from moorage.node.authority import Authority, _signed
-from moorage.node.client import HttpNodes
-from moorage.node.keys import Keys, listed
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority, _signed
+from moorage.node.certificates.keys import Keys, listed
 from moorage.ops import certificates, parse
 from moorage.protocol import (
     GetFacts,

@@ -12,9 +12,9 @@ from moorage.errors import CommandFailed, Exists, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.images import Images
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.units import Mib

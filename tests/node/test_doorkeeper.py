@@ -15,10 +15,11 @@ import pytest
 from aiohttp import web
 
 from moorage import durable
-from moorage.node import doorkeeper, server, tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
-from moorage.node.doorkeeper import Limits
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.doors import doorkeeper, listening
+from moorage.node.doors.doorkeeper import Limits
 from moorage.protocol import GetFacts
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
@@ -159,7 +160,7 @@ async def test_nobody_stays_where_no_certificate_is_asked_for(
     runner = web.AppRunner(slow := web.Application(), access_log=None)
     slow.add_routes([web.post("/", _read)])
     await runner.setup()
-    await server.listen(runner, HERE, 0, context, Limits(life=0.5))
+    await listening.listen(runner, HERE, 0, context, Limits(life=0.5))
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     port = runner.addresses[0][1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import BadInput
-from moorage.node.drafts import Drafts
+from moorage.node.records.drafts import Drafts
 
 
 def test_a_mark_is_kept_until_its_export_ends(tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from moorage.daemons.agent import Settings, read_settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
 from moorage.model import Disk, Held
-from moorage.node import enrolment, tls
-from moorage.node.attachments import Attachments
-from moorage.node.authority import Authority
-from moorage.node.creations import Creations
-from moorage.node.fence import Fence
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.doors import enrolment
+from moorage.node.records.attachments import Attachments
+from moorage.node.records.creations import Creations
+from moorage.node.records.fence import Fence
 from moorage.storage import Where
 from moorage.units import Mib
 

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from moorage.node.hooks import Hooks
+from moorage.node.extensions.hooks import Hooks
 
 
 def script(directory: Path, name: str, text: str, mode: int = 0o755) -> Path:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from moorage.model import Place
-from moorage.node.commands import drive
-from moorage.node.images import Images
-from moorage.node.installed import has_module, has_program
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.commands import drive
+from moorage.node.machine.images import Images
+from moorage.node.machine.installed import has_module, has_program
 from moorage.storage import Site
 from moorage.storage.templates.sharedfile import SharedFile
 

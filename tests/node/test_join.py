@@ -16,11 +16,14 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.model import Node
 from moorage.model.token import Token, from_text, to_text
-from moorage.node import enrolment, server, tls
+from moorage.node import server
 from moorage.node.agent import Agent
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
-from moorage.node.keys import Keys
+from moorage.node.calling import letting_in
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import Keys
+from moorage.node.doors import enrolment
 from moorage.protocol import EnrolNode
 from moorage.testing.machine import SimMachine
 from moorage.testing.storage import San
@@ -82,7 +85,7 @@ async def said(door: Door, path: str, **more: Any) -> tuple[int, str]:
 async def test_a_node_is_let_in_once(door: Door, authority: Authority) -> None:
     token = door.token
     assert not enrolment.joined(door.keys)
-    await enrolment.let_in(authority, token, "node7")
+    await letting_in.let_in(authority, token, "node7")
     await asyncio.wait_for(door.task, 60)
     assert enrolment.joined(door.keys)
     assert (door.keys / "name").read_text() == "node7"
@@ -91,7 +94,7 @@ async def test_a_node_is_let_in_once(door: Door, authority: Authority) -> None:
         *("ca.pem", "issued", "name", "node.key", "node.pem")
     }
     with pytest.raises(Unreachable) as caught:
-        await enrolment.let_in(authority, token, "node8")
+        await letting_in.let_in(authority, token, "node8")
     assert "node node8 does not open its door at 127.0.0.1:" in caught.value.message
     assert caught.value.hint.startswith("is its agent running")
 
@@ -106,7 +109,7 @@ async def test_another_cluster_may_not_use_it_after_that(
 ) -> None:
     token = door.token
     both = [
-        enrolment.let_in(one, token, name)
+        letting_in.let_in(one, token, name)
         for one, name in ((authority, "node1"), (other_authority, "node1"))
     ]
     ended = await asyncio.gather(*both, return_exceptions=True)
@@ -120,10 +123,10 @@ async def test_another_cluster_may_not_use_it_after_that(
 async def test_a_wrong_secret_opens_nothing(door: Door, authority: Authority) -> None:
     wrong = replace(door.token, secret="x" * 32)
     with pytest.raises(Failed, match="node1 does not accept the token") as caught:
-        await enrolment.let_in(authority, wrong, "node1")
+        await letting_in.let_in(authority, wrong, "node1")
     assert not isinstance(caught.value, Unreachable)
     assert not enrolment.joined(door.keys)
-    await enrolment.let_in(authority, door.token, "node1")
+    await letting_in.let_in(authority, door.token, "node1")
 
 
 async def test_a_token_of_an_earlier_start_is_over(
@@ -135,7 +138,7 @@ async def test_a_token_of_an_earlier_start_is_over(
     again = await opened(tmp_path / "node", old.port)
     try:
         with pytest.raises(Unreachable, match="does not open its door") as caught:
-            await enrolment.let_in(authority, old, "node1")
+            await letting_in.let_in(authority, old, "node1")
         assert caught.value.facts["sent"] is False
         assert not enrolment.joined(again.keys)
     finally:
@@ -149,7 +152,7 @@ async def test_somebody_else_at_the_address_learns_no_secret(
     try:
         led = replace(door.token, port=impostor.token.port)
         with pytest.raises(Unreachable):
-            await enrolment.let_in(authority, led, "node1")
+            await letting_in.let_in(authority, led, "node1")
     finally:
         await shut(impostor)
 
@@ -173,7 +176,7 @@ async def test_a_token_that_somebody_tampered_with_is_one_sentence(
     token: Token, authority: Authority
 ) -> None:
     with pytest.raises(MoorageError) as caught:
-        await enrolment.let_in(authority, from_text(to_text(token)), "node1")
+        await letting_in.let_in(authority, from_text(to_text(token)), "node1")
     assert caught.value.message
     assert "\n" not in caught.value.message
 

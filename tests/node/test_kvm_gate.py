@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 
 from moorage.errors import BadInput, Failed
-from moorage.node.hypervisors.kvm import gate as gates
-from moorage.node.hypervisors.kvm.gate import Gate, knock, listen
 from moorage.node.hypervisors.kvm.migration import family
+from moorage.node.machine import gate as gates
+from moorage.node.machine.gate import Gate, knock, listen
 
 KEY, OTHER, HERE = "ab" * 32, "cd" * 32, "127.0.0.1"
 

@@ -8,7 +8,7 @@ import sys
 
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.kvm.guest_dir import NOTE, Home
-from moorage.node.hypervisors.kvm.sockets import listener, short_path
+from moorage.node.machine.sockets import listener, short_path
 from moorage.units import Mib
 
 SPEC = GuestSpec(uuid="u", name="web", memory=Mib(64), hvparams={"acpi": True})

@@ -12,7 +12,7 @@ import pytest
 from moorage.errors import Failed
 from moorage.node.hypervisors.base import Drive
 from moorage.node.hypervisors.kvm import openings
-from moorage.node.images import Images
+from moorage.node.machine.images import Images
 from moorage.storage import Where
 from moorage.units import Mib
 

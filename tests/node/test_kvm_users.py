@@ -10,7 +10,7 @@ import pytest
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import uidpool
 from moorage.model.hvparams import parameters
-from moorage.node.hypervisors.kvm import users
+from moorage.node.machine import users
 
 POOL = ((2_100_500_000, 2_100_500_002),)
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has users to give")

@@ -14,8 +14,10 @@ from msgspec import json
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, Stale, Unreachable, WrongState
-from moorage.node import answers, lines, tls
-from moorage.node.client import HttpNodes
+from moorage.node import lines
+from moorage.node.calling import answers
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
 from moorage.protocol import GetFacts
 from moorage.protocol.line import GuestLine
 

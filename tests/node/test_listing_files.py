@@ -7,10 +7,10 @@ import pytest
 
 from moorage.errors import Failed, MoorageError
 from moorage.model import Volume
-from moorage.node.commands import drive
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.commands import drive
+from moorage.node.machine.images import Images
 from moorage.storage import Site, template_named
 from moorage.units import Mib
 
@@ -78,6 +78,6 @@ async def test_a_list_that_stops_in_the_middle_is_none(
     tools.mkdir()
     (tools / "find").write_text("#!/bin/sh\nprintf '1 a\\0'\nexit 1\n")
     (tools / "find").chmod(0o755)
-    monkeypatch.setattr("moorage.node.commands.PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setattr("moorage.node.machine.commands.PATH", f"{tools}:/usr/bin:/bin")
     with pytest.raises(Failed):
         await listed(top, top / "shared")

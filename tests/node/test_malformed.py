@@ -13,7 +13,7 @@ from msgspec import NODEFAULT, Struct, UnsetType, structs
 
 from moorage.errors import MoorageError
 from moorage.model import Disk
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
 from moorage.node.verbs import VERBS
 from moorage.protocol import Verb
 from moorage.storage.templates import TEMPLATES

@@ -9,8 +9,7 @@ import pytest
 
 from moorage.errors import BadInput, CommandFailed, Failed, NotFound
 from moorage.model import Disk, Nic, Os
-from moorage.node.commands import run
-from moorage.node.oses import (
+from moorage.node.extensions.oses import (
     Install,
     OsDisk,
     command,
@@ -19,6 +18,7 @@ from moorage.node.oses import (
     usable,
     verify,
 )
+from moorage.node.machine.commands import run
 from moorage.protocol import InstallSystem
 from moorage.storage import Where
 from moorage.units import Mib

@@ -16,11 +16,14 @@ from msgspec.structs import replace
 
 from moorage import durable
 from moorage.errors import BadInput, Failed, Stale, Unreachable, WrongState, may_be_off
-from moorage.node import key_issuing, server, tls
+from moorage.node import server
 from moorage.node.agent import Agent
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
-from moorage.node.keys import Keys
+from moorage.node.calling import key_issuing
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import Keys
+from moorage.node.doors import listening
 from moorage.protocol import Call, GetFacts, ListGuests, RequestKey
 
 from .conftest import Served, lodge
@@ -378,7 +381,7 @@ async def test_a_node_says_that_the_masters_certificate_is_over(
     app = server.application(agent, clock=lambda: now + 3651 * DAY)
     runner = server.web.AppRunner(app)
     await runner.setup()
-    await server.listen(
+    await listening.listen(
         runner, "127.0.0.1", served.port, keys.context, server.STRANGERS
     )
     try:

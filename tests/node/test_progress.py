@@ -9,11 +9,11 @@ import pytest
 from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node.agent import Agent
-from moorage.node.commands import run
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.progress import latest
-from moorage.node.providers import Providers
+from moorage.node.machine.commands import run
+from moorage.node.machine.images import Images
+from moorage.node.machine.progress import latest
 from moorage.protocol import CreateDisk, to_wire
 from moorage.storage import Command, Progress
 from moorage.storage.provider import SCRIPTS

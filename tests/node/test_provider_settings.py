@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from moorage.errors import CommandFailed, Failed
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.images import Images
 from moorage.storage import Command
 from moorage.storage.provider import SCRIPTS, usable
 

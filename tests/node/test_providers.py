@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.node.providers import Providers
+from moorage.node.extensions.providers import Providers
 from moorage.storage.provider import OPTIONAL, SCRIPTS, usable
 
 

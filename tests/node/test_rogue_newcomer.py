@@ -15,8 +15,9 @@ from msgspec import json
 from moorage import durable
 from moorage.errors import MoorageError
 from moorage.model.token import Token
-from moorage.node import enrolment, tls
-from moorage.node.authority import Authority
+from moorage.node.calling import letting_in
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 BOMB = gzip.compress(bytes(200_000_000), 1)
@@ -70,7 +71,7 @@ async def test_a_door_that_answers_anything_is_one_sentence(
     async with door(tmp_path, answer, more) as token:
         with pytest.raises(MoorageError) as caught:
             async with asyncio.timeout(15):  # less than a door's own patience
-                await enrolment.let_in(authority, token, "node9")
+                await letting_in.let_in(authority, token, "node9")
     assert "node node9" in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -83,10 +84,10 @@ async def test_nothing_that_a_door_shows_is_unpacked(
     for body, more in ((said, ()), (gzip.compress(said), (b"Content-Encoding: gzip",))):
         async with door(tmp_path, head(len(body), *more) + body) as token:
             if not more:  # the same in clear is taken
-                await enrolment.let_in(authority, token, "node9")
+                await letting_in.let_in(authority, token, "node9")
                 continue
             with pytest.raises(MoorageError, match="no certificate"):
-                await enrolment.let_in(authority, token, "node9")
+                await letting_in.let_in(authority, token, "node9")
 
 
 async def test_a_door_leads_nowhere_else(tmp_path: Path, authority: Authority) -> None:
@@ -96,6 +97,6 @@ async def test_a_door_leads_nowhere_else(tmp_path: Path, authority: Authority) -
     led = f"HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:{port}/\r\n\r\n"
     async with door(tmp_path, led.encode()) as token:
         with pytest.raises(MoorageError, match="HTTP 302"):
-            await enrolment.let_in(authority, token, "node9")
+            await letting_in.let_in(authority, token, "node9")
     elsewhere.close()
     assert not asked.is_set()

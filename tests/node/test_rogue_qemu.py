@@ -21,7 +21,7 @@ from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.kvm import Kvm, monitor, observing
 from moorage.node.hypervisors.kvm.guest_dir import _BOOT, Home
 from moorage.node.hypervisors.kvm.shapes import Migration, Ram
-from moorage.node.proc import START
+from moorage.node.machine.proc import START
 from moorage.units import Mib
 
 GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'

@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import CommandFailed
-from moorage.node import commands
-from moorage.node.commands import run
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
-from moorage.node.scripts import Scripts
-from moorage.node.turns import CURRENT, Step, Work
+from moorage.node.machine import commands
+from moorage.node.machine.commands import run
+from moorage.node.machine.images import Images
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.turns import CURRENT, Step, Work
 from moorage.storage import Command
 
 AGENT = """
 import asyncio, sys
 from pathlib import Path
-from moorage.node.commands import run
-from moorage.node.scripts import Scripts
-from moorage.node.turns import CURRENT, Step, Work
+from moorage.node.machine.commands import run
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.turns import CURRENT, Step, Work
 from moorage.storage import Command
 CURRENT.set(Work(frozenset(["d1"]), Step(1, 1)))
 top = Path(sys.argv[1])

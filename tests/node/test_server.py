@@ -12,7 +12,7 @@ from msgspec import json
 
 from moorage.errors import NotFound, Stale
 from moorage.model import Disk
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
 from moorage.protocol import (
     AttachDisk,
     CloseDisk,

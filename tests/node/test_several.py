@@ -12,9 +12,10 @@ from msgspec import json
 
 from moorage.errors import BadInput, NotFound, Stale, Unreachable
 from moorage.model import NodeFacts
-from moorage.node import tls, wire
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node import wire
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.protocol import (
     GetDevices,
     GetFacts,

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from moorage import durable
 from moorage.model import Disk
-from moorage.node import key_issuing, tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling import key_issuing
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.node.verbs import VERBS
 from moorage.protocol import CreateDisk, TrustMasters, name_of, to_wire
 from moorage.protocol.line import GuestLine, LineRequest

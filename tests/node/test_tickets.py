@@ -13,10 +13,10 @@ import pytest
 from moorage.cli.gnt_instance import ticket as bearer
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.model.token import Ticket, ticket_from_text, to_text
-from moorage.node import tls
-from moorage.node.authority import Authority
-from moorage.node.keys import Keys
-from moorage.node.tickets import Tickets
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import Keys
+from moorage.node.doors.tickets import Tickets
 from moorage.protocol.line import Drawn
 
 HERE = "127.0.0.1"
@@ -192,7 +192,7 @@ async def test_an_open_console_keeps_no_port(
     """Who sits at one for hours does not keep others from theirs."""
     port = tickets.draw(HERE, TOLD, guest.connect).port
     await tickets.close()
-    monkeypatch.setattr("moorage.node.tickets.PORTS", range(port, port + 1))
+    monkeypatch.setattr("moorage.node.doors.tickets.PORTS", range(port, port + 1))
     other = Guest()
     with closing(other.ours), closing(other.theirs):
         first = await shown(word(tickets.draw(HERE, TOLD, guest.connect)))
@@ -216,7 +216,9 @@ async def test_when_all_ports_wait_it_says_for_how_long(
     tickets: Tickets, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = tickets.draw(HERE, TOLD, guest.connect)
-    monkeypatch.setattr("moorage.node.tickets.PORTS", range(drawn.port, drawn.port + 1))
+    monkeypatch.setattr(
+        "moorage.node.doors.tickets.PORTS", range(drawn.port, drawn.port + 1)
+    )
     with pytest.raises(Failed, match="no port is free for a console") as told:
         tickets.draw(HERE, TOLD, guest.connect)
     assert told.value.hint == (

@@ -12,9 +12,9 @@ import pytest
 
 from moorage import durable
 from moorage.errors import Unreachable
-from moorage.node import tls
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.protocol import GetFacts
 
 ASKED = b'{"verb": "facts", "args": {}, "term": 1}'

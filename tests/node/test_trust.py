@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.node import oses, providers
-from moorage.node.trust import distrust
+from moorage.node.extensions import oses, providers
+from moorage.node.machine.trust import distrust
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 

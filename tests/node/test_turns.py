@@ -6,8 +6,8 @@ import asyncio
 import pytest
 
 from moorage.errors import Stale
-from moorage.node import turns
-from moorage.node.turns import Step, Turns
+from moorage.node.machine import turns
+from moorage.node.machine.turns import Step, Turns
 
 
 async def took(place: Turns, number: int, *objects: str, term: int = 1) -> None:

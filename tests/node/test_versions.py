@@ -13,9 +13,10 @@ from moorage import __version__
 from moorage.copies import CommitLog, Pace
 from moorage.copies.follower import Follower
 from moorage.errors import MoorageError, WrongState
-from moorage.node import agent, leader, server, wire
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node import agent, server, wire
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates.authority import Authority
+from moorage.node.records import leader
 from moorage.protocol import GetFacts, Pause
 from moorage.protocol.patience import CONNECTION
 from moorage.protocol.sender import NEWEST, Sender, check, ourselves

@@ -15,10 +15,13 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, NotFound, Stale, Unreachable, may_be_off
 from moorage.model import Disk
-from moorage.node import answers, server, tls, wire
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
-from moorage.node.doorkeeper import Limits
+from moorage.node import server, wire
+from moorage.node.calling import answers
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.doors import listening
+from moorage.node.doors.doorkeeper import Limits
 from moorage.protocol import (
     Call,
     CreateDisk,
@@ -141,7 +144,7 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     context = tls.serving(served.keys)
-    await server.listen(runner, "127.0.0.1", served.port, context, Limits())
+    await listening.listen(runner, "127.0.0.1", served.port, context, Limits())
     nodes = HttpNodes(authority, silence=1)
     call = asyncio.create_task(told(nodes, served))
     await asyncio.wait_for(begun.wait(), 60)
@@ -181,11 +184,11 @@ def test_a_sign_of_life_may_be_lost() -> None:
 
 async def test_both_ends_notice_a_dead_connection() -> None:
     """Accepted connections inherit what the listening socket was told."""
-    listening = server._bound("127.0.0.1", 0)
-    with listening, wire.steady(socket.socket()) as asking:
-        asking.connect(listening.getsockname())
-        listening.setblocking(True)
-        accepted, _ = listening.accept()
+    bound = listening._bound("127.0.0.1", 0)
+    with bound, wire.steady(socket.socket()) as asking:
+        asking.connect(bound.getsockname())
+        bound.setblocking(True)
+        accepted, _ = bound.accept()
         with accepted:
             for one in (asking, accepted):
                 tcp = socket.IPPROTO_TCP

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import Failed
-from moorage.node import links, wiring
+from moorage.node.hypervisors import wiring
 from moorage.node.hypervisors.base import Card
-from moorage.node.wiring import Bridge, Wiring
+from moorage.node.hypervisors.wiring import Bridge, Wiring
+from moorage.node.machine import links
 from moorage.protocol import NetworkOf
 
 CARD = Card(uuid="u", mac="aa:00:00:00:00:01", index=1, link="br0")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.images import Images
 from moorage.ops.cluster import checks_networks
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 

@@ -10,8 +10,9 @@ from cryptography.exceptions import InvalidSignature
 from moorage import durable
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
 from moorage.model import Change, Node, successor
-from moorage.node import key_issuing, tls
-from moorage.node.authority import Authority
+from moorage.node.calling import key_issuing
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.ops import certificates
 from moorage.protocol import Call, GetFacts, Report, TellMasters
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster

@@ -15,9 +15,9 @@ import pytest
 
 from moorage.errors import CommandFailed
 from moorage.model import Disk
-from moorage.node.commands import drive, run
-from moorage.node.images import Images
-from moorage.node.providers import Providers
+from moorage.node.extensions.providers import Providers
+from moorage.node.machine.commands import drive, run
+from moorage.node.machine.images import Images
 from moorage.storage import (
     Command,
     Output,

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import MoorageError
-from moorage.node import tls
-from moorage.node.authority import Authority
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 from moorage.testing.guest_image import system
 
 pytestmark = pytest.mark.real

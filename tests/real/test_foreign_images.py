@@ -15,10 +15,10 @@ import pytest
 
 from moorage.errors import Failed
 from moorage.model.uidpool import STANDARD
-from moorage.node.contents import Contents
-from moorage.node.images import Images
+from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.providers import Providers
+from moorage.node.machine.contents import Contents
+from moorage.node.machine.images import Images
 from moorage.storage import Command, Confined, Content
 
 pytestmark = pytest.mark.real

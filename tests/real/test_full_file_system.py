@@ -12,7 +12,7 @@ import pytest
 
 from moorage.errors import Failed
 from moorage.model import Disk
-from moorage.node.commands import drive, run
+from moorage.node.machine.commands import drive, run
 from moorage.storage import Command, Output, Site, Template, template_named
 from moorage.units import Mib
 

@@ -16,7 +16,7 @@ from moorage.errors import Failed, NotSupported
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.process import gone
-from moorage.node.hypervisors.kvm.sockets import short_path
+from moorage.node.machine.sockets import short_path
 from moorage.testing.guest_image import write_image
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from provided import MIB, Storage, holds, left_over, size_of, stale, write
 
-from moorage.node.commands import PATH
+from moorage.node.machine.commands import PATH
 from moorage.units import Mib
 
 pytestmark = pytest.mark.real

@@ -30,8 +30,8 @@ from qemu.qmp import QMPClient
 from qemu.qmp.protocol import ConnectError
 
 from moorage.errors import CommandFailed
-from moorage.node import oses
-from moorage.node.providers import Providers
+from moorage.node.extensions import oses
+from moorage.node.extensions.providers import Providers
 from moorage.protocol import InstallSystem
 from moorage.storage import Output, Where
 from moorage.storage.provider import usable

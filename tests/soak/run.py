@@ -33,8 +33,8 @@ from moorage.daemons import devcluster as scratches
 from moorage.daemons import process
 from moorage.daemons.devcluster import Scratch
 from moorage.errors import MoorageError
-from moorage.node import tls
-from moorage.node.authority import Authority
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
 
 LONGEST_WAIT = 10.0
 """Seconds that an honest client may have to wait meanwhile; a busy machine is slow."""

@@ -17,25 +17,28 @@ from moorage import durable
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, enrolment, leader, server
-from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
-from moorage.node.admin_scripts import AdminScripts
+from moorage.node import server
 from moorage.node.agent import Agent
-from moorage.node.contents import Contents
-from moorage.node.exports import Exports
-from moorage.node.fence import forget_masters
-from moorage.node.hooks import DIRECTORY as HOOKS
-from moorage.node.hooks import Hooks
+from moorage.node.certificates.keys import Keys, forget
+from moorage.node.doors import enrolment
+from moorage.node.extensions.admin_scripts import DIRECTORY as SCRIPTS
+from moorage.node.extensions.admin_scripts import AdminScripts
+from moorage.node.extensions.hooks import DIRECTORY as HOOKS
+from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.oses import SEARCH_PATH as OS_PATH
+from moorage.node.extensions.providers import Providers
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
-from moorage.node.images import EXPORTS, LIST, Images
-from moorage.node.keys import Keys, forget
+from moorage.node.hypervisors.wiring import SCRIPTS as WIRING
+from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.local_host import LocalMachine
-from moorage.node.oses import SEARCH_PATH as OS_PATH
-from moorage.node.providers import Providers
-from moorage.node.scripts import Scripts
-from moorage.node.wiring import SCRIPTS as WIRING
-from moorage.node.wiring import Wiring
+from moorage.node.machine import cgroup
+from moorage.node.machine.contents import Contents
+from moorage.node.machine.exports import Exports
+from moorage.node.machine.images import EXPORTS, LIST, Images
+from moorage.node.machine.scripts import Scripts
+from moorage.node.records import leader
+from moorage.node.records.fence import forget_masters
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit, node_socket, own_address, process, systemd

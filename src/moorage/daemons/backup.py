@@ -26,9 +26,10 @@ from msgspec import DecodeError, Struct, json
 from moorage import __version__, durable
 from moorage.errors import BadInput, Exists, Failed, WrongState
 from moorage.model import Config, Node
-from moorage.node import enrolment, tls
-from moorage.node.authority import Authority
-from moorage.node.copies import read_keys
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.doors import enrolment
+from moorage.node.records.copies import read_keys
 from moorage.protocol import GetStanding
 from moorage.store import ConfigStore, Inspection, SqliteStore, inspect, loaded
 from moorage.store.records import copied

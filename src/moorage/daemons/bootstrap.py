@@ -30,8 +30,8 @@ from moorage.model import (
 from moorage.model.addresses import is_v6
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates.authority import Authority
 from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, volume_groups
 from moorage.ops.cluster.set_params import card_defaults

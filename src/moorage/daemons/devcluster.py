@@ -23,7 +23,7 @@ from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.model.misfit import misfit
-from moorage.node.examples import share
+from moorage.node.extensions.examples import share
 
 from . import agent, bootstrap, cleanup, master, process
 from .paths import MasterPlaces, NodePlaces

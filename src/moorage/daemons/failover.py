@@ -26,11 +26,12 @@ from moorage.jobs import Nodes
 from moorage.jobs.job import decode as decode_job
 from moorage.model import Change, Config, Lead, Node, successor
 from moorage.model.commits import Head
-from moorage.node import enrolment, leader
-from moorage.node.authority import Authority
-from moorage.node.copies import OWN, read_keys
-from moorage.node.keys import listed
-from moorage.node.state_copy import StateCopy
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import listed
+from moorage.node.doors import enrolment
+from moorage.node.records import leader
+from moorage.node.records.copies import OWN, read_keys
+from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Standing, silent
 from moorage.protocol.sender import HIGHEST
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded

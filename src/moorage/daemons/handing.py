@@ -12,7 +12,7 @@ from moorage.errors import Failed, MoorageError, WrongState
 from moorage.jobs import Nodes
 from moorage.model import Node
 from moorage.model.commits import Head, Key
-from moorage.node.state_copy import StateCopy
+from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, Portion, ReadCopy, Standing, WantLead, silent
 from moorage.store.migrations import FORMAT
 

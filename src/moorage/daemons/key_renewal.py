@@ -12,7 +12,7 @@ from moorage.api.query import Sources
 from moorage.errors import MoorageError
 from moorage.jobs.turns import together
 from moorage.model import Node
-from moorage.node.authority import DUE
+from moorage.node.certificates.authority import DUE
 from moorage.protocol import GetFacts, silent
 
 _LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from moorage.copies import CommitLog
 from moorage.errors import WrongState
-from moorage.node.authority import Authority
+from moorage.node.certificates.authority import Authority
 from moorage.store import ConfigStore, StoreLost
 
 from . import succession, voting

@@ -17,7 +17,7 @@ from moorage.api.query import Sources
 from moorage.errors import Conflict, MoorageError
 from moorage.jobs.turns import together
 from moorage.model import Change, Cluster, Node
-from moorage.node import tls
+from moorage.node.certificates import tls
 from moorage.ops import certificates
 from moorage.protocol import (
     GetAuthority,

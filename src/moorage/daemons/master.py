@@ -19,9 +19,9 @@ from moorage.directories import SOCKET
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.model import Config
-from moorage.node.aside import NodesAside
-from moorage.node.authority import Authority
-from moorage.node.copies import public_keys
+from moorage.node.calling.aside import NodesAside
+from moorage.node.certificates.authority import Authority
+from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 from moorage import durable
 from moorage.errors import Failed, WrongState
-from moorage.node.trust import distrust
+from moorage.node.machine.trust import distrust
 
 P = ParamSpec("P")
 R = TypeVar("R")

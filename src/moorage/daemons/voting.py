@@ -16,8 +16,8 @@ from moorage.errors import MoorageError, Stale, Unreachable, cause_of
 from moorage.jobs import Nodes
 from moorage.model import Config, Node
 from moorage.model.commits import Head
-from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
+from moorage.node.calling.client import HttpNodes
+from moorage.node.certificates.authority import Authority
 from moorage.protocol import Standing, Verb, silent
 from moorage.units import counted
 

@@ -20,18 +20,18 @@ from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
 from moorage.storage import check_made
 
-from .attachments import Attachments
-from .copies import Copies
-from .creations import Creations, volume_key
-from .drafts import Drafts
-from .fence import Fence
+from .certificates.keys import Keys, listed
+from .doors.tickets import Tickets
 from .host import Machine
 from .hypervisors.base import Hypervisor
-from .keys import Keys, listed
-from .leader import Leaders
-from .tickets import Tickets
-from .trials import Trials
-from .turns import CURRENT, Step, Turns, Work
+from .machine.turns import CURRENT, Step, Turns, Work
+from .records.attachments import Attachments
+from .records.copies import Copies
+from .records.creations import Creations, volume_key
+from .records.drafts import Drafts
+from .records.fence import Fence
+from .records.leader import Leaders
+from .records.trials import Trials
 from .verbs import VERBS, NodeContext
 from .verbs.backup import sweep
 

@@ -22,9 +22,10 @@ from moorage.errors import BadInput, Failed, MoorageError
 from moorage.protocol import Door, Report
 from moorage.units import MIB
 
-from . import one_key, wire
+from . import wire
+from .certificates import one_key
 from .host import Offer, Parcel
-from .hypervisors.kvm.gate import Gate, knock, listen
+from .machine.gate import Gate, knock, listen
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -16,17 +16,18 @@ from moorage.storage import Command, Confined, Content, Opened, Output
 from moorage.storage.uri import local_files
 from moorage.units import MIB, Mib
 
-from . import commands, installed, links, oses
-from .admin_scripts import AdminScripts
 from .carrying import Carrier
-from .contents import Contents, Image
-from .exports import Exports
-from .hooks import Hooks
+from .extensions import oses
+from .extensions.admin_scripts import AdminScripts
+from .extensions.hooks import Hooks
+from .extensions.providers import Providers
 from .host import Memory, Offer, Parcel, memory_of
-from .images import Handed, Images
-from .providers import Providers
-from .scripts import Scripts
-from .turns import CURRENT
+from .machine import commands, installed, links
+from .machine.contents import Contents, Image
+from .machine.exports import Exports
+from .machine.images import Handed, Images
+from .machine.scripts import Scripts
+from .machine.turns import CURRENT
 
 _PRUNED = 100
 """After so many commands old logs are put away."""

@@ -13,32 +13,28 @@ Besides, ``/line`` is a web socket to a guest's console or screen (`LineRequest`
 import asyncio
 import errno
 import logging
-import os
-import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
-from moorage.model.addresses import place
 from moorage.protocol import Report
 from moorage.protocol import sender as versions
 from moorage.protocol.sender import Mark, Sender, Term
 
 from . import wire
 from .agent import Agent, Speaker
-from .doorkeeper import Doorkeeper, Limits
-from .keys import Keys
+from .certificates.keys import Keys
+from .doors.doorkeeper import Limits
+from .doors.listening import listen
 from .line_door import LineDoor
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
-_BACKLOG = 1024
-"""Connections that may wait to be accepted."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """What a file system says that takes nothing more."""
 STRANGERS = Limits()
@@ -226,67 +222,3 @@ async def serve(
     await runner.setup()
     await listen(runner, address, port, keys.context, limits)
     return runner
-
-
-async def listen(
-    runner: web.AppRunner,
-    address: str,
-    port: int,
-    context: ssl.SSLContext,
-    limits: Limits,
-) -> None:
-    """Listen; a runner that cannot is cleaned up.
-
-    Raises
-    ------
-    Failed
-        If the port cannot be had.
-    """
-    try:
-        bound = _bound(address, port)
-    except OSError as error:
-        await runner.cleanup()
-        cause = os.strerror(error.errno) if error.errno else str(error)
-        raise Failed(f"cannot listen at {place(address, port)}: {cause}") from error
-    await _Site(runner, bound, context, limits).start()
-
-
-def _bound(address: str, port: int) -> socket.socket:
-    """Return a socket for all connections to come; they inherit its options."""
-    family, kind, protocol, _, where = socket.getaddrinfo(
-        address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    found = socket.socket(family, kind, protocol)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        wire.steady(found).bind(where)
-        found.listen(_BACKLOG)
-        found.setblocking(False)
-    except OSError:
-        found.close()
-        raise
-    return found
-
-
-class _Site(web.SockSite):
-    """A site with a doorkeeper."""
-
-    def __init__(
-        self,
-        runner: web.AppRunner,
-        listener: socket.socket,
-        context: ssl.SSLContext,
-        limits: Limits,
-    ) -> None:
-        super().__init__(runner, listener, ssl_context=context)
-        self._kept = limits, context
-
-    async def start(self) -> None:
-        """Start to listen."""
-        await web.BaseSite.start(self)
-        server = self._runner.server
-        assert server is not None  # noqa: S101 - the runner was set up
-        limits, context = self._kept
-        keeper = Doorkeeper(self._sock, server, context, limits)
-        # All that aiohttp asks of a server is where it listens, and to close.
-        self._server = cast("asyncio.AbstractServer", keeper)

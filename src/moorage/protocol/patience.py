@@ -2,10 +2,10 @@
 """How often a node that gives no answer is asked again before it is given up.
 
 Two layers ask again, each for what it alone knows. The way to the nodes
-(:mod:`moorage.node.client`) knows that a connection was not made, so nothing was sent:
-it makes it anew, for whoever asks. A job (:mod:`moorage.jobs.asking`) knows what it can
-do without, and what may be done twice: it makes the whole attempt anew. So a step that
-a job can do without waits for the product of both, in seconds:
+(:mod:`moorage.node.calling.client`) knows that a connection was not made, so nothing
+was sent: it makes it anew, for whoever asks. A job (:mod:`moorage.jobs.asking`) knows
+what it can do without, and what may be done twice: it makes the whole attempt anew. So
+a step that a job can do without waits for the product of both, in seconds:
 
 ====================================  ===========  ===============================
 a node that                           one attempt  with a job's rests

@@ -13,8 +13,8 @@ from moorage.errors import CommandFailed, MoorageError, Unreachable
 from moorage.model.standstill import standstill
 from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import conversation
-from moorage.node.hypervisors.kvm.sockets import short_path
 from moorage.node.hypervisors.kvm.trial import last_words
+from moorage.node.machine.sockets import short_path
 
 LONGEST_ANSWER = 1 << 26
 _RETRY = 0.05

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
-from moorage.node.hooks import Hooks
+from moorage.node.extensions.hooks import Hooks
 from moorage.node.host import Memory, Offer, Parcel
 from moorage.protocol import Door, HookRun, Report, Said, silent
 from moorage.storage import Command, Output

@@ -11,9 +11,9 @@ from msgspec import json
 
 from moorage.errors import Unreachable
 from moorage.model import Node
-from moorage.node import key_issuing
 from moorage.node.agent import Agent
-from moorage.node.keys import Keys
+from moorage.node.calling import key_issuing
+from moorage.node.certificates.keys import Keys
 from moorage.protocol import (
     EnrolNode,
     ExpelNode,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm import Kvm
-from moorage.node.images import Images
+from moorage.node.machine.images import Images
 from moorage.storage import Where
 from moorage.testing.guest_image import ARGUMENTS
 from moorage.units import Mib

@@ -35,7 +35,7 @@ def _failover(call: Call) -> None:
 def heard() -> str:
     """Return the master's node as the node of this machine heard it; empty if not."""
     node = _daemons("paths").node_places()
-    known = import_module("moorage.node.leader").read(node.run)
+    known = import_module("moorage.node.records.leader").read(node.run)
     return str(known.sender.node) if known else ""
 
 

@@ -12,9 +12,9 @@ from msgspec import json, structs
 from moorage.errors import Failed, MoorageError, NotFound
 from moorage.model import Disk
 from moorage.model.export import Dump, Export
-from moorage.node import oses
-from moorage.node.commands import drive
+from moorage.node.extensions import oses
 from moorage.node.hypervisors.base import Target
+from moorage.node.machine.commands import drive
 from moorage.protocol import (
     BeginExport,
     DropExport,

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from moorage import __version__
 from moorage.errors import Failed
-from moorage.node.trials import Trials
+from moorage.node.records.trials import Trials
 from moorage.protocol import (
     ClearProvider,
     DigestProvider,

@@ -11,19 +11,19 @@ from msgspec.structs import replace
 
 from moorage.errors import NotFound, WrongState
 from moorage.model import Disk, Os, Place
-from moorage.node import oses
-from moorage.node.attachments import Attachments
-from moorage.node.commands import drive
-from moorage.node.copies import Copies
-from moorage.node.creations import Creations
-from moorage.node.drafts import Drafts
-from moorage.node.fence import Fence
+from moorage.node.certificates.keys import Keys
+from moorage.node.doors.tickets import Tickets
+from moorage.node.extensions import oses
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
-from moorage.node.keys import Keys
-from moorage.node.leader import Leaders
-from moorage.node.tickets import Tickets
-from moorage.node.trials import Trials
+from moorage.node.machine.commands import drive
+from moorage.node.records.attachments import Attachments
+from moorage.node.records.copies import Copies
+from moorage.node.records.creations import Creations
+from moorage.node.records.drafts import Drafts
+from moorage.node.records.fence import Fence
+from moorage.node.records.leader import Leaders
+from moorage.node.records.trials import Trials
 from moorage.protocol import OnDisk, Report, silent
 from moorage.storage import (
     Command,

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Exists, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
-from moorage.node.creations import DENIED, MADE, REMOVING, Creation
+from moorage.node.records.creations import DENIED, MADE, REMOVING, Creation
 from moorage.protocol import (
     AttachDisk,
     CloseDisk,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.model.nicparams import BRIDGED, NAMES
-from moorage.node import oses
+from moorage.node.extensions import oses
 from moorage.node.hypervisors.base import Card, GuestSpec, Hypervisor
 from moorage.protocol import (
     AbortGuest,

@@ -4,7 +4,7 @@
 from functools import partial
 
 from moorage.errors import NotSupported
-from moorage.node.keys import Keys
+from moorage.node.certificates.keys import Keys
 from moorage.protocol import (
     MakeMasterRequest,
     MakeRequest,

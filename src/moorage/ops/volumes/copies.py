@@ -3,8 +3,8 @@
 
 A disk that the cluster mirrors is on two nodes: one where its guest runs, or where the
 work is done, and a *peer*, whose copy follows. Any other disk has no peers, and each of
-these is the one task of :mod:`moorage.ops.asking.node_tasks`. Nothing is asked of a peer that
-somebody marked offline: the disk goes on with one copy.
+these is the one task of :mod:`moorage.ops.asking.node_tasks`. Nothing is asked of a
+peer that somebody marked offline: the disk goes on with one copy.
 """
 
 from collections.abc import Iterable, Iterator

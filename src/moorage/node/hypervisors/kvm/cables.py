@@ -16,7 +16,7 @@ from moorage.errors import MoorageError
 from moorage.model.hvparams import Parameters
 from moorage.model.nicparams import ROUTED
 from moorage.node.hypervisors.base import Card, GuestSpec
-from moorage.node.wiring import Wiring
+from moorage.node.hypervisors.wiring import Wiring
 
 from .guest_dir import Home
 from .taps import Tap, tap

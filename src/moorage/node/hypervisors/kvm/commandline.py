@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
-from moorage.node import proc
 from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.node.machine import proc
 
 from . import blockdev, ending, netdev, screen
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import DecodeError, ValidationError, json
 
 from moorage.node.hypervisors.base import GuestSpec
-from moorage.node.proc import START, living
+from moorage.node.machine.proc import START, living
 from moorage.units import Mib
 
 _SPEC = "spec.json"

@@ -12,8 +12,8 @@ from itertools import count
 
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
-from moorage.node import proc
 from moorage.node.hypervisors.base import Drive
+from moorage.node.machine import proc
 
 from . import blockdev, devices, shapes
 from .blockdev import Data, Stack

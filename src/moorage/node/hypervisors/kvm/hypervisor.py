@@ -11,7 +11,8 @@ from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
-from moorage.node.wiring import Wiring
+from moorage.node.hypervisors.wiring import Wiring
+from moorage.node.machine.gate import Gate
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
@@ -34,7 +35,6 @@ from . import (
     wakeup,
 )
 from .cables import Cables
-from .gate import Gate
 from .guest_dir import Home
 from .launching import Launcher
 from .monitor import conversation

@@ -22,14 +22,14 @@ from moorage.errors import Failed, NotSupported, WrongState
 from moorage.model import GuestState, hvscreen
 from moorage.model.hvparams import Parameters, parameters
 from moorage.node.hypervisors.base import GuestSpec
+from moorage.node.machine.sockets import short_path
+from moorage.node.machine.trust import distrust
 from moorage.node.text import clean
-from moorage.node.trust import distrust
 
 from . import shapes
 from .guest_dir import Home
 from .monitor import Monitor, conversation
 from .screen import X509
-from .sockets import short_path
 
 TICKET = 120
 """Seconds in which a ticket can be used."""

@@ -30,12 +30,12 @@ from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
+from moorage.node.machine.gate import Gate, knock, listen
 from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
 from moorage.units import MIB
 
 from . import emulation, guest_state, shapes, tls_psk
-from .gate import Gate, knock, listen
 from .guest_dir import Home
 from .hotplug import layout
 from .monitor import Monitor, Refusal

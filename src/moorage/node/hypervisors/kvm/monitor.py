@@ -20,11 +20,11 @@ from qemu.qmp import ExecuteError, Message, QMPClient, QMPError
 from qemu.qmp.protocol import ConnectError
 
 from moorage.errors import Failed
+from moorage.node.machine.sockets import short_path
 from moorage.node.text import clean
 
 from . import shapes
 from .guest_dir import Home
-from .sockets import short_path
 
 T = TypeVar("T")
 

@@ -18,14 +18,14 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from moorage.errors import Failed
-from moorage.node import proc
 from moorage.node.hypervisors.base import Drive
-from moorage.node.images import open_named
+from moorage.node.machine import proc
+from moorage.node.machine.images import open_named
+from moorage.node.machine.sockets import short_path
 from moorage.storage.uri import Node
 
 from . import blockdev, ceph
 from .blockdev import Data
-from .sockets import short_path
 
 _PATIENCE = 5.0
 """Seconds for a storage daemon to accept a connection."""

@@ -13,13 +13,14 @@ from moorage.errors import Failed
 from moorage.model import hvscreen
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.node.machine import users
+from moorage.node.machine.sockets import listener
 
-from . import hotplug, lines, netdev, openings, users
+from . import hotplug, lines, netdev, openings
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import SOCKETS, Home
 from .openings import Images, Opened
-from .sockets import listener
 from .taps import Tap
 
 

@@ -9,12 +9,11 @@ import re
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
+from moorage.node.machine import commands
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.trust import distrust
 from moorage.protocol import Said
 from moorage.storage import Command
-
-from . import commands
-from .scripts import Scripts
-from .trust import distrust
 
 DIRECTORY = "/etc/ganeti"
 KINDS = ("restricted-commands", "oob")

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from moorage.errors import CommandFailed
+from moorage.node.machine import commands
+from moorage.node.machine.scripts import Scripts
+from moorage.node.machine.trust import distrust
 from moorage.protocol import HookRun
 from moorage.storage import Command
-
-from . import commands
-from .scripts import Scripts
-from .trust import distrust
 
 DIRECTORY = "/etc/ganeti/hooks"
 PATH = "/sbin:/bin:/usr/sbin:/usr/bin"

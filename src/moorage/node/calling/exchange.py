@@ -18,12 +18,13 @@ from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Node, NodeFacts
+from moorage.node import wire
+from moorage.node.lines import LONGEST_MESSAGE, Line, WebLine
 from moorage.protocol import Report, Verb, to_wire
 from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import check, ourselves
 
-from . import answers, asking, wire
-from .lines import LONGEST_MESSAGE, Line, WebLine
+from . import answers, asking
 from .pins import Way
 from .unanswered import place_of, told_as_the_nodes, unreachable
 

@@ -13,16 +13,16 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from moorage.model import Node
+from moorage.node import wire
+from moorage.node.certificates.authority import Authority
+from moorage.node.lines import Line
 from moorage.protocol import Report, Verb
 from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
 
-from . import wire
-from .authority import Authority
 from .buffers import SmallBuffers
 from .client import CONNECT, HttpNodes
 from .exchange import Exchange
-from .lines import Line
 
 _LOG = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from tempfile import TemporaryFile
 from typing import IO, TypeVar
 
 from moorage.errors import CommandFailed, Failed
+from moorage.node.text import clean
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Steps
 
 from .images import NOTHING, Handed
 from .progress import Watch, watched, without_percentages
 from .scripts import Scripts
-from .text import clean
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAIL = 20

@@ -15,10 +15,9 @@ from typing import Annotated
 from msgspec import DecodeError, Meta, Struct, json
 
 from moorage.errors import Failed
+from moorage.node.machine.trust import distrust
 from moorage.storage import Command
 from moorage.storage.provider import OPTIONAL, SCRIPTS
-
-from .trust import distrust
 
 ALL = "all"
 """In place of a script's name: every script that has no limit of its own."""

@@ -11,6 +11,10 @@ from typing import TypeVar, cast
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
+from moorage.node import wire
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.lines import Line
 from moorage.protocol import (
     EnrolNode,
     ExpelNode,
@@ -26,10 +30,9 @@ from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import SEVERAL
 from moorage.protocol.verb import AtMaster
 
-from . import enrolment, key_issuing, tls, wire
-from .authority import Authority
+from . import key_issuing
 from .exchange import Exchange
-from .lines import Line
+from .letting_in import let_in
 from .pins import Way, watched
 from .unanswered import inner_of
 
@@ -88,7 +91,7 @@ class HttpNodes:
                 self._ways.clear()
             return cast("R", key_issuing.done_here(self._authority, call))
         if isinstance(call, EnrolNode):
-            await enrolment.let_in(self._authority, from_text(call.token), node.name)
+            await let_in(self._authority, from_text(call.token), node.name)
             report(0, 0, "log", _let_in_by(self._authority, node))
             return cast("R", await self._first_words(node, term, report))
         if isinstance(call, ExpelNode):

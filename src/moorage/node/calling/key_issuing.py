@@ -10,6 +10,9 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput
 from moorage.model import Node
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.certificates.keys import listed
 from moorage.protocol import (
     AbandonAuthority,
     AnnounceTrust,
@@ -33,10 +36,6 @@ from moorage.protocol import (
     TrustMasters,
     Verb,
 )
-
-from . import tls
-from .authority import Authority
-from .keys import listed
 
 
 def _facts(authority: Authority) -> AuthorityFacts:

@@ -37,15 +37,15 @@ from moorage import durable
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.uidpool import UidPool
+from moorage.node.text import clean
 from moorage.storage import Content
 
+from . import users
 from .commands import PATH, tail_of
-from .hypervisors.kvm import users
-from .hypervisors.kvm.sockets import listener, short_path
 from .images import Handed
 from .room import Room
 from .scripts import Note, Scripts
-from .text import clean
+from .sockets import listener, short_path
 
 PROGRAM = "qemu-system-x86_64"
 _ANSWER, _END = 60.0, 60.0

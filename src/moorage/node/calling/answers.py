@@ -20,10 +20,9 @@ from msgspec import (
 )
 
 from moorage.errors import MoorageError, Unreachable, from_json
+from moorage.node.text import clean_all
 from moorage.protocol import Report, Verb, fitting
 from moorage.protocol.sender import Sender
-
-from .text import clean_all
 
 R = TypeVar("R")
 

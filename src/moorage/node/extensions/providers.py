@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed
 from moorage.model import Provider
+from moorage.node.machine.trust import distrust, distrust_below
 from moorage.storage import Command
 from moorage.storage.provider import (
     OPTIONAL,
@@ -27,7 +28,6 @@ from moorage.storage.validation import is_provider_name
 
 from . import provider_settings
 from .examples import opener
-from .trust import distrust, distrust_below
 
 OPENER = "VOL_OPEN"
 """The variable that names the program by which scripts open files over no link."""

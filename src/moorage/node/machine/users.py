@@ -20,7 +20,7 @@ from pathlib import Path
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.uidpool import UidPool, shown
-from moorage.node.proc import living
+from moorage.node.machine.proc import living
 
 LOCKS = Path("/run/moorage-uid-pool")
 _LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ def share() -> Path:
 
     In a checkout it stands beside ``src``; installed, under the prefix.
     """
-    checkout = Path(__file__).resolve().parents[3] / "share"
+    checkout = Path(__file__).resolve().parents[4] / "share"
     for found in (checkout, Path(sys.prefix) / "share" / "moorage"):
         if (found / "extstorage").is_dir():
             return found

@@ -17,16 +17,16 @@ from socket import AF_INET, AF_INET6, socket
 from msgspec import json
 
 from moorage.errors import Failed, MoorageError
+from moorage.node import wire
+from moorage.node.certificates.keys import Keys
+from moorage.node.hypervisors.kvm.lines import TICKET
+from moorage.node.lines import ALWAYS, StreamLine, carry, traced
+from moorage.node.machine import gate
+from moorage.node.text import clean
 from moorage.protocol import Drawn
 from moorage.units import counted
 
-from . import wire
 from .doorkeeper import Doorkeeper, Limits
-from .hypervisors.kvm import gate
-from .hypervisors.kvm.lines import TICKET
-from .keys import Keys
-from .lines import ALWAYS, StreamLine, carry, traced
-from .text import clean
 
 _LOG = logging.getLogger(__name__)
 PORTS = range(1830, 1862)

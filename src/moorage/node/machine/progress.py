@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO
 
+from moorage.node.text import clean
 from moorage.protocol import Report
 from moorage.storage import Progress
-
-from .text import clean
 
 _END = 512
 """Bytes at the end of a file in which the latest word is looked for."""

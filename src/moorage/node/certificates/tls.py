@@ -5,8 +5,9 @@ A node's certificate is good for serving only, a master's for asking only. Nodes
 each key that may give orders, and no authority: so there is none whose key is worth
 all nodes.
 
-Dates are not looked at here, but by :mod:`.pins` and by the agent's server: they say
-whose certificate is over, and a known key may be used to renew it.
+Dates are not looked at here, but by who asks a node (:mod:`moorage.node.calling.pins`)
+and by the agent's server: they say whose certificate is over, and a known key may be
+used to renew it.
 """
 
 import datetime as dt

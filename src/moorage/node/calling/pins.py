@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from cryptography import x509
 
-from . import tls
+from moorage.node.certificates import tls
 
 _DATE = "%Y-%m-%d"
 

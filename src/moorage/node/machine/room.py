@@ -12,7 +12,7 @@ from pathlib import Path
 
 from moorage import durable
 
-from .hypervisors.kvm.users import User
+from .users import User
 
 _LOG = logging.getLogger(__name__)
 _APART = ("unshare", "--mount", "--net", "--ipc", "--uts", "--")

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
-from .proc import descriptor
+from moorage.node.machine.proc import descriptor
+
 from .tls import NO_DATES, pem
 
 NAME = "moorage-one-key"

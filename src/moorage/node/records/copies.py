@@ -17,15 +17,14 @@ from typing import TypeVar
 from moorage import durable
 from moorage.errors import BadInput, Failed
 from moorage.model.commits import Head
+from moorage.node.certificates import tls
 
-from . import tls
 from .state_copy import StateCopy
 
 T = TypeVar("T")
 
 _KEYS = frozenset({"ca.key", "ca.pem", "master.pem", "master.key", "next.key"})
-"""Files of :class:`~moorage.node.authority.Authority`; a master of before each had a
-key of its own sent them."""
+"""Files of the authority; a master of before each had a key of its own sent them."""
 OWN = "own"
 """Name of the file with a candidate's own key and certificate, without its end."""
 

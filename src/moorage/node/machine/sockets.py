@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from moorage.node import proc
+from moorage.node.machine import proc
 
 _LONGEST = 107
 _BACKLOG = 16

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from moorage.errors import Failed
 from moorage.model.nicparams import BRIDGED, OPENVSWITCH, ROUTED
-from moorage.node.commands import PATH
+from moorage.node.extensions.network_words import words
 from moorage.node.hypervisors.base import Card
-from moorage.node.links import OVS, setting
-from moorage.node.network_words import words
+from moorage.node.machine.commands import PATH
+from moorage.node.machine.links import OVS, setting
 from moorage.node.text import clean
 
 Argv = tuple[str, ...]

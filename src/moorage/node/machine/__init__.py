@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The machine below the agent: files, processes, and programs that run."""
