@@ -184,8 +184,7 @@ async def holding(port, hold):
         back, there = await asyncio.open_connection("127.0.81.2", port)
         answers = asyncio.create_task(pump(back, writer))
         passed = 0
-        while passed < 1 << 20:
-            data = await reader.read(1 << 16)
+        while passed < 1 << 20 and (data := await reader.read(1 << 16)):
             passed += len(data)
             there.write(data)
         rest = await reader.read()
@@ -231,6 +230,8 @@ async def test_what_was_lost_on_its_way_does_not_run_here_again(unsafe):
     """The source cannot know: its kernel took all of it. Nobody has two of them."""
     spec = unsafe.spec(accel="tcg")
     await unsafe.one.start(spec)
+    async with unsafe.inside(unsafe.one, spec) as inside:
+        await inside.wait_ready()  # one that has not booted is less than a MiB
     door = await unsafe.two.incoming(spec)
 
     async def lose():
