@@ -114,6 +114,25 @@ async def test_files_arrive_whole_and_once(
     await refused(door)
 
 
+async def test_what_is_told_of_the_way_does_not_grow_with_it(
+    monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path, target: Path
+) -> None:
+    """A master reads answers of so many bytes, and gives up on who says more."""
+    much = {"disk0.raw": bytes(6 * MIB), "disk1.raw": b"x"}
+    for name, text in much.items():
+        (source / name).write_bytes(text)
+    said = list[tuple[int, int, str, str]]()
+    for most, least in ((1000, 6), (3, 3)):
+        monkeypatch.setattr(carrying, "_REPORTS", most)
+        said.clear()
+        door = await sender.offer(offer(source, much))
+        await Carrier(Disk()).fetch(
+            parcels(target, much), HERE, door, lambda *told: said.append(told)
+        )
+        assert least <= len(said) <= least + len(much), said
+        assert said[-1] == (6, 6, "MiB", "fetch disk1.raw")
+
+
 async def test_who_has_another_key_gets_nothing_and_stops_nobody(
     sender: Carrier, source: Path, target: Path
 ) -> None:

@@ -34,6 +34,9 @@ _GREETING = 10.0
 """Seconds that TLS may take."""
 _PIECE = 1 << 18
 """Bytes that are read, sent and written at once."""
+_REPORTS = 1000
+"""Times that it is told how much has come, and once more for each file. A master reads
+no more of an answer than so many bytes, and what is told is part of it."""
 _PORTS, _TRIES = 1 << 16, 256
 
 
@@ -207,6 +210,7 @@ class _Taking:
         self._parcels = parcels
         self._total = sum(parcel.size for parcel in parcels)
         self._report = report
+        self._step = max(MIB, self._total // _REPORTS)
         self._silence = silence
 
     def broken(self, address: str, cause: str) -> Failed:
@@ -240,9 +244,10 @@ class _Taking:
                 raise ConnectionResetError("the other node hung up")
             await _aside(lambda piece=piece: _write(file, piece, parcel.path, digest))  # type: ignore[misc]
             left -= len(piece)
-            self.came += len(piece)
-            done, total = self.came // MIB, self._total // MIB
-            self._report(done, total, "MiB", f"fetch {name}")
+            before, self.came = self.came, self.came + len(piece)
+            if not left or before // self._step < self.came // self._step:
+                done, total = self.came // MIB, self._total // MIB
+                self._report(done, total, "MiB", f"fetch {name}")
         if parcel.sha256 and digest.hexdigest() != parcel.sha256:
             raise Failed(
                 f"dump {name} is not what was exported: what came has another checksum"
