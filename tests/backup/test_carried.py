@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Exports that lie on another node than the one that reads them, on simulated nodes."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,24 @@ async def test_what_cannot_be_changes_nothing(
     assert not ran(cluster, "export.offer")
 
 
+@pytest.mark.parametrize("named", [{}, {"src_node": "node3"}])
+@pytest.mark.parametrize("marked", [True, False])
+async def test_a_node_that_gives_no_answer_is_not_said_to_have_no_export(
+    cluster: SimCluster, named: dict[str, str], *, marked: bool
+) -> None:
+    cluster.nodes.cut_power("node3")
+    if marked:
+        await cluster.run("OP_NODE_SET_PARAMS", node_name="node3", offline=True)
+    disk = {"name": "new", "src_path": "web3", "node": "node1"}
+    for error in (
+        await cluster.refused("OP_INSTANCE_CREATE", **asked(pnode="node1", **named)),
+        await cluster.refused("OP_DISK_IMPORT", **disk, **named),
+    ):
+        where = " on node node3" if named else ""
+        silent = "" if marked and not named else "; no answer came from node3"
+        assert error.message == f"there is no export web3{where}{silent}"
+
+
 async def test_a_node_that_is_not_reached_leaves_nothing(cluster: SimCluster) -> None:
     before = lying(cluster), set(cluster.nodes.san.volumes)
     far = cluster.config.node("node3").secondary_ip
@@ -121,6 +140,53 @@ async def test_a_node_that_is_not_reached_leaves_nothing(cluster: SimCluster) ->
     assert error.message == f"no connection to {far}: no route to host"
     assert (lying(cluster), set(cluster.nodes.san.volumes)) == before
     assert not cluster.nodes.nodes["node3"].machine.offers
+
+
+async def test_what_is_being_fetched_ends_before_its_room_is_given_back(
+    cluster: SimCluster,
+) -> None:
+    """What comes is ended where it comes: who sends it may be out of reach."""
+    far = cluster.config.node("node3").secondary_ip
+    cluster.nodes.nodes["node1"].machine.unreached[far] = "no route to host"
+    await cluster.refused("OP_INSTANCE_CREATE", **asked(pnode="node1"))
+    (ended,) = (call for call in cluster.nodes.calls if call[1] == "script.kill")
+    assert ended == ("node1", "script.kill")
+    behind = cluster.nodes.calls[cluster.nodes.calls.index(ended) :]
+    assert behind.index(("node3", "export.withdraw")) > 0
+    assert behind.index(("node1", "export.drop")) > 0
+
+
+@pytest.mark.parametrize(
+    ("step", "op", "fields"),
+    [
+        ("restore", "OP_INSTANCE_CREATE", asked(pnode="node1")),
+        ("fetch", "OP_BACKUP_EXPORT", {"instance_name": "web1", "shutdown": False}),
+        ("fetch", "OP_DISK_EXPORT", {"disk": "here"}),
+    ],
+)
+async def test_what_is_on_its_way_is_not_removed_meanwhile(
+    cluster: SimCluster, step: str, op: str, fields: dict[str, Any]
+) -> None:
+    """It is listed as half made, so somebody may want to tidy up."""
+    here = {"disk_template": "file", "node": "node1", "size": 64, "name": "here"}
+    await cluster.run("OP_DISK_ADD", **here)
+    removals = list[asyncio.Task[Any]]()
+
+    async def tidied(name: str) -> None:
+        if not name.startswith(f"before {step}") or removals:
+            return
+        (draft,) = {one.split("/")[3] for one in lying(cluster) if "+uuid" in one}
+        removal = {"instance_name": draft.removesuffix(".new")}
+        refusal = cluster.refused("OP_BACKUP_REMOVE", **removal)
+        removals.append(asyncio.create_task(refusal))
+        for _ in range(1000):  # as far as it comes meanwhile
+            await asyncio.sleep(0)
+
+    cluster.extra_point = tidied
+    to = {} if step == "restore" else {"target_node": "node2"}
+    await cluster.run(op, **fields, **to)
+    (removal,) = removals
+    assert "there is no export" in (await removal).message
 
 
 async def test_another_export_than_the_one_that_was_named_is_not_sent(

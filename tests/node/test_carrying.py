@@ -5,9 +5,11 @@ Both ends are real, over loopback; strangers speak TLS with the words that they 
 """
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing, suppress
 from hashlib import sha256
@@ -22,6 +24,7 @@ from moorage.node.carrying import Carrier, Pace
 from moorage.node.certificates import one_key
 from moorage.node.host import Offer, Parcel
 from moorage.node.machine import gate
+from moorage.node.machine.turns import CURRENT, Step, Work
 from moorage.protocol import Door, silent
 from moorage.units import MIB
 
@@ -38,6 +41,24 @@ class Disk:
 
     def create(self, path: str) -> int:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+
+class SlowDisk(Disk):
+    """Makes a file when the test lets it.
+
+    Attributes
+    ----------
+    asked, answers
+        Whether it was asked for a file, and whether it makes it.
+    """
+
+    def __init__(self) -> None:
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def create(self, path: str) -> int:
+        self.asked.set()
+        self.answers.wait(WAIT)
+        return super().create(path)
 
 
 def parcels(at: Path, data: dict[str, bytes]) -> tuple[Parcel, ...]:
@@ -113,6 +134,25 @@ async def test_files_arrive_whole_and_once(
     assert {told[3] for told in said} == {"fetch disk0.qcow2", "fetch disk2.raw"}
     await until(lambda: not open_files(source))
     await refused(door)
+
+
+async def test_what_is_told_of_the_way_does_not_grow_with_it(
+    monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path, target: Path
+) -> None:
+    """A master reads answers of so many bytes, and gives up on who says more."""
+    much = {"disk0.raw": bytes(6 * MIB), "disk1.raw": b"x"}
+    for name, text in much.items():
+        (source / name).write_bytes(text)
+    said = list[tuple[int, int, str, str]]()
+    for most, least in ((1000, 6), (3, 3)):
+        monkeypatch.setattr(carrying, "_REPORTS", most)
+        said.clear()
+        door = await sender.offer(offer(source, much))
+        await Carrier(Disk()).fetch(
+            parcels(target, much), HERE, door, lambda *told: said.append(told)
+        )
+        assert least <= len(said) <= least + len(much), said
+        assert said[-1] == (6, 6, "MiB", "fetch disk1.raw")
 
 
 async def test_who_has_another_key_gets_nothing_and_stops_nobody(
@@ -241,6 +281,55 @@ async def test_a_fetch_that_is_cancelled_leaves_nothing_open(
         await work
     assert not open_files(target)
     await until(lambda: not open_files(source))
+
+
+async def test_a_fetch_that_nobody_wants_any_more_is_ended(target: Path) -> None:
+    """Its source need not help: that one may be anybody's, or out of reach."""
+    wanted = parcels(target, {"disk0.raw": b"0123456789abcdefghij"})
+    taker = Carrier(Disk())
+    async with Liar(b"0123", hangs=True) as door:
+        CURRENT.set(Work(frozenset(["export a1"]), Step(1, 7)))
+        work = asyncio.create_task(taker.fetch(wanted, HERE, door, silent))
+        await until(lambda: any(arrived(target).values()))
+        assert taker.end(["export a2"], Step(1, 8)) == 0
+        assert taker.end(["export a1"], Step(1, 6)) == 0
+        assert taker.end(["export a1"], Step(1, 8)) == 1
+        with pytest.raises(Failed, match="nobody wants it any more, after 4 of 20"):
+            await asyncio.wait_for(work, WAIT)
+    assert taker.end(["export a1"], Step(1, 8)) == 0
+    assert not open_files(target)
+
+
+async def test_a_fetch_that_ends_while_a_file_is_made_leaves_nothing_open(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    """A file server may take its time for that."""
+    disk = SlowDisk()
+    door = await sender.offer(offer(source))
+    work = asyncio.create_task(
+        Carrier(disk).fetch(parcels(target, DATA), HERE, door, silent)
+    )
+    await until(disk.asked.is_set)
+    work.cancel()
+    disk.answers.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert arrived(target)
+    assert not open_files(target)
+
+
+async def test_an_offer_whose_guest_cannot_be_talked_to_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path
+) -> None:
+    """Where no descriptors are left, say."""
+
+    def none_left(*_: object, **__: object) -> ssl.SSLContext:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    door = await sender.offer(offer(source))
+    monkeypatch.setattr(one_key, "context", none_left)
+    with closing(await gate.knock(socket.AF_INET, HERE, door.port, door.key)):
+        await until(lambda: not open_files(source))
 
 
 async def test_a_dump_of_another_length_is_not_offered(

@@ -12,8 +12,9 @@ import logging
 import os
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, socket
 from typing import Protocol, TypeVar
@@ -26,6 +27,7 @@ from . import wire
 from .certificates import one_key
 from .host import Offer, Parcel
 from .machine.gate import Gate, knock, listen
+from .machine.turns import CURRENT, Step, Work
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -35,6 +37,9 @@ _GREETING = 10.0
 """Seconds that TLS may take."""
 _PIECE = 1 << 18
 """Bytes that are read, sent and written at once."""
+_REPORTS = 1000
+"""Times that it is told how much has come, and once more for each file. A master reads
+no more of an answer than so many bytes, and what is told is part of it."""
 _PORTS, _TRIES = 1 << 16, 256
 
 
@@ -61,6 +66,7 @@ class Carrier:
         self._files = files
         self._silence = silence
         self._offers: dict[str, _Offered] = {}
+        self._fetched: dict[asyncio.Task[None], Work] = {}
 
     async def offer(self, offer: Offer) -> Door:
         """Wait for the one who is to have some files; return where.
@@ -72,7 +78,7 @@ class Carrier:
         """
         self.withdraw(offer.ident)
         family, key = _family(offer.address), secrets.token_hex(32)
-        opened = await _aside(lambda: _opened(self._files, offer.parcels))
+        opened = await _aside(lambda: _opened(self._files, offer.parcels), _close)
         try:
             ports = range(offer.port, min(offer.port + _TRIES, _PORTS))
             listener = wire.steady(listen(family, offer.address, ports, "export"))
@@ -107,11 +113,40 @@ class Carrier:
             raise BadInput(
                 "an export comes from a port, behind a key, and nowhere else"
             )
-        connection = await knock(_family(address), address, door.port, door.key)
-        talk = _talk(connection, one_key.context(door.key, serves=False), serves=False)
         taking = _Taking(self._files, parcels, report, self._silence)
+        work = asyncio.create_task(self._fetch(taking, address, door))
+        self._fetched[work] = CURRENT.get()
         try:
-            async with talk as (reader, _):
+            await work
+        except asyncio.CancelledError:
+            ours = asyncio.current_task()
+            if ours and ours.cancelling():
+                raise
+            raise taking.broken(address, "nobody wants it any more") from None
+        finally:
+            del self._fetched[work]
+
+    def end(self, objects: Collection[str], before: Step) -> int:
+        """End what steps `before` this one fetch for some objects; return how much.
+
+        Who sends it need not help: it may be out of reach of whoever wants the end, or
+        send for ever.
+        """
+        found = [
+            task
+            for task, work in self._fetched.items()
+            if work.objects & set(objects) and work.step.older(before)
+        ]
+        for task in found:
+            if not task.cancelling():
+                task.cancel()
+        return len(found)
+
+    async def _fetch(self, taking: "_Taking", address: str, door: Door) -> None:
+        connection = await knock(_family(address), address, door.port, door.key)
+        try:
+            context = one_key.context(door.key, serves=False)
+            async with _talk(connection, context, serves=False) as (reader, _):
                 await taking.all(reader)
         except TimeoutError:
             cause = f"nothing came for {self._silence:g} s"
@@ -163,8 +198,8 @@ class _Offered:
     async def _take(self, connection: socket) -> None:
         self._late.cancel()
         self._guest = asyncio.current_task()
-        context = one_key.context(self._key, serves=True)
         try:
+            context = one_key.context(self._key, serves=True)
             async with _talk(connection.dup(), context, serves=True) as (
                 reader,
                 writer,
@@ -208,6 +243,7 @@ class _Taking:
         self._parcels = parcels
         self._total = sum(parcel.size for parcel in parcels)
         self._report = report
+        self._step = max(MIB, self._total // _REPORTS)
         self._silence = silence
 
     def broken(self, address: str, cause: str) -> Failed:
@@ -221,7 +257,7 @@ class _Taking:
         """Take all of them; each is compared when it is there."""
         left = self._total
         for parcel in self._parcels:
-            file = await _aside(lambda path=parcel.path: self._files.create(path))  # type: ignore[misc]
+            file = await _aside(partial(self._files.create, parcel.path), os.close)
             try:
                 _check_room(file, left, parcel.path)
                 await self._one(reader, file, parcel)
@@ -241,9 +277,10 @@ class _Taking:
                 raise ConnectionResetError("the other node hung up")
             await _aside(lambda piece=piece: _write(file, piece, parcel.path, digest))  # type: ignore[misc]
             left -= len(piece)
-            self.came += len(piece)
-            done, total = self.came // MIB, self._total // MIB
-            self._report(done, total, "MiB", f"fetch {name}")
+            before, self.came = self.came, self.came + len(piece)
+            if not left or before // self._step < self.came // self._step:
+                done, total = self.came // MIB, self._total // MIB
+                self._report(done, total, "MiB", f"fetch {name}")
         if parcel.sha256 and digest.hexdigest() != parcel.sha256:
             raise Failed(
                 f"dump {name} is not what was exported: what came has another checksum"
@@ -330,13 +367,21 @@ def _family(address: str) -> int:
 # -- files -----------------------------------------------------------------------------
 
 
-async def _aside(work: Callable[[], T]) -> T:
-    """Do what may wait for storage in a thread, and let nobody close files under it."""
+async def _aside(work: Callable[[], T], let_go: Callable[[T], None] | None = None) -> T:
+    """Do what may wait for storage in a thread, and let nobody close files under it.
+
+    Parameters
+    ----------
+    let_go
+        Gets what came of it when nobody waits for it any more.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
+        if let_go and not task.cancelled() and not task.exception():
+            let_go(task.result())
         raise
 
 

@@ -14,13 +14,11 @@ from moorage.jobs import Run, Task, View
 from moorage.model import Config, Node, hvparams
 from moorage.model.export import Export
 from moorage.model.hvparams import KVM
-from moorage.protocol import FetchExport, OfferExport, WithdrawExport
+from moorage.protocol import FetchExport, KillPrograms, OfferExport, WithdrawExport
 
 from . import dumps
 from .remove import exports_of
 
-_LONGEST = 150
-"""Characters of an export's name that stand in the name of what comes of it."""
 SEALED, _OFFERED = "sealed", "offered"
 """Tasks whose results others use: the export, and the door that it is fetched at."""
 
@@ -71,12 +69,15 @@ class Trip(Struct, frozen=True, kw_only=True):
             name=_OFFERED,
             use=known,
         )
+        fetch = FetchExport(
+            name=self.name, export=self.export, address=source.secondary_ip
+        )
         yield Run(
             what=f"fetch export {name} from {source.name} to {target.name}",
             node=target.uuid,
-            do=FetchExport(
-                name=self.name, export=self.export, address=source.secondary_ip
-            ),
+            do=fetch,
+            # The source may be out of reach, or send for ever: the end is here.
+            undo=KillPrograms(objects=tuple(sorted(fetch.touched()))),
             use={**known, "door": _OFFERED},
         )
 
@@ -114,7 +115,7 @@ class Making(Struct, frozen=True, kw_only=True):
             yield from copied(self.export)
             yield from dumps.finish(self.export, target, self.filled)
             return
-        grown = replace(self.export, name=apart(view, name))
+        grown = replace(self.export, name=dumps.apart(view, name))
         yield dumps.begin(grown.name, self.reader)
         yield from copied(grown)
         sealed = dumps.seal(grown, self.reader, {}, travels=True)
@@ -131,11 +132,6 @@ class Making(Struct, frozen=True, kw_only=True):
         yield from trip.tasks(view.config)
         yield from dumps.finish(self.export, target, self.filled)
         yield dumps.tidy(grown.name, self.reader)
-
-
-def apart(view: View, name: str) -> str:
-    """Return a name for what comes of an export on its way; no export has it."""
-    return view.once("apart", lambda: f"{name[:_LONGEST]}+{view.fresh()}")
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -157,7 +153,7 @@ class Found(Struct, frozen=True, kw_only=True):
     def name_on(self, view: View, node: Node) -> str:
         """Return the name that its dumps have on a node that reads them."""
         name = self.export.name
-        return name if self.seen_from(view, node) else apart(view, name)
+        return name if self.seen_from(view, node) else dumps.apart(view, name)
 
     def fetched(self, view: View, node: Node, rate: int) -> Iterator[Run]:
         """Yield what brings the dumps to a node that is to read them."""
