@@ -22,6 +22,7 @@ from moorage.node.hypervisors.kvm import Kvm, monitor, observing
 from moorage.node.hypervisors.kvm.guest_dir import _BOOT, Home
 from moorage.node.hypervisors.kvm.shapes import Migration, Ram
 from moorage.node.machine.proc import START
+from moorage.protocol import GetFacts, GetGuest, ListGuests, Verb
 from moorage.units import Mib
 
 GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'
@@ -183,6 +184,14 @@ async def test_one_that_says_no_more_after_its_greeting(
         rogue.silent = True
         told = await seen(node)
         assert (told.state, told.cause) == ("paused", NO_ANSWER)
+
+
+@pytest.mark.parametrize("asked", [GetFacts, GetGuest, ListGuests])
+def test_one_that_says_no_more_is_told_of_before_the_master_gives_up(
+    asked: type[Verb[object]],
+) -> None:
+    """Or it would hide the other guests of its node, which starts them elsewhere."""
+    assert asked.limit > observing._LOOK + monitor._FAREWELL
 
 
 async def test_a_flood_of_events_is_not_kept(

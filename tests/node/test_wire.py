@@ -26,6 +26,7 @@ from moorage.protocol import (
     Call,
     CreateDisk,
     GetFacts,
+    ListGuests,
     RebootGuest,
     UnmakeDisk,
     Verb,
@@ -117,9 +118,9 @@ async def test_a_node_that_falls_silent_in_a_verb_is_given_up(
     assert may_be_off(error)
 
 
-async def test_a_verb_may_last_as_long_as_its_agent_lives(
-    served: Any, authority: Authority
-) -> None:
+@asynccontextmanager
+async def working(served: Any) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Work in the agent's place, and say so; yield when it begins, and may end."""
     await served.stop()
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -145,15 +146,41 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     await runner.setup()
     context = tls.serving(served.keys)
     await listening.listen(runner, "127.0.0.1", served.port, context, Limits())
+    try:
+        yield begun, go_on
+    finally:
+        go_on.set()
+        await runner.cleanup()
+
+
+async def test_a_verb_may_last_as_long_as_its_agent_lives(
+    served: Any, authority: Authority
+) -> None:
     nodes = HttpNodes(authority, silence=1)
-    call = asyncio.create_task(told(nodes, served))
-    await asyncio.wait_for(begun.wait(), 60)
-    done, _ = await asyncio.wait({call}, timeout=2.5)
-    assert not done
-    go_on.set()
-    assert await call == (Outcome.CHANGED, [])
-    await nodes.close()
-    await runner.cleanup()
+    async with working(served) as (begun, go_on):
+        call = asyncio.create_task(told(nodes, served))
+        await asyncio.wait_for(begun.wait(), 60)
+        done, _ = await asyncio.wait({call}, timeout=2.5)
+        assert not done
+        go_on.set()
+        assert await call == (Outcome.CHANGED, [])
+        await nodes.close()
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_node_that_works_for_too_long_has_power(
+    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch, *, many: bool
+) -> None:
+    """It may run any guest: nobody is advised to take it for one that is off."""
+    calls = [ListGuests()] * 2 if many else [ListGuests()]
+    assert await nodes.ask(served.node, calls, 1) == [[]] * len(calls)
+    monkeypatch.setattr(ListGuests, "limit", 2.0)
+    async with working(served):
+        for found in await nodes.ask(served.node, calls, 1):
+            assert isinstance(found, Unreachable)
+            assert found.facts["cause"] == "its agent works on it still"
+            assert found.facts["sent"] is True
+            assert not may_be_off(found)
 
 
 async def test_an_agent_that_ends_in_an_answer_is_told_in_words(

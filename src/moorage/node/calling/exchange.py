@@ -35,6 +35,8 @@ _ENDING = 1.0
 _TURNS = 4
 """Turns of the loop in which it notices that nodes hung up while it was busy: what goes
 to an agent that was started anew meanwhile is no step that may have been done."""
+_LIVES = 2 * wire.BEAT
+"""Seconds since it said something in which a node that works on a verb has power."""
 _OPENING = 30.0
 """Seconds that a line to a guest may take."""
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -88,6 +90,7 @@ class Exchange:
             If no answer came, to the first one at least.
         """
         found: list[object] = []
+        life = _Life()
         for _ in range(0 if all(call.reads for call in calls) else _TURNS):
             await asyncio.sleep(0)
         asked = b"\n".join(self._request(call, term) for call in calls)
@@ -104,7 +107,7 @@ class Exchange:
                 speaker = answers.speaker(answer.headers.get(wire.SENDER, "{}"))
                 check(self.sender, speaker, node.name)
                 way.speaks = speaker.newest
-                lines = answers.lines(calls, answer.content.iter_any())
+                lines = answers.lines(calls, life.noted(answer.content.iter_any()))
                 for call in calls:
                     result = answers.result(call, lines, report)
                     async with asyncio.timeout(call.limit):
@@ -113,9 +116,10 @@ class Exchange:
         except _UNSENT as error:
             raise unreachable(node, error, sent=False) from error
         except _BROKEN as error:
+            broken = unreachable(node, error, sent=True, lives=life.lasts())
             if not found:
-                raise unreachable(node, error, sent=True) from error
-            found += [unreachable(node, error, sent=True)] * (len(calls) - len(found))
+                raise broken from error
+            found += [broken] * (len(calls) - len(found))
         except Unreachable as error:
             if not found:
                 raise
@@ -212,6 +216,24 @@ async def _in_pieces(asked: bytes) -> AsyncIterator[bytes]:
     """Yield a request bit by bit: a connection keeps room for what it wrote at once."""
     for at in range(0, len(asked), _WRITTEN):
         yield asked[at : at + _WRITTEN]
+
+
+class _Life:
+    """When a node said something last."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._heard = -_LIVES
+
+    def lasts(self) -> bool:
+        """Whether it was a moment ago."""
+        return self._clock() < self._heard + _LIVES
+
+    async def noted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield what it says."""
+        async for chunk in chunks:
+            self._heard = self._clock()
+            yield chunk
 
 
 async def _outcome(node: Node, result: Awaitable[object], status: int) -> object:

@@ -90,22 +90,28 @@ def inner_of(error: BaseException) -> BaseException:
     return error
 
 
-def unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
+def unreachable(
+    node: Node, error: Exception, *, sent: bool, lives: bool = False
+) -> Unreachable:
     """Return what is said of a node that does not answer.
 
     Parameters
     ----------
     sent
         Whether it may have got the request.
+    lives
+        Whether it said just now that it works on it: so it is not off.
     """
     inner = inner_of(error)
     timeout = isinstance(error, TimeoutError)
+    works = lives and timeout and not isinstance(error, aiohttp.SocketTimeoutError)
+    cause = "its agent works on it still" if works else _cause(error)
     found = Unreachable(
-        f"node {node.name} ({place_of(node)}) does not answer: {_cause(error)}",
+        f"node {node.name} ({place_of(node)}) does not answer: {cause}",
         node=node.name,
-        cause=_cause(error),
+        cause=cause,
         sent=sent,
-        silent=timeout or getattr(inner, "errno", None) in _SILENT,
+        silent=not works and (timeout or getattr(inner, "errno", None) in _SILENT),
     )
     if isinstance(inner, Mistrusted):
         found.with_hint(inner.hint).facts["expired"] = inner.expired

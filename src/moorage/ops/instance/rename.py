@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 from msgspec.structs import force_setattr
 
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
+from moorage.ops.guests.liveness import check_nowhere_else, seek
 from moorage.ops.instance import names
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
 
@@ -48,6 +49,11 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         if self._has_system(view):
             yield node_tasks.oses_on(self.instance(view).primary_node)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, if a script writes to its disks."""
+        if self._has_system(view):
+            yield from seek(view.config, self.instance(view))
+
     def _has_system(self, view: View) -> bool:
         instance = self.instance(view)
         return bool(instance.os and instance.disks)
@@ -56,6 +62,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         """Refuse while it runs, and a name that is taken or none."""
         OnInstance.check(self, view)
         check_at_rest(view, self.instance(view), "renamed")
+        check_nowhere_else(view, self.instance(view))
         names.check(view.config, self.new_name)
 
     def _why_untold(self, view: View) -> str:

@@ -12,8 +12,12 @@ from . import cards, guest_state, hotplug
 from .guest_dir import Home
 from .monitor import conversation
 
-_LOOK = 30.0
-"""Seconds that a guest may take to say how it is: the others are told of with it."""
+_LOOK = 8.0
+"""Seconds that a guest may take to say how it is. The others are told of with it, and
+whoever asked must hear of all before it gives up: a master that does would take the
+node for one without power, and start elsewhere what runs there."""
+_STEP = 30.0
+"""Seconds that it may take where a step hangs on what it says."""
 
 
 async def guests(run_dir: Path) -> list[GuestState]:
@@ -28,10 +32,15 @@ async def guests(run_dir: Path) -> list[GuestState]:
     return [guest for guest in found if guest]
 
 
-async def find(home: Home) -> GuestState | None:
+async def find(home: Home, patience: float | None = None) -> GuestState | None:
     """Return one guest; None if it has no process.
 
     One whose monitor gives no answer counts as paused.
+
+    Parameters
+    ----------
+    patience
+        Seconds that it may take to say how it is; None for those of a look.
     """
     if not home.has_process():
         return None
@@ -39,7 +48,7 @@ async def find(home: Home) -> GuestState | None:
     state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
     seats = spec.seats
     try:
-        async with asyncio.timeout(_LOOK), conversation(home) as monitor:
+        async with asyncio.timeout(patience or _LOOK), conversation(home) as monitor:
             state, cause = await guest_state.with_cause(monitor)
             ports = await hotplug.layout(monitor)
             seats = await cards.layout(monitor)
@@ -62,7 +71,7 @@ async def find(home: Home) -> GuestState | None:
 
 async def only(home: Home, state: str, verb: str) -> bool:
     """Whether the guest has a process; it must be in a state, or `Failed`."""
-    found = await find(home)
+    found = await find(home, _STEP)
     if found and found.state != state:
         raise Failed(
             f"guest {found.name} is {found.state} here, so it cannot be {verb}",
