@@ -95,6 +95,17 @@ async def test_a_migration_that_was_interrupted_between_its_halves_carries_on(
     assert (await other.find("u1")).state == "running"
 
 
+async def test_a_guest_whose_destination_cannot_write_it_stays(node, other):
+    """A real one needs no room on a disk to arrive: none is lost between both."""
+    await node.start(spec())
+    target = await other.incoming(spec())
+    (other.run_dir / "u1.part").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        await node.migrate("u1", "127.0.0.1", target, silent)
+    assert (await node.find("u1")).state == "running"
+    assert (await other.find("u1")).state == "incoming"
+
+
 async def test_a_migration_to_nowhere_leaves_the_guest_running(node, other):
     await node.start(spec("u1", DISK))
     with pytest.raises(Failed, match="not waited for"):

@@ -7,6 +7,7 @@ source is marked as moved before the destination runs, so that no moment has two
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from socket import socket
 
@@ -253,7 +254,8 @@ class Fake:
             raise Failed(f"guest {guest.name} is not waited for at {place}")
         if set(there.sizes) != set(record.sizes):
             raise Failed(f"guest {guest.name} has other drives than {place} waits for")
-        moved = replace(record, guest=replace(guest, state="moved"), place=place)
+        _write(_ready(_there(place, guest.uuid)), _in_state(there, "running"))
+        moved = replace(_in_state(record, "moved"), place=place)
         _write(self._file(guest.uuid), moved)
 
     async def resume(self, uuid: str) -> None:
@@ -269,6 +271,7 @@ class Fake:
         """End a guest that waits for a migration; refused if it runs."""
         await self._must_be(uuid, "incoming", "given up as a migration's destination")
         self._file(uuid).unlink(missing_ok=True)
+        _ready(self._file(uuid)).unlink(missing_ok=True)
 
     async def discard(self, uuid: str) -> None:
         """Forget a guest that moved away; refused if it runs."""
@@ -291,11 +294,21 @@ def _there(place: str, uuid: str) -> Path:
     return Path(place.removeprefix(_SCHEME)) / f"{uuid}{_SUFFIX}"
 
 
+def _ready(file: Path) -> Path:
+    """Return where the file of a guest that is about to arrive is.
+
+    It is written before the guest leaves: a full disk keeps no real one from coming.
+    """
+    return file.with_suffix(".ready")
+
+
 def _arrive(file: Path) -> None:
-    record = _read(file)
-    if record and record.guest.state == "incoming":
-        running = replace(record.guest, state="running")
-        _write(file, replace(record, guest=running))
+    with suppress(FileNotFoundError):
+        _ready(file).rename(file)
+
+
+def _in_state(record: _Record, state: str) -> _Record:
+    return replace(record, guest=replace(record.guest, state=state))
 
 
 def _born(spec: GuestSpec, state: str) -> _Record:
