@@ -123,6 +123,20 @@ async def test_a_node_that_is_not_reached_leaves_nothing(cluster: SimCluster) ->
     assert not cluster.nodes.nodes["node3"].machine.offers
 
 
+async def test_what_is_being_fetched_ends_before_its_room_is_given_back(
+    cluster: SimCluster,
+) -> None:
+    """What comes is ended where it comes: who sends it may be out of reach."""
+    far = cluster.config.node("node3").secondary_ip
+    cluster.nodes.nodes["node1"].machine.unreached[far] = "no route to host"
+    await cluster.refused("OP_INSTANCE_CREATE", **asked(pnode="node1"))
+    (ended,) = (call for call in cluster.nodes.calls if call[1] == "script.kill")
+    assert ended == ("node1", "script.kill")
+    behind = cluster.nodes.calls[cluster.nodes.calls.index(ended) :]
+    assert behind.index(("node3", "export.withdraw")) > 0
+    assert behind.index(("node1", "export.drop")) > 0
+
+
 async def test_another_export_than_the_one_that_was_named_is_not_sent(
     cluster: SimCluster,
 ) -> None:

@@ -21,6 +21,7 @@ from moorage.node import carrying, one_key
 from moorage.node.carrying import Carrier, Pace
 from moorage.node.host import Offer, Parcel
 from moorage.node.hypervisors.kvm import gate
+from moorage.node.turns import CURRENT, Step, Work
 from moorage.protocol import Door, silent
 from moorage.units import MIB
 
@@ -259,6 +260,23 @@ async def test_a_fetch_that_is_cancelled_leaves_nothing_open(
         await work
     assert not open_files(target)
     await until(lambda: not open_files(source))
+
+
+async def test_a_fetch_that_nobody_wants_any_more_is_ended(target: Path) -> None:
+    """Its source need not help: that one may be anybody's, or out of reach."""
+    wanted = parcels(target, {"disk0.raw": b"0123456789abcdefghij"})
+    taker = Carrier(Disk())
+    async with Liar(b"0123", hangs=True) as door:
+        CURRENT.set(Work(frozenset(["export a1"]), Step(1, 7)))
+        work = asyncio.create_task(taker.fetch(wanted, HERE, door, silent))
+        await until(lambda: any(arrived(target).values()))
+        assert taker.end(["export a2"], Step(1, 8)) == 0
+        assert taker.end(["export a1"], Step(1, 6)) == 0
+        assert taker.end(["export a1"], Step(1, 8)) == 1
+        with pytest.raises(Failed, match=r"nobody wants it any more, after \d of 20"):
+            await asyncio.wait_for(work, WAIT)
+    assert taker.end(["export a1"], Step(1, 8)) == 0
+    assert not open_files(target)
 
 
 async def test_a_dump_of_another_length_is_not_offered(

@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, socket
@@ -25,6 +25,7 @@ from moorage.units import MIB
 from . import one_key, wire
 from .host import Offer, Parcel
 from .hypervisors.kvm.gate import Gate, knock, listen
+from .turns import CURRENT, Step, Work
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Carrier:
         self._files = files
         self._silence = silence
         self._offers: dict[str, _Offered] = {}
+        self._fetched: dict[asyncio.Task[None], Work] = {}
 
     async def offer(self, offer: Offer) -> Door:
         """Wait for the one who is to have some files; return where.
@@ -109,11 +111,40 @@ class Carrier:
             raise BadInput(
                 "an export comes from a port, behind a key, and nowhere else"
             )
-        connection = await knock(_family(address), address, door.port, door.key)
-        talk = _talk(connection, one_key.context(door.key, serves=False), serves=False)
         taking = _Taking(self._files, parcels, report, self._silence)
+        work = asyncio.create_task(self._fetch(taking, address, door))
+        self._fetched[work] = CURRENT.get()
         try:
-            async with talk as (reader, _):
+            await work
+        except asyncio.CancelledError:
+            ours = asyncio.current_task()
+            if ours and ours.cancelling():
+                raise
+            raise taking.broken(address, "nobody wants it any more") from None
+        finally:
+            del self._fetched[work]
+
+    def end(self, objects: Collection[str], before: Step) -> int:
+        """End what steps `before` this one fetch for some objects; return how much.
+
+        Who sends it need not help: it may be out of reach of whoever wants the end, or
+        send for ever.
+        """
+        found = [
+            task
+            for task, work in self._fetched.items()
+            if work.objects & set(objects) and work.step.older(before)
+        ]
+        for task in found:
+            if not task.cancelling():
+                task.cancel()
+        return len(found)
+
+    async def _fetch(self, taking: "_Taking", address: str, door: Door) -> None:
+        connection = await knock(_family(address), address, door.port, door.key)
+        try:
+            context = one_key.context(door.key, serves=False)
+            async with _talk(connection, context, serves=False) as (reader, _):
                 await taking.all(reader)
         except TimeoutError:
             cause = f"nothing came for {self._silence:g} s"

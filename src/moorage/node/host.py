@@ -119,7 +119,10 @@ class Machine(Protocol):
         """Wait for the end of commands on `objects` that an earlier agent left."""
 
     def kill(self, objects: Collection[str]) -> int:
-        """End the commands on `objects` that earlier steps started; return how many."""
+        """End what earlier steps started on `objects`; return how many.
+
+        That is commands, and what is fetched from another machine.
+        """
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""

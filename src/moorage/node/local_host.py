@@ -187,9 +187,10 @@ class LocalMachine:
             await self._scripts.settle(objects)
 
     def kill(self, objects: Collection[str]) -> int:
-        """End the commands on `objects` that earlier steps started."""
+        """End what earlier steps started on `objects`: commands, and what comes."""
         before = CURRENT.get().step
-        return self._scripts.kill(objects, before) if self._scripts else 0
+        ended = self._scripts.kill(objects, before) if self._scripts else 0
+        return ended + self._carrier.end(objects, before)
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""

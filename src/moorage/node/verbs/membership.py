@@ -47,7 +47,8 @@ async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
 async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
     """End the programs that earlier steps run on some objects; return how many.
 
-    The copying that a guest's QEMU does for a dump counts as one.
+    The copying that a guest's QEMU does for a dump counts as one, and so does an export
+    on its way to this node.
 
     Their verbs fail, and are undone as any other that failed.
     """

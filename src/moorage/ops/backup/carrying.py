@@ -14,7 +14,7 @@ from moorage.jobs import Run, Task, View
 from moorage.model import Config, Node, hvparams
 from moorage.model.export import Export
 from moorage.model.hvparams import KVM
-from moorage.protocol import FetchExport, OfferExport, WithdrawExport
+from moorage.protocol import FetchExport, KillPrograms, OfferExport, WithdrawExport
 
 from . import dumps
 from .remove import exports_of
@@ -71,12 +71,15 @@ class Trip(Struct, frozen=True, kw_only=True):
             name=_OFFERED,
             use=known,
         )
+        fetch = FetchExport(
+            name=self.name, export=self.export, address=source.secondary_ip
+        )
         yield Run(
             what=f"fetch export {name} from {source.name} to {target.name}",
             node=target.uuid,
-            do=FetchExport(
-                name=self.name, export=self.export, address=source.secondary_ip
-            ),
+            do=fetch,
+            # The source may be out of reach, or send for ever: the end is here.
+            undo=KillPrograms(objects=tuple(sorted(fetch.touched()))),
             use={**known, "door": _OFFERED},
         )
 
