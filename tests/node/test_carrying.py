@@ -5,9 +5,11 @@ Both ends are real, over loopback; strangers speak TLS with the words that they 
 """
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing, suppress
 from hashlib import sha256
@@ -38,6 +40,24 @@ class Disk:
 
     def create(self, path: str) -> int:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+
+class SlowDisk(Disk):
+    """Makes a file when the test lets it.
+
+    Attributes
+    ----------
+    asked, answers
+        Whether it was asked for a file, and whether it makes it.
+    """
+
+    def __init__(self) -> None:
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def create(self, path: str) -> int:
+        self.asked.set()
+        self.answers.wait(WAIT)
+        return super().create(path)
 
 
 def parcels(at: Path, data: dict[str, bytes]) -> tuple[Parcel, ...]:
@@ -277,6 +297,38 @@ async def test_a_fetch_that_nobody_wants_any_more_is_ended(target: Path) -> None
             await asyncio.wait_for(work, WAIT)
     assert taker.end(["export a1"], Step(1, 8)) == 0
     assert not open_files(target)
+
+
+async def test_a_fetch_that_ends_while_a_file_is_made_leaves_nothing_open(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    """A file server may take its time for that."""
+    disk = SlowDisk()
+    door = await sender.offer(offer(source))
+    work = asyncio.create_task(
+        Carrier(disk).fetch(parcels(target, DATA), HERE, door, silent)
+    )
+    await until(disk.asked.is_set)
+    work.cancel()
+    disk.answers.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert arrived(target)
+    assert not open_files(target)
+
+
+async def test_an_offer_whose_guest_cannot_be_talked_to_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path
+) -> None:
+    """Where no descriptors are left, say."""
+
+    def none_left(*_: object, **__: object) -> ssl.SSLContext:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    door = await sender.offer(offer(source))
+    monkeypatch.setattr(one_key, "context", none_left)
+    with closing(await gate.knock(socket.AF_INET, HERE, door.port, door.key)):
+        await until(lambda: not open_files(source))
 
 
 async def test_a_dump_of_another_length_is_not_offered(

@@ -48,6 +48,25 @@ async def come(gate: Gate, key: str) -> None:
         await asyncio.sleep(0.1)
 
 
+async def test_a_gate_that_closes_lets_in_nobody_who_knocks_just_then(
+    monkeypatch: pytest.MonkeyPatch, gate: Gate, qemu: Qemu
+) -> None:
+    """Who closes it lets go at once of what connections would be handed to."""
+    said = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(gates, "_exactly", lambda *_: said)
+    monkeypatch.setattr(gates.wire, "steady", lambda one: one)
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        theirs.setblocking(False)
+        ours.sendall(b"the guest")
+        hears = asyncio.create_task(gate._hear(theirs))
+        await asyncio.sleep(0)
+        said.set_result(gates._knock(KEY, gates._WORD))
+        gate.close()
+        await asyncio.wait_for(hears, 60)
+    assert qemu.heard == []
+
+
 async def test_the_holder_of_the_key_is_let_in_once(gate: Gate, qemu: Qemu) -> None:
     for key in (OTHER, KEY):
         await come(gate, key)

@@ -14,6 +14,7 @@ import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, socket
 from typing import Protocol, TypeVar
@@ -76,7 +77,7 @@ class Carrier:
         """
         self.withdraw(offer.ident)
         family, key = _family(offer.address), secrets.token_hex(32)
-        opened = await _aside(lambda: _opened(self._files, offer.parcels))
+        opened = await _aside(lambda: _opened(self._files, offer.parcels), _close)
         try:
             ports = range(offer.port, min(offer.port + _TRIES, _PORTS))
             listener = wire.steady(listen(family, offer.address, ports, "export"))
@@ -196,8 +197,8 @@ class _Offered:
     async def _take(self, connection: socket) -> None:
         self._late.cancel()
         self._guest = asyncio.current_task()
-        context = one_key.context(self._key, serves=True)
         try:
+            context = one_key.context(self._key, serves=True)
             async with _talk(connection.dup(), context, serves=True) as (
                 reader,
                 writer,
@@ -255,7 +256,7 @@ class _Taking:
         """Take all of them; each is compared when it is there."""
         left = self._total
         for parcel in self._parcels:
-            file = await _aside(lambda path=parcel.path: self._files.create(path))  # type: ignore[misc]
+            file = await _aside(partial(self._files.create, parcel.path), os.close)
             try:
                 _check_room(file, left, parcel.path)
                 await self._one(reader, file, parcel)
@@ -365,13 +366,21 @@ def _family(address: str) -> int:
 # -- files -----------------------------------------------------------------------------
 
 
-async def _aside(work: Callable[[], T]) -> T:
-    """Do what may wait for storage in a thread, and let nobody close files under it."""
+async def _aside(work: Callable[[], T], let_go: Callable[[T], None] | None = None) -> T:
+    """Do what may wait for storage in a thread, and let nobody close files under it.
+
+    Parameters
+    ----------
+    let_go
+        Gets what came of it when nobody waits for it any more.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
+        if let_go and not task.cancelled() and not task.exception():
+            let_go(task.result())
         raise
 
 

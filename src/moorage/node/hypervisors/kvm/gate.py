@@ -64,7 +64,7 @@ class Gate:
 
     def is_open(self) -> bool:
         """Whether it still waits."""
-        return not self._serving.done()
+        return not (self._serving.done() or self._serving.cancelling())
 
     def close(self) -> None:
         """Wait no longer."""
