@@ -113,6 +113,24 @@ async def test_what_cannot_be_changes_nothing(
     assert not ran(cluster, "export.offer")
 
 
+@pytest.mark.parametrize("named", [{}, {"src_node": "node3"}])
+@pytest.mark.parametrize("marked", [True, False])
+async def test_a_node_that_gives_no_answer_is_not_said_to_have_no_export(
+    cluster: SimCluster, named: dict[str, str], *, marked: bool
+) -> None:
+    cluster.nodes.cut_power("node3")
+    if marked:
+        await cluster.run("OP_NODE_SET_PARAMS", node_name="node3", offline=True)
+    disk = {"name": "new", "src_path": "web3", "node": "node1"}
+    for error in (
+        await cluster.refused("OP_INSTANCE_CREATE", **asked(pnode="node1", **named)),
+        await cluster.refused("OP_DISK_IMPORT", **disk, **named),
+    ):
+        where = " on node node3" if named else ""
+        silent = "" if marked and not named else "; no answer came from node3"
+        assert error.message == f"there is no export web3{where}{silent}"
+
+
 async def test_a_node_that_is_not_reached_leaves_nothing(cluster: SimCluster) -> None:
     before = lying(cluster), set(cluster.nodes.san.volumes)
     far = cluster.config.node("node3").secondary_ip

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-backup remove`` and ``verify``: exports that lie on nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.errors import NotFound
@@ -42,12 +42,9 @@ class OnExports(Operation, frozen=True, kw_only=True):
         """Refuse what is nowhere."""
         check_name(self.instance_name)
         if not self.found(view):
-            told = self._silent(view)
             where = f"node {self.node}" if self.node else "any node"
-            raise NotFound(
-                f"there is no export {self.instance_name} on {where}"
-                + (f"; no answer came from {told}" if told else ""),
-                hint="gnt-backup list",
+            raise nowhere(
+                view, f"{self.instance_name} on {where}", self._nodes(view.config)
             )
 
     def found(self, view: View) -> list[tuple[Node, Export]]:
@@ -67,14 +64,9 @@ class OnExports(Operation, frozen=True, kw_only=True):
             return [config.node(self.node)]
         return config.online()
 
-    def _silent(self, view: View) -> str:
-        nodes = self._nodes(view.config)
-        lost = [one.name for one in nodes if not view.reached(dumps.exports_on(one))]
-        return ", ".join(lost)
-
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes gave no answer: they may have one, too."""
-        told = self._silent(view)
+        told = _silent(view, self._nodes(view.config))
         if told:
             yield f"no answer came from {told}: what lies there is not known"
 
@@ -82,6 +74,24 @@ class OnExports(Operation, frozen=True, kw_only=True):
 def exports_of(view: View, node: Node) -> list[Export]:
     """Return the exports of a node; none of one that gave no answer."""
     return view.told(dumps.exports_on(node)) or []
+
+
+def nowhere(view: View, what: str, nodes: Iterable[Node]) -> NotFound:
+    """Return the error of an export that no node has which was asked for it.
+
+    Parameters
+    ----------
+    what
+        Its name, and where it was to be.
+    """
+    told = _silent(view, nodes)
+    more = f"; no answer came from {told}" if told else ""
+    return NotFound(f"there is no export {what}{more}", hint="gnt-backup list")
+
+
+def _silent(view: View, nodes: Iterable[Node]) -> str:
+    lost = [one.name for one in nodes if not view.reached(dumps.exports_on(one))]
+    return ", ".join(lost)
 
 
 class BackupRemove(OnExports, frozen=True, kw_only=True):

@@ -6,14 +6,14 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from moorage.errors import BadInput, NotFound
+from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Node
 from moorage.model.export import Export, check_name
 
 from . import dumps
 from .carrying import Found
-from .remove import exports_of
+from .remove import exports_of, nowhere
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -72,9 +72,7 @@ class Source(Struct, frozen=True, kw_only=True):
         ]
         if not found:
             where = f" on node {self.node}" if self.node else ""
-            raise NotFound(
-                f"there is no export {self.name}{where}", hint="gnt-backup list"
-            )
+            raise nowhere(view, f"{self.name}{where}", self._holders(view.config))
         self._check_one([export for _, export in found], [node for node, _ in found])
         node, export = found[0]
         if export.problem:
