@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Exports that lie on another node than the one that reads them, on simulated nodes."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,39 @@ async def test_what_is_being_fetched_ends_before_its_room_is_given_back(
     behind = cluster.nodes.calls[cluster.nodes.calls.index(ended) :]
     assert behind.index(("node3", "export.withdraw")) > 0
     assert behind.index(("node1", "export.drop")) > 0
+
+
+@pytest.mark.parametrize(
+    ("step", "op", "fields"),
+    [
+        ("restore", "OP_INSTANCE_CREATE", asked(pnode="node1")),
+        ("fetch", "OP_BACKUP_EXPORT", {"instance_name": "web1", "shutdown": False}),
+        ("fetch", "OP_DISK_EXPORT", {"disk": "here"}),
+    ],
+)
+async def test_what_is_on_its_way_is_not_removed_meanwhile(
+    cluster: SimCluster, step: str, op: str, fields: dict[str, Any]
+) -> None:
+    """It is listed as half made, so somebody may want to tidy up."""
+    here = {"disk_template": "file", "node": "node1", "size": 64, "name": "here"}
+    await cluster.run("OP_DISK_ADD", **here)
+    removals = list[asyncio.Task[Any]]()
+
+    async def tidied(name: str) -> None:
+        if not name.startswith(f"before {step}") or removals:
+            return
+        (draft,) = {one.split("/")[3] for one in lying(cluster) if "+uuid" in one}
+        removal = {"instance_name": draft.removesuffix(".new")}
+        refusal = cluster.refused("OP_BACKUP_REMOVE", **removal)
+        removals.append(asyncio.create_task(refusal))
+        for _ in range(1000):  # as far as it comes meanwhile
+            await asyncio.sleep(0)
+
+    cluster.extra_point = tidied
+    to = {} if step == "restore" else {"target_node": "node2"}
+    await cluster.run(op, **fields, **to)
+    (removal,) = removals
+    assert "there is no export" in (await removal).message
 
 
 async def test_another_export_than_the_one_that_was_named_is_not_sent(

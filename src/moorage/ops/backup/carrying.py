@@ -19,8 +19,6 @@ from moorage.protocol import FetchExport, KillPrograms, OfferExport, WithdrawExp
 from . import dumps
 from .remove import exports_of
 
-_LONGEST = 150
-"""Characters of an export's name that stand in the name of what comes of it."""
 SEALED, _OFFERED = "sealed", "offered"
 """Tasks whose results others use: the export, and the door that it is fetched at."""
 
@@ -117,7 +115,7 @@ class Making(Struct, frozen=True, kw_only=True):
             yield from copied(self.export)
             yield from dumps.finish(self.export, target, self.filled)
             return
-        grown = replace(self.export, name=apart(view, name))
+        grown = replace(self.export, name=dumps.apart(view, name))
         yield dumps.begin(grown.name, self.reader)
         yield from copied(grown)
         sealed = dumps.seal(grown, self.reader, {}, travels=True)
@@ -134,11 +132,6 @@ class Making(Struct, frozen=True, kw_only=True):
         yield from trip.tasks(view.config)
         yield from dumps.finish(self.export, target, self.filled)
         yield dumps.tidy(grown.name, self.reader)
-
-
-def apart(view: View, name: str) -> str:
-    """Return a name for what comes of an export on its way; no export has it."""
-    return view.once("apart", lambda: f"{name[:_LONGEST]}+{view.fresh()}")
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -160,7 +153,7 @@ class Found(Struct, frozen=True, kw_only=True):
     def name_on(self, view: View, node: Node) -> str:
         """Return the name that its dumps have on a node that reads them."""
         name = self.export.name
-        return name if self.seen_from(view, node) else apart(view, name)
+        return name if self.seen_from(view, node) else dumps.apart(view, name)
 
     def fetched(self, view: View, node: Node, rate: int) -> Iterator[Run]:
         """Yield what brings the dumps to a node that is to read them."""

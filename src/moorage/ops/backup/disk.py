@@ -63,12 +63,14 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     ] = Format.QCOW2
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk with its instance, and the export; share the nodes."""
+        """Hold the disk with its instance, and the export, also on its way.
+
+        The nodes are shared.
+        """
         disk = view.config.disk(self.disk)
         yield from grow_locks(view, disk)
         for node in (*self._nodes(view), *self._readers(view)):
             yield Lock("node", node.uuid, shared=True)
-        for node in self._nodes(view):
             yield dumps.hold(node, name_of_disk(disk))
 
     def questions(self, view: View) -> Iterator[Question]:

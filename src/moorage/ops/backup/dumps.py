@@ -26,6 +26,8 @@ from moorage.protocol import (
     Writing,
 )
 
+_LONGEST = 150
+"""Characters of an export's name that stand in the name of what comes of it."""
 Filled = dict[str, dict[str, Any]]
 """Parameters as Ganeti writes them, by section; empty where it is not to read them."""
 
@@ -42,6 +44,23 @@ class Format(StrEnum):
 def hold(node: Node, name: str, *, shared: bool = False) -> Lock:
     """Return the lock on an export of a node."""
     return Lock("disk", f"export {node.uuid} {name}", shared=shared)
+
+
+def apart(view: View, name: str) -> str:
+    """Return a name for what comes of an export on its way; no export has it.
+
+    Who has it holds the export, and so does who takes something away under the name.
+    """
+    return view.once("apart", lambda: f"{name[:_LONGEST]}+{view.fresh()}")
+
+
+def origin(name: str) -> str:
+    """Return the export that something comes of, by the name that it has on its way.
+
+    >>> origin("web1+5f0c")
+    'web1'
+    """
+    return name.rpartition("+")[0]
 
 
 def exports_on(node: Node) -> Ask[list[Export]]:

@@ -113,12 +113,15 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         return view.config.disks_of(self.instance(view))
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the instance with its disks, and the export; share the nodes."""
+        """Hold the instance with its disks, and the export, also on its way.
+
+        The nodes are shared.
+        """
         yield from OnInstance.locks(self, view)
         node = self.target(view)
-        for uuid in (node.uuid, self.instance(view).primary_node):
-            yield Lock("node", uuid, shared=True)
-        yield dumps.hold(node, self.instance(view).name)
+        for one in (node, view.config.home(self.instance(view))):
+            yield Lock("node", one.uuid, shared=True)
+            yield dumps.hold(one, self.instance(view).name)
         if self.remove_instance:
             yield from self._removal().locks(view)
 

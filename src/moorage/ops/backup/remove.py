@@ -99,6 +99,13 @@ class BackupRemove(OnExports, frozen=True, kw_only=True):
 
     op_id = "OP_BACKUP_REMOVE"
 
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold also what it may come of: it may be on its way for somebody."""
+        yield from OnExports.locks(self, view)
+        whole = dumps.origin(self.instance_name)
+        for node in self._nodes(view.config) if whole else ():
+            yield dumps.hold(node, whole)
+
     def _named(self, export: Export) -> bool:
         return (
             export.name.removesuffix(HALF_MADE).removesuffix(REPLACED)
