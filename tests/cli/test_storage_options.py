@@ -7,7 +7,12 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "option", ["--start", "--net 0:mac=auto", "--tags a", "-o debian"]
+    "option",
+    [
+        *("--start", "--net 0:mac=auto", "--tags a", "-o debian", "-I hail", "-g g1"),
+        *("--os-parameters-private a=b", "--os-parameters-secret a=b"),
+        "--no-conflicts-check",
+    ],
 )
 def test_options_of_instances_are_refused_where_a_disk_is_imported(
     master: Any, typed: Any, option: str

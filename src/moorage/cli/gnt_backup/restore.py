@@ -74,7 +74,8 @@ _MOST = 99
 _INSTANCE_ALONE = (
     *("start", "os_type", "osparams", "hypervisor_parameters", "beparams", "net"),
     *("tags", "ignore_ipolicy", "wait_for_sync", "file_storage_dir", "file_driver"),
-    *("force_params", "os_size", "no_nics"),
+    *("force_params", "os_size", "no_nics", "iallocator", "group_name"),
+    *("osparams_private", "osparams_secret", "conflicts_check"),
 )
 """Options that say nothing of a disk that is imported alone."""
 _DISK = (
