@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from moorage.model.export import name_of_disk
+from moorage.model.export import Dump, Export, Form, name_of_disk
+from moorage.storage import Command
+from moorage.storage.exports import Exports
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
+from moorage.units import Mib
 
 
 @pytest.fixture
@@ -220,6 +224,31 @@ async def test_a_running_guest_is_exported_to_another_node(cluster: SimCluster) 
     assert held == san.files[root.volume]["data"]
     told = await cluster.run("OP_BACKUP_VERIFY", instance_name="web1")
     assert told == {"node2": []}
+
+
+async def test_a_node_that_reads_the_disks_sends_no_other_files_than_were_ordered(
+    monkeypatch: pytest.MonkeyPatch, cluster: SimCluster
+) -> None:
+    """Whoever has its key may say anything; its files would be in the export."""
+    sealed, more = Exports.seal, Dump(file="config.ini", form=Form.RAW, size=Mib(1))
+
+    def seal(
+        self: Exports, name: str, export: Export, filled: Any, *, marked: bool = False
+    ) -> Any:
+        if marked:
+            export = replace(export, dumps=(*export.dumps, more))
+            path = self.growing(name, more)
+            yield Command(("printf", "%s", "[export]"), stdout=path)
+        return (yield from sealed(self, name, export, filled, marked=marked))
+
+    monkeypatch.setattr(Exports, "seal", seal)
+    before = lying(cluster)
+    web1 = {"instance_name": "web1", "shutdown": False, "target_node": "node2"}
+    error = await cluster.refused("OP_BACKUP_EXPORT", **web1)
+    assert error.message == (
+        "node node2 was to fetch disk0.qcow2, disk1.qcow2, and is offered other files"
+    )
+    assert lying(cluster) == before
 
 
 async def test_a_disk_that_stays_on_one_node_goes_to_another(

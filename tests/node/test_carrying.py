@@ -341,6 +341,15 @@ async def test_a_dump_of_another_length_is_not_offered(
     assert not open_files(source)
 
 
+async def test_an_address_that_is_not_here_is_told(
+    sender: Carrier, source: Path
+) -> None:
+    told = "no port is free for an export on 192.0.2.1 from 8102 on: Cannot assign"
+    with pytest.raises(Failed, match=told):
+        await sender.offer(offer(source)._replace(address="192.0.2.1"))
+    assert not open_files(source)
+
+
 async def test_a_dump_that_shrinks_meanwhile_is_no_export(
     sender: Carrier, source: Path, target: Path
 ) -> None:

@@ -81,7 +81,7 @@ class Carrier:
         opened = await _aside(lambda: _opened(self._files, offer.parcels), _close)
         try:
             ports = range(offer.port, min(offer.port + _TRIES, _PORTS))
-            listener = wire.steady(listen(family, offer.address, ports, "export"))
+            listener = wire.steady(listen(family, offer.address, ports, "an export"))
         except BaseException:
             _close(opened)
             raise

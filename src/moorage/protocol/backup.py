@@ -162,6 +162,9 @@ class FetchExport(OnExport[None], frozen=True, kw_only=True, tag="export.fetch")
         Of the node where it is offered.
     door
         The answer of that node to ``export.offer``.
+    files
+        What its dumps are called, where that node tells their lengths: it may tell of
+        others. Empty where the manifest was read before.
     """
 
     limit = A_WEEK
@@ -169,6 +172,7 @@ class FetchExport(OnExport[None], frozen=True, kw_only=True, tag="export.fetch")
     export: Export
     address: str
     door: Door | None = None
+    files: tuple[str, ...] = ()
 
 
 class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):

@@ -101,7 +101,7 @@ class Tickets:
         # Those behind are for when others hold these up, and for migrations, too.
         last = gate.LAST if waiting < len(PORTS) else range(0)
         try:
-            return gate.listen(family, address, PORTS, "console", last)
+            return gate.listen(family, address, PORTS, "a console", last)
         except Failed as error:
             if not waiting:
                 raise

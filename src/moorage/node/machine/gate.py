@@ -127,10 +127,10 @@ def listen(
     family: int,
     address: str,
     ports: range,
-    what: str = "migration",
+    what: str = "a migration",
     last: range = LAST,
 ) -> socket.socket:
-    """Listen at the first free port, or a last one, for a `what`.
+    """Listen at the first free port, or a last one, for `what`.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def listen(
         else:
             return found
     raise Failed(
-        f"no port is free for a {what} on {address} from {ports.start} on: {said}",
+        f"no port is free for {what} on {address} from {ports.start} on: {said}",
         hint="ss -ltnp shows who holds them",
     )
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable
 
-from moorage.errors import BadInput, NotFound
+from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import Dump
 from moorage.node.host import Offer, Parcel
 from moorage.protocol import Door, FetchExport, OfferExport, Report, WithdrawExport
@@ -37,9 +37,20 @@ async def withdraw(at: NodeContext, args: WithdrawExport, _report: Report) -> No
 
 
 async def fetch(at: NodeContext, args: FetchExport, report: Report) -> None:
-    """Fetch the dumps of another node's export into one that grows here."""
+    """Fetch the dumps of another node's export into one that grows here.
+
+    Raises
+    ------
+    Failed
+        If others are offered than were ordered.
+    """
     if args.door is None:
         raise BadInput("an export is fetched where it is offered: there is no door")
+    if args.files and args.files != tuple(one.file for one in args.export.dumps):
+        wanted = ", ".join(args.files)
+        raise Failed(
+            f"node {at.name} was to fetch {wanted}, and is offered other files"
+        )
     growing = Growing(at.machine.exports_directory())
     parcels = _parcels(growing, args.name, args.export.dumps)
     await at.machine.fetch(parcels, args.address, args.door, report)

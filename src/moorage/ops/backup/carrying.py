@@ -70,7 +70,10 @@ class Trip(Struct, frozen=True, kw_only=True):
             use=known,
         )
         fetch = FetchExport(
-            name=self.name, export=self.export, address=source.secondary_ip
+            name=self.name,
+            export=self.export,
+            address=source.secondary_ip,
+            files=tuple(dump.file for dump in self.export.dumps) if self.grows else (),
         )
         yield Run(
             what=f"fetch export {name} from {source.name} to {target.name}",
