@@ -44,7 +44,7 @@ async def sim(tmp_path, clock):
     for web in (*WEBS, "far"):
         home = "node2" if web == "far" else "node1"
         builder.disk(f"d-{web}", last_node=home)
-        builder.instance(web, home, (f"d-{web}",))
+        builder.instance(web, home, (f"d-{web}",), os="debian")
     found = SimCluster(tmp_path)
     found.clock = clock
     await found.make(builder)
@@ -124,6 +124,19 @@ async def test_who_else_must_know_shares_what_was_said(sim, op_id, more):
     calls = sim.nodes.calls
     await sim.run(op_id, instance_name="web2", **more)
     assert not [node for node, verb in calls[since:] if verb == "guests"]
+
+
+@pytest.mark.parametrize(
+    ("op_id", "more"),
+    [("OP_INSTANCE_REINSTALL", {}), ("OP_INSTANCE_RENAME", {"new_name": "new"})],
+)
+async def test_no_script_writes_to_the_disks_of_a_guest_that_runs_elsewhere(
+    sim, op_id, more
+):
+    stray(sim, "web1", "node3")
+    error = await sim.refused(op_id, instance_name="web1", **more)
+    assert isinstance(error, WrongState)
+    assert "instance web1 runs on node node3, " in error.message
 
 
 async def test_after_a_moment_all_are_asked_again(sim, clock):

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Question, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Instance
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
+from moorage.ops.liveness import check_nowhere_else, seek
 from moorage.ops.merging import merged
 
 
@@ -74,11 +75,16 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
         yield from OnInstance.questions(self, view)
         yield node_tasks.oses_on(self.instance(view).primary_node)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, which would write there, too."""
+        yield from seek(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse while it runs, without disks, and an OS that is not there."""
         OnInstance.check(self, view)
         instance = self.instance(view)
         check_at_rest(view, instance, "reinstalled")
+        check_nowhere_else(view, instance)
         if not instance.disks:
             raise WrongState(f"instance {instance.name} has no disks to install on")
         new = self._with_secrets(view)

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from msgspec.structs import force_setattr
 
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import successor
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance import names
 from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
+from moorage.ops.liveness import check_nowhere_else, seek
 
 
 class InstanceRename(OnInstance, frozen=True, kw_only=True):
@@ -47,6 +48,11 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         if self._has_system(view):
             yield node_tasks.oses_on(self.instance(view).primary_node)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, if a script writes to its disks."""
+        if self._has_system(view):
+            yield from seek(view.config, self.instance(view))
+
     def _has_system(self, view: View) -> bool:
         instance = self.instance(view)
         return bool(instance.os and instance.disks)
@@ -55,6 +61,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         """Refuse while it runs, and a name that is taken or none."""
         OnInstance.check(self, view)
         check_at_rest(view, self.instance(view), "renamed")
+        check_nowhere_else(view, self.instance(view))
         names.check(view.config, self.new_name)
 
     def _why_untold(self, view: View) -> str:
