@@ -73,6 +73,28 @@ async def test_the_others_are_asked_once_for_all_disks_of_a_moment(
     assert await add(sim, "d") == ALL
 
 
+async def test_what_was_found_gets_old_while_a_disk_is_decided(
+    sim: SimCluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was not asked for it, for others were told lately, lacks nothing by that."""
+    lack(sim, "node2")
+    await add(sim, "a")
+    ask = sim.nodes.ask
+
+    async def slowly(*asked: Any) -> list[object]:
+        found = await ask(*asked)
+        clock.now += 121
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sim.nodes, "ask", slowly)
+        assert await add(sim, "b") == {"node1": 1}
+    [text] = told(sim)
+    assert "node node2 has no ExtStorage provider 'san'" in text
+    assert await add(sim, "c") == ALL
+    assert len(told(sim)) == 1
+
+
 async def test_another_group_of_nodes_is_asked_anew(sim: SimCluster) -> None:
     await add(sim, "a")
     await sim.run("OP_NODE_SET_PARAMS", node_name="node6", offline=True)

@@ -39,8 +39,17 @@ def ask(view: View, wanted: DiskSpec, worker: Node) -> Iterator[Question]:
 
 
 def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
-    """Say which nodes of the group will not reach a disk that a node makes."""
-    found = _known(view, wanted, worker) or _found(view, wanted, worker)
+    """Say which nodes of the group will not reach a disk that a node makes.
+
+    What was known when the nodes were to be asked may be old by now. It is told all the
+    same: the others were not asked, and what they did not say is not what they lack.
+    """
+    found = _known(view, wanted, worker)
+    if found is None and _were_asked(view, wanted, worker):
+        found = _found(view, wanted, worker)
+    found = found or _kept(view, wanted, worker)
+    if found is None:
+        return
     yield from found.sentences[:_TOLD]
     more = len(found.sentences) - _TOLD
     if more > 0:
@@ -51,9 +60,22 @@ def _group(view: View, worker: Node) -> NodeGroup:
     return view.config.group(worker.group)
 
 
+def _were_asked(view: View, wanted: DiskSpec, worker: Node) -> bool:
+    """Whether each node of the group was asked for what it lacks, if it may lack it."""
+    if not wanted.kind.capabilities.provider:
+        return True
+    nodes = online(view.config, _group(view, worker))
+    return all(providers_on(node.uuid) in view.answers for node in nodes)
+
+
+def _kept(view: View, wanted: DiskSpec, worker: Node) -> _Found | None:
+    """Return what was found last of the same provider, however long ago."""
+    return _shelf(view).get((worker.group, wanted.driver))
+
+
 def _known(view: View, wanted: DiskSpec, worker: Node) -> _Found | None:
     """Return what was found lately of the same provider, if it holds still."""
-    known = _shelf(view).get((worker.group, wanted.driver))
+    known = _kept(view, wanted, worker)
     if known is None or not 0 <= view.now - known.time < _GOOD:
         return None
     same = known.nodes == online(view.config, _group(view, worker))
