@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
+from moorage.model.standstill import NO_ANSWER
 from moorage.node.agent import Agent
 from moorage.node.attachments import Attachments
 from moorage.node.creations import volume_key
@@ -152,6 +153,19 @@ async def test_plugging_twice_is_plugging_once(node: Node) -> None:
 @pytest.mark.parametrize("verb", ["detach", "remove"])
 async def test_a_disk_that_a_guest_has_is_not_taken_away(node: Node, verb: str) -> None:
     await running(node)
+    with pytest.raises(WrongState, match="guest web on node node1 still uses disk"):
+        await node.disk(verb)
+    assert node.san.attached == {"node1 vol1": {"open": True}}
+
+
+@pytest.mark.parametrize("verb", ["detach", "remove"])
+async def test_a_guest_that_does_not_say_what_it_has_keeps_what_it_was_given(
+    node: Node, verb: str
+) -> None:
+    """Its QEMU hangs, and may go on and write."""
+    await running(node)
+    (guest,) = node.san.guests.values()
+    guest["state"] |= {"state": "paused", "cause": NO_ANSWER, "disks": []}
     with pytest.raises(WrongState, match="guest web on node node1 still uses disk"):
         await node.disk(verb)
     assert node.san.attached == {"node1 vol1": {"open": True}}

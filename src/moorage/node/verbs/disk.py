@@ -4,8 +4,10 @@
 from msgspec.structs import replace
 
 from moorage.errors import Exists, Failed, MoorageError, NotSupported, WrongState
-from moorage.model import Device, Disk
+from moorage.model import Device, Disk, GuestState
+from moorage.model.standstill import NO_ANSWER
 from moorage.node.creations import DENIED, MADE, REMOVING, Creation
+from moorage.node.hypervisors.base import Hypervisor
 from moorage.protocol import (
     AttachDisk,
     CloseDisk,
@@ -33,6 +35,9 @@ from .sizes import URI, measured
 
 REPAIR = "gnt-cluster repair-disk-sizes"
 MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
+
+_LOOKS = 3
+"""How often a guest is looked at that does not say what it has; each takes seconds."""
 
 
 async def create(at: NodeContext, args: CreateDisk, report: Report) -> Outcome:
@@ -344,7 +349,10 @@ async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:
-    """Raise `WrongState` while a guest on this node has the disk, or its mirror."""
+    """Raise `WrongState` while a guest on this node has the disk, or its mirror.
+
+    One whose QEMU does not say what it has, has what it was given.
+    """
     borrower = at.held.borrower(disk.uuid)
     if borrower and await at.hypervisor(borrower[0]).find(borrower[1]):
         raise WrongState(
@@ -353,14 +361,25 @@ async def _check_unused(at: NodeContext, disk: Disk) -> None:
             instance=borrower[1],
         )
     for hypervisor, uuid in at.held.users(disk.uuid):
-        guest = await at.hypervisor(hypervisor).find(uuid)
-        if guest and disk.uuid in guest.disks and guest.state != "moved":
+        guest = await _seen(at.hypervisor(hypervisor), uuid)
+        if guest is None or guest.state == "moved":
+            continue
+        if disk.uuid in guest.disks or guest.cause == NO_ANSWER:
             raise WrongState(
                 f"guest {guest.name} on node {at.name} still uses disk {disk.label}",
                 hint=f"gnt-disk detach {disk.label}",
                 disk=disk.uuid,
                 instance=guest.uuid,
             )
+
+
+async def _seen(hypervisor: Hypervisor, uuid: str) -> GuestState | None:
+    """Return a guest; one that says nothing may be busy for a moment."""
+    for _ in range(_LOOKS):
+        guest = await hypervisor.find(uuid)
+        if guest is None or guest.cause != NO_ANSWER:
+            break
+    return guest
 
 
 VERBS = (
