@@ -12,6 +12,7 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.jobs.deciding import reported
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
+from moorage.model.standstill import NO_ANSWER
 from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.cluster.checks_copies import copies_on
 from moorage.ops.cluster.checks_watcher import look_on
@@ -212,6 +213,11 @@ def test_guests_have_the_disks_of_their_instance():
     assert "it uses disk d2, which is not attached to it" in one
     (one,) = warnings(builder, node1=node1)
     assert "it runs without its disk d1" in one
+    hangs = replace(guest("web1", state="paused"), cause=NO_ANSWER)
+    hung = {"node1": facts(hangs, held=(held("d1"),))}
+    assert warnings(builder, **hung) == []
+    (one,) = errors(builder, **hung)
+    assert "its QEMU gives no answer" in one
 
 
 def test_quarantined_disks_are_found():

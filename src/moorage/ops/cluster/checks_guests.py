@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.model import GuestState, Instance, Node
-from moorage.model.standstill import remedy, told
+from moorage.model.standstill import NO_ANSWER, remedy, told
 from moorage.ops.liveness import may_power_off
 from moorage.ops.silence import rescue
 
@@ -110,9 +110,13 @@ def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
 
 
 def plugged(seen: Seen) -> Iterator[Finding]:
-    """Find running guests that have other disks than their instance."""
-    for running in _running(seen):
-        yield from _disks(seen, *running)
+    """Find running guests that have other disks than their instance.
+
+    Of one whose QEMU says nothing, nobody knows what it has.
+    """
+    for instance, node, guest in _running(seen):
+        if guest.cause != NO_ANSWER:
+            yield from _disks(seen, instance, node, guest)
 
 
 def _disks(
