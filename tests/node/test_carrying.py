@@ -294,7 +294,7 @@ async def test_a_fetch_that_nobody_wants_any_more_is_ended(target: Path) -> None
         assert taker.end(["export a2"], Step(1, 8)) == 0
         assert taker.end(["export a1"], Step(1, 6)) == 0
         assert taker.end(["export a1"], Step(1, 8)) == 1
-        with pytest.raises(Failed, match="nobody wants it any more, after 4 of 20"):
+        with pytest.raises(Failed, match=r"nobody wants it any more, after \d of 20"):
             await asyncio.wait_for(work, WAIT)
     assert taker.end(["export a1"], Step(1, 8)) == 0
     assert not open_files(target)
