@@ -112,7 +112,7 @@ async def led(
         log,
         standing,
         lambda: dict(keys),
-        lambda: standing.superseded(truth),
+        lambda within: standing.superseded(truth, within),
         QUICK,
     )
     truth.settled = copies.settled

@@ -107,7 +107,7 @@ async def begun(directory: Path, fate: Fate) -> Town:
         log,
         standing,
         lambda: dict(keys),
-        lambda: standing.superseded(truth),
+        lambda within: standing.superseded(truth, within),
         STILL,
     )
     truth.settled = copies.settled

@@ -15,7 +15,7 @@ from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
 from moorage.model import Config, apply
 from moorage.model.commits import Head
-from moorage.protocol import Pause, Standing, silent
+from moorage.protocol import GetFacts, Pause, Standing, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import SqliteStore, StoreLost, create
 from moorage.testing.cluster import ClusterBuilder
@@ -34,6 +34,8 @@ class Cut:
         What a node says of itself that is not so.
     pause
         Seconds before a call gets to a node.
+    mute
+        Those that tell of themselves, and of nothing else.
     """
 
     def __init__(
@@ -42,9 +44,12 @@ class Cut:
         self.nodes, self.away, self.obeyed = nodes, away, obeyed
         self.said: dict[str, dict[str, Any]] = {}
         self.pause: dict[str, float] = {}
+        self.mute: set[str] = set()
 
     async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
-        if node.name in self.away:
+        if node.name in self.away or (
+            node.name in self.mute and not isinstance(call, GetFacts)
+        ):
             raise Unreachable(f"{node.name} is cut off", sent=False, cause="cut off")
         await asyncio.sleep(self.pause.get(node.name, 0.0))
         done = await self.nodes.call(node, call, term, report)
@@ -119,6 +124,25 @@ async def pair(tmp_path: Path) -> Any:
     await found.begin()
     yield found
     await found.stop()
+
+
+async def test_who_stood_still_acknowledges_nothing_that_the_next_master_lacks(
+    pair: Pair,
+) -> None:
+    """It goes on, and finds that a candidate has been silent for long: it leads now."""
+    pair.old_way.away |= {"node1", "node2", "node3"}
+    await pair.follow()
+    pair.old_way.away, pair.old_way.mute = {"node2"}, {"node1", "node3"}
+    with pytest.raises(StoreLost, match="another master leads"):
+        await pair.old.commit(1)
+    assert pair.old.acknowledged == []
+
+
+async def test_who_reaches_nobody_goes_on_and_strikes_them_off(pair: Pair) -> None:
+    """Nobody is known to lead: the machines may all be off."""
+    pair.old_way.away |= {"node2", "node3"}
+    await pair.old.commit(1)
+    assert pair.old.acknowledged == [1]
 
 
 async def test_once_a_node_obeys_the_new_master_it_never_obeys_the_old(

@@ -41,7 +41,8 @@ class Replication:
     keys
         Returns the cluster's keys: each file by its name.
     superseded
-        Asked when a candidate has heard a later master: whether that is true.
+        Asked whether another master leads: when a candidate has heard one, and, within
+        so many seconds, before one that is silent is struck off the record.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Replication:
         log: CommitLog,
         nodes: Nodes,
         keys: Callable[[], Mapping[str, bytes]],
-        superseded: Callable[[], Awaitable[bool]],
+        superseded: Callable[[float | None], Awaitable[bool]],
         pace: Pace = Pace(),  # noqa: B008 - it is frozen
     ) -> None:
         self._truth = truth
@@ -158,10 +159,20 @@ class Replication:
     # -- who is on record ---------------------------------------------------------
 
     async def _strike(self) -> None:
-        """Strike off the record whom nobody waits for any more."""
+        """Strike off the record whom nobody waits for any more.
+
+        A master that stood still finds everybody silent, and may have been followed
+        meanwhile: what it struck off then, the next one would lack.
+
+        Raises
+        ------
+        StoreLost
+            If another master leads.
+        """
         async with self._recording:
             gone = sorted(self._recorded - self._awaited())
             if gone:
+                await self._judge(self._pace.patience)
                 await self._truth.note([((KIND, uuid), None) for uuid in gone])
                 self._recorded -= set(gone)
 
@@ -212,12 +223,13 @@ class Replication:
                 one.fall_behind("it gives no answer")  # it holds a commit up once
             one.asked.set()
 
-    async def _judge(self) -> None:
-        """Find out whether a candidate that has heard a later master is right."""
-        if await self._superseded():
+    async def _judge(self, within: float | None = None) -> None:
+        """Find out whether another master leads, as a candidate may have said."""
+        if await self._superseded(within):
             raise StoreLost("another master leads the cluster")
-        for one in self._followers.values():
-            one.refused = False
+        if within is None:
+            for one in self._followers.values():
+                one.refused = False
 
     async def run(self) -> None:
         """Keep a copy on every candidate, and none anywhere else, for ever."""

@@ -125,15 +125,39 @@ class Standing:
             self.over.set()
         return self.over.is_set()
 
-    async def superseded(self, truth: ConfigStore) -> bool:
-        """Whether a candidate that has heard a later master may be right.
+    async def superseded(self, truth: ConfigStore, within: float | None) -> bool:
+        """Whether a later master leads: a candidate has heard one, and may be right.
 
-        It is not when half of the nodes take this master's orders: the others are not
-        more than half, which a later master needs. So of two nodes the word of one,
+        It is not right when half of the nodes take this master's orders: the others are
+        not more than half, which a later master needs. So of two nodes the word of one,
         which may be anybody's, ends no master that its own node obeys.
+
+        Parameters
+        ----------
+        within
+            Seconds in which one of the candidates that are asked now must refuse this
+            master; where all are silent, nobody is known to lead. None if one has
+            refused it already.
         """
-        words = await self._words(truth)
-        return words.count(True) * 2 < len(words)
+        nodes = truth.config.online()
+        refused, obeying = within is None, 0
+        asked = [asyncio.create_task(self._word(truth, node)) for node in nodes]
+        try:
+            for answer in asyncio.as_completed(asked, timeout=within):
+                node, obeys = await answer
+                obeying += obeys is True
+                if obeying * 2 >= len(nodes):
+                    return False  # the others need not be waited for
+                refused |= obeys is False and node.master_candidate
+        except TimeoutError:
+            pass
+        finally:
+            for one in asked:
+                one.cancel()
+        return refused
+
+    async def _word(self, truth: ConfigStore, node: Node) -> tuple[Node, bool | None]:
+        return node, await self._obeys(truth, node)
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
         nodes = truth.config.online()

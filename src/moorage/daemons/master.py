@@ -276,7 +276,7 @@ def _replication(
         log,
         standing,
         lambda: public_keys(places.keys),
-        lambda: standing.superseded(truth),
+        lambda within: standing.superseded(truth, within),
     )
     truth.settled = made.settled
     standing.copies = made.status
