@@ -41,7 +41,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: power-cuts chaos-account fast-tests crashes fuzz rooms stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -165,6 +165,9 @@ bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python tests/htools/bench.py
 	$(BIN)/python benchmarks/starting.py
+
+walks: $(INSTALLED) ## Count the modules and calls of a request, from the command to the script
+	$(BIN)/python benchmarks/walks.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \

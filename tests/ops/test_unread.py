@@ -7,13 +7,13 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ForwardRef, get_args, get_origin
 
 import pytest
 from msgspec.structs import fields
 
 from moorage.errors import NotSupported
-from moorage.jobs import Operation
+from moorage.jobs import Case, Operation
 from moorage.jobs.unread import Idle, Moot, Unsupported, unread
 from moorage.ops import OPERATIONS, parse
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -22,13 +22,24 @@ KINDS = [pytest.param(kind, id=op_id) for op_id, kind in sorted(OPERATIONS.items
 
 
 def read(kind: type[Operation]) -> set[str]:
-    """Return the fields that an operation's own code looks at."""
+    """Return the fields that an operation's own code looks at, and that of its case."""
     found: set[str] = set()
     for one in kind.__mro__:
         if issubclass(one, Operation) and one is not Operation:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
-            found.update(_named(tree, vars(sys.modules[one.__module__])))
+            for read in (one, *_cases(one)):
+                tree = ast.parse(textwrap.dedent(inspect.getsource(read)))
+                found.update(_named(tree, vars(sys.modules[one.__module__])))
     return found
+
+
+def _cases(kind: type[Operation]) -> Iterator[type]:
+    """Yield the cases of an operation: ``class NewDisk(Case["DiskAdd"])``."""
+    for one in vars(sys.modules[kind.__module__]).values():
+        for base in getattr(one, "__orig_bases__", ()):
+            if get_origin(base) is Case and get_args(base)[0] == ForwardRef(
+                kind.__name__
+            ):
+                yield one
 
 
 def _named(tree: ast.AST, known: dict[str, Any]) -> Iterator[str]:
@@ -36,7 +47,9 @@ def _named(tree: ast.AST, known: dict[str, Any]) -> Iterator[str]:
     nodes = list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield from [node.attr] if node.value.id == "self" else []
+            yield from [node.attr] if node.value.id in {"self", "asked"} else []
+        elif isinstance(node, ast.Attribute) and _is_request(node.value):
+            yield node.attr
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     if "getattr" in names:
         constants = (n.value for n in nodes if isinstance(n, ast.Constant))
@@ -44,6 +57,11 @@ def _named(tree: ast.AST, known: dict[str, Any]) -> Iterator[str]:
         for value in (known.get(name) for name in names):
             if isinstance(value, tuple | frozenset | dict):
                 yield from (word for word in value if isinstance(word, str))
+
+
+def _is_request(node: ast.AST) -> bool:
+    """Whether it says ``self.request``."""
+    return isinstance(node, ast.Attribute) and node.attr == "request"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,12 +7,13 @@ from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
 from .locks import Lock
-from .operation import Ask, FailedHook, Operation, Question, Sight, Sought, View
+from .operation import Ask, Case, FailedHook, Operation, Question, Sight, Sought, View
 from .task import Commit, Run, Task, Witness
 
 __all__ = [
     "COMMON",
     "Ask",
+    "Case",
     "Commit",
     "Effects",
     "Engine",

@@ -93,6 +93,27 @@ class Sight:
     called: Callable[[str], str]
 
 
+R_co = TypeVar("R_co", bound="Operation", covariant=True)
+C = TypeVar("C", bound="Case[Any]")
+
+
+class Case(Generic[R_co]):
+    """What a request comes to on one view: what it names, and what it chooses.
+
+    Subclasses answer with cached properties, so each question is answered once,
+    whoever asks it again: locks, questions, check, claims, tasks and result.
+
+    Attributes
+    ----------
+    request, view
+        What was asked for, and when.
+    """
+
+    def __init__(self, request: R_co, view: "View") -> None:
+        self.request = request
+        self.view = view
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What an operation reasons on; nothing in it changes while it does.
@@ -126,6 +147,9 @@ class View:
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
     strays: Strays = field(default_factory=dict)
     _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
+    _cases: dict[int, "Case[Any]"] = field(
+        default_factory=dict, init=False, compare=False
+    )
 
     def once(self, what: str, decide: Callable[[], T]) -> T:
         """Return what `decide` returned when it was first asked about this view.
@@ -135,6 +159,14 @@ class View:
         if what not in self._known:
             self._known[what] = decide()
         return cast("T", self._known[what])
+
+    def case(self, kind: "type[C]", request: "Operation") -> C:
+        """Return what a request comes to on this view; it is opened once."""
+        known = self._cases.get(id(request))
+        if known is None:
+            # The case holds its request: nothing else gets its number meanwhile.
+            known = self._cases[id(request)] = kind(request, self)
+        return cast("C", known)
 
     def answer(self, question: Ask[T]) -> T | None:
         """Return what a node said; None if it was not asked.

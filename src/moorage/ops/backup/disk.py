@@ -199,7 +199,7 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fetch the export if the disk's node does not see it; then make the disk."""
-        yield from self.found.fetched(view, self.where(view), self.rate)
+        yield from self.found.fetched(view, self.case(view).node, self.rate)
         yield from DiskAdd.tasks(self, view)
 
     def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:

@@ -2,13 +2,14 @@
 """``gnt-disk add``: a disk that belongs to nobody."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Case, Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
@@ -86,168 +87,73 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
-    def wish(self, view: View) -> disk_spec.DiskSpec:
-        """Return the disk that is wanted."""
-        if self.name:
-            check_disk_name(self.name)
-        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
-        wanted = disk_spec.specified(
-            view.config,
-            {name: getattr(self, name) for name in names},
-            template=self.disk_template,
-            params=disk_spec.named_params(
-                self.params, provider=self.provider, access=self.access
-            ),
-        )
-        return replace(wanted, force=self.force_params, tags=check_tags(self.tags))
-
-    def where(self, view: View) -> Node:
-        """Return the node that makes the disk."""
-        config = view.config
-        if self.node:
-            node = config.node(self.node.partition(":")[0])
-            check_within(config, node, self.group)
-            return node
-        wanted = self.wish(view)
-        if self._mirrored(view):
-            return self._keepers(view)[0]
-        if wanted.kind.capabilities.reach is not Reach.GROUP:
-            raise BadInput(
-                f"a disk of template '{wanted.template}' stays on one node",
-                hint="say which: -n NODE",
-            )
-        nodes = self._workers(view)
-        offering = (one for one in nodes if disk_checks.offers(view, wanted, one))
-        return next(offering, nodes[0])
-
-    def peer(self, view: View) -> Node | None:
-        """Return the node that is to keep the second copy of a mirrored disk."""
-        if not self._mirrored(view):
-            if ":" in (self.node or ""):
-                raise BadInput(
-                    f"a disk of template '{self.disk_template}' has no second copy",
-                    hint=f"-n {self.where(view).name}",
-                )
-            return None
-        other = (self.node or "").partition(":")[2]
-        if other:
-            return view.config.node(other)
-        first = self.where(view)
-        others = [one for one in self._keepers(view) if one.uuid != first.uuid]
-        if not others:
-            raise WrongState(
-                f"only node {first.name} of its group could have a copy: a mirrored "
-                "disk needs two",
-                hint="gnt-node list",
-            )
-        return others[0]
-
-    def _mirrored(self, view: View) -> bool:
-        return pairs.is_mirrored(self.wish(view).template)
-
-    def _keepers(self, view: View) -> list[Node]:
-        """Return the nodes that may keep a copy: those with room, by what they keep."""
-        kept, nodes = view.config.holdings, self._workers(view)
-        fit = [node for node in nodes if self._fits(view, node)]
-        return sorted(fit or nodes, key=lambda one: len(kept.get(one.uuid, ())))
-
-    def _fits(self, view: View, node: Node) -> bool:
-        try:
-            room = disk_spec.rooms(view, [self.wish(view)], node)
-            placement.check_rooms(view, "a disk", room)
-            disk_checks.check_groups(view, self.wish(view), node)
-        except MoorageError:
-            return False
-        return True
-
-    def _pair(self, view: View) -> Pair | None:
-        template, peer = self.wish(view).template, self.peer(view)
-        return pairs.wanted(view, template, self.where(view), peer)
-
-    def _workers(self, view: View) -> list[Node]:
-        """Return the nodes that may make it; drained ones if there are no others."""
-        config = view.config
-        if self.node and ":" not in self.node and self._mirrored(view):
-            group = config.group(self.where(view).group)
-            return [node for node in online(config, group) if not node.drained]
-        if self.node:
-            peer = self.peer(view)
-            return [self.where(view), *([peer] if peer else [])]
-        group = self._group(view)
-        nodes = some_online(config, group)
-        return [node for node in nodes if not node.drained] or nodes
-
-    def _group(self, view: View) -> NodeGroup:
-        """Return the group that was named, or the only one there is for its pool."""
-        config, pool = view.config, self.wish(view).pool
-        if self.group:
-            return config.group(self.group)
-        connected = pools.groups_of(config, pool) if pool else []
-        return connected[0] if len(connected) == 1 else only_group(config)
+    def case(self, view: View) -> "NewDisk":
+        """Return what it comes to on a view."""
+        return view.case(NewDisk, self)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the nodes that may do it; hold its name, and an adopted device."""
-        self.where(view)
-        for node in self._workers(view):
+        case = self.case(view)
+        for node in (case.node, *case.workers):
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold([self.wish(view)])
+        yield from disk_spec.hold([case.wanted])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
-        config, wanted, node = view.config, self.wish(view), self.where(view)
+        config, case = view.config, self.case(view)
+        wanted, node = case.wanted, case.node
         if self.node and not wanted.adopts:
             yield from provided.ask(view, wanted, node)
         else:
             yield from disk_spec.ask(config, wanted, config.group(node.group))
         if has_room(wanted.template):
-            yield from placement.ask_room(config, self._workers(view))
+            yield from placement.ask_room(config, case.workers)
 
     def likely(self, view: View) -> "DiskAdd":
         """Return the same request for the node that took the last one like it.
 
         For any, if there was none yet; itself, where more than one node is needed.
         """
-        wanted = None if self.node else self.wish(view)
-        if wanted is None or wanted.adopts or self._mirrored(view):
+        if self.node:
             return self
-        if wanted.kind.capabilities.reach is not Reach.GROUP:
+        case = self.case(view)
+        if case.wanted.adopts or case.mirrored or not case.reached_by_group:
             return self
-        nodes = self._workers(view)
-        last = _makers(view).get((nodes[0].group, wanted.driver))
+        nodes = case.workers
+        last = _makers(view).get((nodes[0].group, case.wanted.driver))
         found = next((node for node in nodes if node.uuid == last), nodes[0])
         return replace(self, node=found.name)
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
-        node, peer = self.where(view), self.peer(view)
-        disk_checks.check(view, self.wish(view), node, self._pair(view))
-        for one in filter(None, (node, peer)):
+        case = self.case(view)
+        disk_checks.check(view, case.wanted, case.node, case.pair)
+        for one in filter(None, (case.node, case.peer)):
             check_online(one)
         if not self.ignore_capacity:
             what = f"disk {self.name or 'without a name'}"
-            placement.check_rooms(view, what, self._rooms(view))
-
-    def _rooms(self, view: View) -> Iterator[Claim]:
-        wishes = [self.wish(view)]
-        return disk_spec.rooms(view, wishes, self.where(view), self.peer(view))
+            placement.check_rooms(view, what, case.rooms)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from provided.warnings(view, self.wish(view), self.where(view))
+        case = self.case(view)
+        yield from provided.warnings(view, case.wanted, case.node)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
-        yield from self._rooms(view)
-        yield from pairs.claims([self._pair(view)])
+        case = self.case(view)
+        yield from case.rooms
+        yield from pairs.claims([case.pair])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, look whether it is there, then record the disk.
 
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
-        node = self.where(view)
-        _makers(view)[node.group, self.wish(view).driver] = node.uuid
-        disk = disk_spec.bear(view, self.wish(view), node, pair=self._pair(view))
+        case = self.case(view)
+        node = case.node
+        _makers(view)[node.group, case.wanted.driver] = node.uuid
+        disk = disk_spec.bear(view, case.wanted, node, pair=case.pair)
         yield from node_tasks.verify(view.config, disk, node)
         yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
@@ -263,6 +169,132 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
         return str(results[-1][0])
+
+
+class NewDisk(Case["DiskAdd"]):
+    """The disk that a request is for, and the nodes that may make it."""
+
+    @cached_property
+    def wanted(self) -> disk_spec.DiskSpec:
+        """The disk as it is wanted."""
+        asked = self.request
+        if asked.name:
+            check_disk_name(asked.name)
+        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
+        wanted = disk_spec.specified(
+            self.view.config,
+            {name: getattr(asked, name) for name in names},
+            template=asked.disk_template,
+            params=disk_spec.named_params(
+                asked.params, provider=asked.provider, access=asked.access
+            ),
+        )
+        return replace(wanted, force=asked.force_params, tags=check_tags(asked.tags))
+
+    @cached_property
+    def node(self) -> Node:
+        """The node that makes it."""
+        config, asked = self.view.config, self.request
+        if asked.node:
+            node = config.node(asked.node.partition(":")[0])
+            check_within(config, node, asked.group)
+            return node
+        if self.mirrored:
+            return self.keepers[0]
+        if not self.reached_by_group:
+            raise BadInput(
+                f"a disk of template '{self.wanted.template}' stays on one node",
+                hint="say which: -n NODE",
+            )
+        offering = (
+            one
+            for one in self.workers
+            if disk_checks.offers(self.view, self.wanted, one)
+        )
+        return next(offering, self.workers[0])
+
+    @cached_property
+    def peer(self) -> Node | None:
+        """The node that is to keep the second copy of a mirrored disk."""
+        asked = self.request
+        if not self.mirrored:
+            if ":" in (asked.node or ""):
+                raise BadInput(
+                    f"a disk of template '{asked.disk_template}' has no second copy",
+                    hint=f"-n {self.node.name}",
+                )
+            return None
+        if self._second:
+            return self.view.config.node(self._second)
+        others = [one for one in self.keepers if one.uuid != self.node.uuid]
+        if not others:
+            raise WrongState(
+                f"only node {self.node.name} of its group could have a copy: a "
+                "mirrored disk needs two",
+                hint="gnt-node list",
+            )
+        return others[0]
+
+    @property
+    def _second(self) -> str:
+        """Name of the node that is asked to have the second copy; empty for any."""
+        return (self.request.node or "").partition(":")[2]
+
+    @property
+    def reached_by_group(self) -> bool:
+        """Whether every node of a group reaches it."""
+        return self.wanted.kind.capabilities.reach is Reach.GROUP
+
+    @cached_property
+    def mirrored(self) -> bool:
+        """Whether it has two copies."""
+        return pairs.is_mirrored(self.wanted.template)
+
+    @cached_property
+    def keepers(self) -> list[Node]:
+        """The nodes that may keep a copy: those with room, by what they keep."""
+        kept, nodes = self.view.config.holdings, self.workers
+        fit = [node for node in nodes if self._fits(node)]
+        return sorted(fit or nodes, key=lambda one: len(kept.get(one.uuid, ())))
+
+    def _fits(self, node: Node) -> bool:
+        try:
+            room = disk_spec.rooms(self.view, [self.wanted], node)
+            placement.check_rooms(self.view, "a disk", room)
+            disk_checks.check_groups(self.view, self.wanted, node)
+        except MoorageError:
+            return False
+        return True
+
+    @cached_property
+    def pair(self) -> Pair | None:
+        """What joins the copies of a mirrored disk."""
+        return pairs.wanted(self.view, self.wanted.template, self.node, self.peer)
+
+    @cached_property
+    def workers(self) -> list[Node]:
+        """The nodes that may make it; drained ones if there are no others."""
+        config, asked = self.view.config, self.request
+        if asked.node and self.mirrored and not self._second:
+            group = config.group(self.node.group)
+            return [node for node in online(config, group) if not node.drained]
+        if asked.node:
+            return [self.node, *([self.peer] if self.peer else [])]
+        nodes = some_online(config, self._group())
+        return [node for node in nodes if not node.drained] or nodes
+
+    def _group(self) -> NodeGroup:
+        """Return the group that was named, or the only one there is for its pool."""
+        config, pool = self.view.config, self.wanted.pool
+        if self.request.group:
+            return config.group(self.request.group)
+        connected = pools.groups_of(config, pool) if pool else []
+        return connected[0] if len(connected) == 1 else only_group(config)
+
+    @cached_property
+    def rooms(self) -> list[Claim]:
+        """The room that it takes."""
+        return list(disk_spec.rooms(self.view, [self.wanted], self.node, self.peer))
 
 
 def _makers(view: View) -> dict[tuple[str, str], str]:
