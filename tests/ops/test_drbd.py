@@ -169,6 +169,18 @@ async def test_disks_that_are_made_at_once_share_no_number(cluster: SimCluster) 
     assert sorted(port for node, port in numbers if not node) == [*range(11000, 11007)]
 
 
+async def test_the_second_node_of_a_new_disk_may_be_left_open(
+    cluster: SimCluster,
+) -> None:
+    """``-n node1:`` is ``-n node1``, typed by somebody who thought twice."""
+    new = {"disk_template": "drbd", "size": 64}
+    for name, node in (("a", "node1"), ("b", "node1:")):
+        await cluster.run("OP_DISK_ADD", name=name, node=node, **new)
+        pair = pair_of(cluster.config.disk(name))
+        assert pair
+        assert cluster.config.node("node1").uuid in pair.nodes
+
+
 @pytest.mark.requirement("S3-47")
 async def test_a_disk_is_attached_where_both_its_nodes_are_the_instances(
     cluster: SimCluster,
