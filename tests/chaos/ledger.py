@@ -8,7 +8,8 @@ prints the sum over all runs. Nothing in the directory is ever changed, only add
 
 - ``runs.jsonl``: a line a run: when, seed, commit, load, what was killed, broken and
   acknowledged, and what must never happen and did; and a line a judgement, where a
-  violation was none: ``{"judged": TOLD, "why": SENTENCE}`` with the run's ``told``;
+  violation was none: ``{"judged": TOLD, "why": SENTENCE}`` with the run's ``told``, or
+  was a fault that has been mended since: ``{"mended": TOLD, "why": SENTENCE}``;
 - ``told/``: a file a run: a line for each thing at the moment when it happened.
 
 The usual directory is beside this file; its ``runs.jsonl`` is kept with the code, so
@@ -109,16 +110,21 @@ def runs(directory: Path) -> list[dict[str, Any]]:
     path = directory / "runs.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     every = [json.loads(line) for line in lines]
-    why = {one["judged"]: one["why"] for one in every if "judged" in one}
-    found = [one for one in every if "judged" not in one]
+    why = {
+        one[word]: f"{kind} ({one['why']})"
+        for one in every
+        for word, kind in (("judged", "none"), ("mended", "mended"))
+        if word in one
+    }
+    found = [one for one in every if "kind" in one]
     return [_judged(one, why.get(one.get("told", ""), "")) for one in found]
 
 
-def _judged(run: dict[str, Any], why: str) -> dict[str, Any]:
-    if not why:
+def _judged(run: dict[str, Any], kind: str) -> dict[str, Any]:
+    if not kind:
         return run
-    none = {"kind": f"none ({why})"}
-    return run | {"violations": [], "judged": [none for _ in run["violations"]]}
+    judged = [{"kind": kind} for _ in run["violations"]]
+    return run | {"violations": [], "judged": judged}
 
 
 def total(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

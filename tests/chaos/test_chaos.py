@@ -72,18 +72,19 @@ def test_the_account_sums_up_all_runs_and_forgets_no_violation(tmp_path: Path) -
     assert "acknowledged 80" in done.stdout
 
 
-def test_a_violation_that_was_none_is_judged_in_a_line_of_its_own(
-    tmp_path: Path,
+@pytest.mark.parametrize(("word", "told"), [("judged", "none"), ("mended", "mended")])
+def test_a_violation_that_is_none_any_more_is_judged_in_a_line_of_its_own(
+    tmp_path: Path, word: str, told: str
 ) -> None:
     one = {
         "commit": "abc", "kind": "chaos", "seed": 1, "acknowledged": 40,
         "kills": {"masters": 3}, "failovers": {}, "events": {}, "told": "x.jsonl",
         "violations": [{"kind": "lost", "text": "job 1 is lost"}],
     }  # fmt: skip
-    lines = (one, {"judged": "x.jsonl", "why": "nothing was promised"})
+    lines = (one, {word: "x.jsonl", "why": "nothing was promised"})
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (tmp_path / "runs.jsonl").write_text(text)
     ask = [sys.executable, HERE / "ledger.py", tmp_path]
     done = subprocess.run(ask, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert "judged: none (nothing was promised) 1" in done.stdout
+    assert f"judged: {told} (nothing was promised) 1" in done.stdout
