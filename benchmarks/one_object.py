@@ -38,6 +38,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,23 +55,44 @@ VERIFY, MEMORY, GARBAGE = "verify", "memory", "garbage"
 MEMORIES = ("memory verified", MEMORY)
 
 
-def figures(nodes: int, rounds: int) -> dict[str, float]:
-    """Return seconds by job, and MiB."""
-    with (
-        tempfile.TemporaryDirectory(prefix="moorage-bench-") as at,
-        fleet(Path(at), nodes) as cluster,
-    ):
-        hands = Hands(cluster.socket)
-        hands.wait()
-        cluster.rest()
-        found = {VERIFY: _cpu(cluster, [hands.verify])}
-        cluster.rest()
-        found["memory verified"] = cluster.memory()
-        found["first start"] = _first(cluster, hands)
-        _jobs(cluster, hands)
-        told = [_jobs(cluster, hands) for _ in range(rounds)]
-        found |= {name: min(one[name] for one in told) for name in JOBS}
-        return found | {MEMORY: cluster.memory(), GARBAGE: cluster.garbage()}
+def figures(sizes: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
+    """Return seconds by job, and MiB, by the number of nodes.
+
+    All clusters are there at once, and each round asks one after the other: whatever
+    else the machine does meanwhile, it does to all of them.
+    """
+    found = {}
+    with ExitStack() as stack:
+        at = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-bench-"))
+        clusters = {}
+        for size in sizes:
+            place = Path(at) / str(size)
+            place.mkdir()
+            clusters[size] = stack.enter_context(fleet(place, size))
+            found[size] = _begin(clusters[size])
+        for number in range(rounds):
+            for size, cluster in clusters.items():
+                cluster.rest()
+                told = _jobs(cluster, Hands(cluster.socket))
+                for name, took in told.items():
+                    found[size][name] = min(took, found[size].get(name, took))
+            print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+        for size, cluster in clusters.items():
+            found[size] |= {MEMORY: cluster.memory(), GARBAGE: cluster.garbage()}
+    return found
+
+
+def _begin(cluster: Fleet) -> dict[str, float]:
+    """Return what comes before the rounds, and ask the nodes for all once."""
+    hands = Hands(cluster.socket)
+    hands.wait()
+    cluster.rest()
+    found = {VERIFY: _cpu(cluster, [hands.verify])}
+    cluster.rest()
+    found["memory verified"] = cluster.memory()
+    found["first start"] = _first(cluster, hands)
+    _jobs(cluster, hands)
+    return found
 
 
 def _cpu(cluster: Fleet, works: Sequence[Callable[[], object]]) -> float:
@@ -125,11 +147,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    found = {}
-    for size in asked.sizes:
-        found[size] = figures(size, asked.rounds)
-        told = (f"{name} {one:.4g}" for name, one in found[size].items())
-        print(f"{size:,} nodes (s, MiB):", *told, sep="  ", file=sys.stderr, flush=True)
+    found = figures(asked.sizes, asked.rounds)
     first, last = (found[asked.sizes[at]] for at in (0, -1))
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; ms of CPU, and MiB")
     print(f"{'nodes':16}" + "".join(f"{size:>16,}" for size in asked.sizes))
