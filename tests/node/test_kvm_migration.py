@@ -14,11 +14,19 @@ import pytest
 from msgspec import convert
 
 from moorage.errors import Failed
-from moorage.node.hypervisors.kvm import arrival, guest_state, migration
+from moorage.model import GuestState
+from moorage.node.hypervisors.kvm import (
+    arrival,
+    guest_state,
+    migration,
+    power,
+    wakeup,
+)
 from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import Monitor
 from moorage.node.hypervisors.kvm.shapes import Migration
 from moorage.protocol import Door
+from moorage.units import Mib
 
 
 class Qemu:
@@ -140,6 +148,39 @@ async def test_one_that_has_just_gone_is_not_taken_for_one_that_stands_still(
     assert found == ("moved" if early < 2 else "running")
     gone = Script(("finish-migrate", "completed"))
     assert await guest_state.state(cast("Monitor", gone)) == "moved"
+
+
+@pytest.mark.parametrize(
+    ("said", "migrates"),
+    [("postmigrate", "completed"), ("paused", "active"), ("inmigrate", "none")],
+)
+async def test_one_that_is_not_here_for_good_is_not_reset(
+    said: str, migrates: str
+) -> None:
+    """Reset, QEMU says of one that has moved that it only waits to be started."""
+    qemu = Script((said, migrates))
+    with pytest.raises(Failed, match="cannot be reset"):
+        await power.reset(qemu.talk)
+    assert qemu.asked == []
+
+
+async def test_one_that_stands_still_runs_when_it_is_reset() -> None:
+    qemu = Script(*[("guest-panicked", "none")] * 2, ("prelaunch", "failed"))
+    await power.reset(qemu.talk)
+    assert qemu.asked == ["system_reset", "cont"]
+
+
+async def test_one_that_waits_for_room_is_not_woken_while_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have gone before it hears of it."""
+    qemu = Script(("io-error", "active"))
+    monkeypatch.setattr(wakeup, "conversation", lambda _: qemu.talk())
+    still = GuestState(
+        uuid="g1", name="web", state="paused", cause="io-error", memory=Mib(1), vcpus=1
+    )
+    await wakeup.wake(Home(tmp_path, "g1"), still)
+    assert qemu.asked == []
 
 
 # -- giving up -------------------------------------------------------------------------

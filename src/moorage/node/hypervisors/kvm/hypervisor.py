@@ -179,7 +179,7 @@ class Kvm:
 
     async def reboot(self, uuid: str) -> None:
         """Reset the guest without giving up its process; it runs afterwards."""
-        await power.reset(self._home(uuid))
+        await power.reset(partial(conversation, self._home(uuid)))
 
     def accelerator(self) -> Accelerator | None:
         """Return what is known of this node's accelerator; None if nothing is yet."""
