@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
-from moorage.model import Claim, Disk, Instance, Node
+from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import OnInstance
@@ -253,6 +253,7 @@ def migration(
     whole = node_tasks.of_whole(config, instance, target)
     if running:  # what was changed since counts from its next start
         whole["memory"], whole["vcpus"] = running.memory, running.vcpus
+        whole["hvparams"] = whole["hvparams"] | _machine(running)
     apart = target.secondary_ip != target.primary_ip  # a network for migrations alone
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
@@ -284,6 +285,18 @@ def migration(
     there = moved(view, instance, target)
     yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
     yield from _tidied(view, instance, disks_in(there), source, target)
+
+
+def _machine(running: GuestState) -> dict[str, bool | int | str]:
+    """Return the parameters of the machine that a guest runs on.
+
+    Another node starts QEMU with them. So of what its node says nothing else counts.
+    """
+    return {
+        name: value
+        for name, value in running.machine.items()
+        if name in hvparams.MACHINE
+    }
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
