@@ -4,6 +4,7 @@
 And one whose migration did not fail does not.
 """
 
+import errno
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -240,3 +241,20 @@ def test_how_long_it_took_is_noted_when_it_is_first_seen(
     arrival.begin(home)
     assert arrival.took(home) == 1500
     assert arrival.took(Home(tmp_path, "g1")) == 1500
+
+
+def test_a_full_disk_keeps_no_guest_from_being_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is routed to, and recorded, by whoever sees it; the figure matters less."""
+    now = iter((100.0, 101.5, 102.5))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    home = Home(tmp_path, "g1")
+    home.path.mkdir()
+    arrival.begin(home)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Home, "write", full)
+    assert [arrival.took(home), arrival.took(home)] == [1500, 2500]
