@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 from msgspec import convert
 
-from moorage.errors import Failed
+from moorage.errors import Failed, WrongState
 from moorage.model import GuestState
 from moorage.node.hypervisors.kvm import (
     arrival,
@@ -169,6 +169,14 @@ async def test_one_that_stands_still_runs_when_it_is_reset() -> None:
     qemu = Script(*[("guest-panicked", "none")] * 2, ("prelaunch", "failed"))
     await power.reset(qemu.talk)
     assert qemu.asked == ["system_reset", "cont"]
+
+
+async def test_one_that_would_end_is_not_reset() -> None:
+    """It was to run again, and was down."""
+    qemu = Script(("running", "none"))
+    with pytest.raises(WrongState, match="reboot_behavior=exit"):
+        await power.reset(qemu.talk, exits=True)
+    assert qemu.asked == []
 
 
 async def test_one_that_waits_for_room_is_not_woken_while_it_goes(

@@ -3,7 +3,7 @@
 
 import asyncio
 
-from moorage.errors import Failed
+from moorage.errors import Failed, WrongState
 
 from . import guest_state, migration, process
 from .guest_dir import Home
@@ -37,14 +37,22 @@ async def _press_button(home: Home) -> bool:
     return running
 
 
-async def reset(talk: Talk) -> None:
+async def reset(talk: Talk, *, exits: bool = False) -> None:
     """Reset a guest without giving up its process; it runs afterwards.
 
     It is looked at first: of one that has moved QEMU says, once it is reset, that it
     waits to be started.
 
+    Parameters
+    ----------
+    exits
+        Whether QEMU ends when the guest reboots. The firmware of one that is reset
+        does so once more: QEMU cannot be told to let that pass.
+
     Raises
     ------
+    WrongState
+        If QEMU would end.
     Failed
         If it is on its way to another node, or not here.
     """
@@ -57,5 +65,11 @@ async def reset(talk: Talk) -> None:
         now = await guest_state.state(monitor)
         if now not in ("running", "paused"):
             raise Failed(f"guest {monitor.guest} is {now}, so it cannot be reset")
+        if exits:
+            raise WrongState(
+                f"guest {monitor.guest} ends when it is reset: it was started with "
+                "reboot_behavior=exit",
+                hint=f"gnt-instance reboot -t hard {monitor.guest}",
+            )
         await monitor.ask("system_reset")
         await migration.run_again(monitor)
