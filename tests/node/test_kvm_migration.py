@@ -4,6 +4,7 @@
 And one whose migration did not fail does not.
 """
 
+import errno
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,12 +14,20 @@ from typing import Any, cast
 import pytest
 from msgspec import convert
 
-from moorage.errors import Failed
-from moorage.node.hypervisors.kvm import arrival, guest_state, migration
+from moorage.errors import Failed, WrongState
+from moorage.model import GuestState
+from moorage.node.hypervisors.kvm import (
+    arrival,
+    guest_state,
+    migration,
+    power,
+    wakeup,
+)
 from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import Monitor
 from moorage.node.hypervisors.kvm.shapes import Migration
 from moorage.protocol import Door
+from moorage.units import Mib
 
 
 class Qemu:
@@ -142,6 +151,47 @@ async def test_one_that_has_just_gone_is_not_taken_for_one_that_stands_still(
     assert await guest_state.state(cast("Monitor", gone)) == "moved"
 
 
+@pytest.mark.parametrize(
+    ("said", "migrates"),
+    [("postmigrate", "completed"), ("paused", "active"), ("inmigrate", "none")],
+)
+async def test_one_that_is_not_here_for_good_is_not_reset(
+    said: str, migrates: str
+) -> None:
+    """Reset, QEMU says of one that has moved that it only waits to be started."""
+    qemu = Script((said, migrates))
+    with pytest.raises(Failed, match="cannot be reset"):
+        await power.reset(qemu.talk)
+    assert qemu.asked == []
+
+
+async def test_one_that_stands_still_runs_when_it_is_reset() -> None:
+    qemu = Script(*[("guest-panicked", "none")] * 2, ("prelaunch", "failed"))
+    await power.reset(qemu.talk)
+    assert qemu.asked == ["system_reset", "cont"]
+
+
+async def test_one_that_would_end_is_not_reset() -> None:
+    """It was to run again, and was down."""
+    qemu = Script(("running", "none"))
+    with pytest.raises(WrongState, match="reboot_behavior=exit"):
+        await power.reset(qemu.talk, exits=True)
+    assert qemu.asked == []
+
+
+async def test_one_that_waits_for_room_is_not_woken_while_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have gone before it hears of it."""
+    qemu = Script(("io-error", "active"))
+    monkeypatch.setattr(wakeup, "conversation", lambda _: qemu.talk())
+    still = GuestState(
+        uuid="g1", name="web", state="paused", cause="io-error", memory=Mib(1), vcpus=1
+    )
+    await wakeup.wake(Home(tmp_path, "g1"), still)
+    assert qemu.asked == []
+
+
 # -- giving up -------------------------------------------------------------------------
 
 
@@ -199,3 +249,20 @@ def test_how_long_it_took_is_noted_when_it_is_first_seen(
     arrival.begin(home)
     assert arrival.took(home) == 1500
     assert arrival.took(Home(tmp_path, "g1")) == 1500
+
+
+def test_a_full_disk_keeps_no_guest_from_being_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is routed to, and recorded, by whoever sees it; the figure matters less."""
+    now = iter((100.0, 101.5, 102.5))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    home = Home(tmp_path, "g1")
+    home.path.mkdir()
+    arrival.begin(home)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Home, "write", full)
+    assert [arrival.took(home), arrival.took(home)] == [1500, 2500]

@@ -8,8 +8,11 @@ import pytest
 
 from moorage.errors import NoCapacity
 from moorage.jobs import Run
-from moorage.protocol import RunMigration
+from moorage.model import GuestState
+from moorage.ops.instance.migrate import _machine
+from moorage.protocol import PrepareMigration, RunMigration
 from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.units import Mib
 
 
 async def test_memory_that_was_changed_since_counts_from_the_next_start(
@@ -28,6 +31,51 @@ async def test_memory_that_was_changed_since_counts_from_the_next_start(
     (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
     assert (guest.memory, guest.vcpus) == (512, 2)
     await cluster.stop()
+
+
+async def test_its_processor_and_its_machine_go_along(tmp_path: Path) -> None:
+    """A running guest would find another processor under it; the record's is for its
+    next start. Where it keeps its files, and whose it is, the record alone says."""
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    web: dict[str, str] = {"instance_name": "web"}
+    new = {"pnode": "node1", "disk_template": "diskless", "disks": []}
+    own = {"cpu_type": "Nehalem", "kernel_args": "quiet"}
+    await cluster.run("OP_INSTANCE_CREATE", hvparams=own, **web, **new)
+    changed = {"cpu_type": "qemu64", "nic_type": "e1000", "migration_port": 9000}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", hvparams=changed, **web)
+    told: list[dict[str, Any]] = []
+
+    async def read(_name: str) -> None:
+        ops = (op for job in cluster.engine.queue.working.values() for op in job.ops)
+        runs = (one.do for op in ops for one in op.tasks if isinstance(one, Run))
+        told.extend(one.hvparams for one in runs if isinstance(one, PrepareMigration))
+
+    cluster.extra_point = read
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node2", **web)
+    names = ("cpu_type", "nic_type", "migration_port", "kernel_args")
+    given = {name: told[0][name] for name in names}
+    assert [*given.values()] == ["Nehalem", "paravirtual", 9000, "quiet"]
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node1", **web)
+    assert told[-1]["cpu_type"] == "Nehalem"
+    await cluster.run("OP_INSTANCE_REBOOT", **web)
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node2", **web)
+    assert told[-1]["cpu_type"] == "qemu64"
+    await cluster.stop()
+
+
+def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
+    """Another one starts QEMU with it, as root."""
+    lies: dict[str, Any] = {
+        "cpu_type": "host",
+        "kvm_extra": "-device x",
+        "kernel_path": "/etc/shadow",
+        "security_model": "none",
+        "vnc_bind_address": "0.0.0.0",  # noqa: S104
+    }
+    guest = GuestState(
+        uuid="g1", name="web", state="running", memory=Mib(1), vcpus=1, machine=lies
+    )
+    assert _machine(guest) == {"cpu_type": "host"}
 
 
 async def lowered(cluster: SimCluster, *names: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from moorage.api.query import Sources, query
 from moorage.cli.gnt_instance.info import instance as shown
+from moorage.errors import WrongState
 from moorage.model import Accelerator, Change, successor
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
@@ -63,6 +64,19 @@ async def test_startup_wakes_it(cluster: SimCluster) -> None:
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
     assert await cells(cluster, "instance", "status") == ["running"]
     assert (await cluster.run("OP_CLUSTER_VERIFY"))["errors"] == []
+
+
+@pytest.mark.parametrize("more", [{}, {"allow_failover": True}], ids=["", "failover"])
+async def test_it_does_not_migrate_and_is_not_woken_by_it(
+    cluster: SimCluster, more: dict[str, bool]
+) -> None:
+    """Sent, and given up again, it would run: a refusal changes nothing."""
+    stands_still(cluster, "prelaunch")
+    asked = {"instance_name": "web1", "target_node": "node2", **more}
+    with pytest.raises(WrongState, match=r"stands still \(prelaunch") as refused:
+        await cluster.run("OP_INSTANCE_MIGRATE", **asked)
+    assert refused.value.hint == "gnt-instance startup web1"
+    assert await cells(cluster, "instance", "status") == ["paused"]
 
 
 async def test_nobody_can_tell_what_runs_on_a_node_that_is_off(

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import Failed, Unreachable
+from moorage.errors import Failed, Unreachable, WrongState
 from moorage.node.hypervisors.base import Drive
 from moorage.node.hypervisors.kvm import Kvm, consoles
 from moorage.node.hypervisors.kvm.accelerator import Accelerators
@@ -103,6 +103,16 @@ async def test_a_paused_guest_says_why_it_is_silent_and_is_woken(lab: Lab) -> No
             await monitor.ask("stop")
         await lab.one.reboot(spec.uuid)
         assert await seen(lab, spec.uuid) == ("running", "")
+    await lab.one.stop(spec.uuid, 0)
+
+
+async def test_a_guest_that_would_end_is_not_reset(lab: Lab) -> None:
+    spec = lab.spec(reboot_behavior="exit")
+    await lab.one.start(spec)
+    with pytest.raises(WrongState, match="ends when it is reset") as refused:
+        await lab.one.reboot(spec.uuid)
+    assert refused.value.hint == f"gnt-instance reboot -t hard {spec.name}"
+    assert await seen(lab, spec.uuid) == ("running", "")
     await lab.one.stop(spec.uuid, 0)
 
 

@@ -233,6 +233,10 @@ class GuestState(Struct, frozen=True, kw_only=True):
     cards
         Likewise of its network cards, by uuid. None for a guest of an older agent's:
         its cards cannot be plugged, and sit in the order of its record.
+    machine
+        The hypervisor parameters that its machine is made of, as it runs
+        (:data:`moorage.model.hvparams.MACHINE`). Empty for a guest that is told of with
+        others, or of an older agent's.
     """
 
     uuid: str
@@ -244,6 +248,7 @@ class GuestState(Struct, frozen=True, kw_only=True):
     ports: dict[str, int] = field(default_factory=dict)
     cause: str = ""
     cards: dict[str, int] | None = None
+    machine: dict[str, bool | int | str] = {}
 
     @property
     def runs(self) -> bool:

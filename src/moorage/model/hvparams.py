@@ -56,6 +56,17 @@ _RANGES = {
     "migration_port": (1, 65535),
 }
 
+MACHINE = frozenset(
+    (
+        *("accel", "acpi", "cdrom_disk_type", "cpu_type", "kvm_flag"),
+        *("machine_version", "nic_type", "reboot_behavior", "serial_console"),
+        *("usb_mouse", "use_localtime", "vga", "vhost_net", "virtio_net_queues"),
+        "vnet_hdr",
+    )
+)
+"""Parameters that make up a guest's machine, and that a node may tell: none of them
+names a file, an address or a user, or holds arguments of somebody's."""
+
 
 class Parameters(Struct, frozen=True, kw_only=True):
     """What a guest is started with; other parameters of Ganeti's are passed over.
@@ -255,6 +266,16 @@ def parameters(hvparams: Mapping[str, Any]) -> Parameters:
         raise BadInput(f"hypervisor parameters of kvm: {misfit(error)}") from None
     _check(read)
     return read
+
+
+def of_machine(hvparams: Mapping[str, Any]) -> dict[str, bool | int | str]:
+    """Return what a guest's machine is made of: all of `MACHINE`.
+
+    >>> of_machine({"cpu_type": "qemu64", "keymap": "de"})["cpu_type"]
+    'qemu64'
+    """
+    read = parameters(hvparams)
+    return {name: getattr(read, name) for name in sorted(MACHINE)}
 
 
 def _check(read: Parameters) -> None:

@@ -12,7 +12,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
-from moorage.model import Accelerator, GuestState
+from moorage.model import Accelerator, GuestState, hvparams
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
@@ -377,6 +377,7 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         cause="prelaunch" if state == "paused" else "",
         disks=tuple(drive.disk for drive in spec.drives),
         cards=spec.seats,
+        machine=hvparams.of_machine(spec.hvparams),
     )
 
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
-from moorage.model import Claim, Disk, Instance, Node
+from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
+from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import OnInstance
@@ -106,6 +107,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         check_mobile(view, instance, "migrations")
         self.check_target(view)
         if runs(view, instance):
+            self._check_goes(view)
             home = view.config.home(instance)
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
         elif self.allow_failover:
@@ -114,6 +116,18 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
                 hint=f"gnt-instance failover {instance.name}",
+            )
+
+    def _check_goes(self, view: View) -> None:
+        """Raise `WrongState` if it stands still: sent back, it would run."""
+        instance = self.instance(view)
+        found = guest(view, instance)
+        if found and found.state == "paused" and not self._fails_over(view):
+            raise WrongState(
+                f"instance {instance.name} stands still ({told(found.cause)}): a guest "
+                "migrates while it runs",
+                hint=remedy(found.cause, instance.name),
+                instance=instance.name,
             )
 
     def _running_at(self, view: View) -> list[Node]:
@@ -125,9 +139,9 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             if guest and guest.runs:
                 found.append(node)
         if len(found) > 1:
-            told = " and ".join(node.name for node in found)
+            names = " and ".join(node.name for node in found)
             raise WrongState(
-                f"instance {instance.name} runs on {told}: stop one by hand"
+                f"instance {instance.name} runs on {names}: stop one by hand"
             )
         return found
 
@@ -193,9 +207,9 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     def result(self, _view: View, results: Sequence[Any]) -> Moved | None:
         """Return times in ms and MiB transferred, where there was a transfer."""
-        told = [one for one in results if isinstance(one, dict)]
-        sent = [convert(one, Moved) for one in told if "total_ms" in one]
-        came = [convert(one, Arrived) for one in told if "lasted_ms" in one]
+        answers = [one for one in results if isinstance(one, dict)]
+        sent = [convert(one, Moved) for one in answers if "total_ms" in one]
+        came = [convert(one, Arrived) for one in answers if "lasted_ms" in one]
         if sent and came:
             return _whole(sent[0], came[0].lasted_ms)
         return sent[0] if sent else None
@@ -236,8 +250,8 @@ def migration(
     config = view.config
     source = config.home(instance)
     disks = config.disks_of(instance)
-    told = [disk for disk in disks if can(disk, Can.OPEN)]
-    for disk in told:
+    opened = [disk for disk in disks if can(disk, Can.OPEN)]
+    for disk in opened:
         both = node_tasks.of_disk(config, disk)
         yield Run(
             what=f"share disk {disk.label} on {source.name}",
@@ -253,6 +267,7 @@ def migration(
     whole = node_tasks.of_whole(config, instance, target)
     if running:  # what was changed since counts from its next start
         whole["memory"], whole["vcpus"] = running.memory, running.vcpus
+        whole["hvparams"] = whole["hvparams"] | _machine(running)
     apart = target.secondary_ip != target.primary_ip  # a network for migrations alone
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
@@ -284,6 +299,18 @@ def migration(
     there = moved(view, instance, target)
     yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
     yield from _tidied(view, instance, disks_in(there), source, target)
+
+
+def _machine(running: GuestState) -> dict[str, bool | int | str]:
+    """Return the parameters of the machine that a guest runs on.
+
+    Another node starts QEMU with them. So of what its node says nothing else counts.
+    """
+    return {
+        name: value
+        for name, value in running.machine.items()
+        if name in hvparams.MACHINE
+    }
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
@@ -318,8 +345,8 @@ def _tidied(
         do=DiscardGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         tolerant=True,
     )
-    told = [disk for disk in disks if can(disk, Can.OPEN)]
-    for disk in told:
+    opened = [disk for disk in disks if can(disk, Can.OPEN)]
+    for disk in opened:
         yield copies.close(view.config, disk, source)
     for disk in disks:
         alone = node_tasks.attach(view.config, disk, target, held=True)

@@ -65,5 +65,6 @@ def took(home: Home) -> int | None:
         return None
     if not known.ran:
         known = replace(known, ran=time.monotonic())
-        home.write(_FILE, json.encode(known).decode())
+        with suppress(OSError):  # no room: it is here all the same
+            home.write(_FILE, json.encode(known).decode())
     return math.ceil(1000 * (known.ran - known.let_in))

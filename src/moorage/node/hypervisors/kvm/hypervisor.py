@@ -179,7 +179,9 @@ class Kvm:
 
     async def reboot(self, uuid: str) -> None:
         """Reset the guest without giving up its process; it runs afterwards."""
-        await power.reset(self._home(uuid))
+        home = self._home(uuid)
+        exits = parameters(home.spec().hvparams).reboot_behavior == "exit"
+        await power.reset(partial(conversation, home), exits=exits)
 
     def accelerator(self) -> Accelerator | None:
         """Return what is known of this node's accelerator; None if nothing is yet."""

@@ -4,9 +4,12 @@
 import asyncio
 from pathlib import Path
 
-from moorage.errors import Failed
-from moorage.model import GuestState
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Failed
+from moorage.model import GuestState, hvparams
 from moorage.model.standstill import NO_ANSWER
+from moorage.node.hypervisors.base import GuestSpec
 
 from . import cards, guest_state, hotplug
 from .guest_dir import Home
@@ -29,7 +32,7 @@ async def guests(run_dir: Path) -> list[GuestState]:
         home for home in (Home(run_dir, name) for name in names) if home.is_guest()
     ]
     found = await asyncio.gather(*map(find, homes))
-    return [guest for guest in found if guest]
+    return [replace(guest, machine={}) for guest in found if guest]
 
 
 async def find(home: Home, patience: float | None = None) -> GuestState | None:
@@ -66,7 +69,16 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
         disks=tuple(sorted(ports, key=ports.__getitem__)),
         ports=ports,
         cards=seats,
+        machine=_machine(spec),
     )
+
+
+def _machine(spec: GuestSpec) -> dict[str, bool | int | str]:
+    """Return what a guest's machine is made of; nothing where it is not understood."""
+    try:
+        return hvparams.of_machine(spec.hvparams)
+    except BadInput:  # a guest of an earlier version's
+        return {}
 
 
 async def only(home: Home, state: str, verb: str) -> bool:

@@ -8,7 +8,7 @@ from moorage.errors import Failed
 from moorage.model import GuestState
 from moorage.model.standstill import WAKEABLE, remedy, told
 
-from . import guest_state
+from . import guest_state, migration
 from .guest_dir import Home
 from .monitor import conversation
 
@@ -28,8 +28,7 @@ async def wake(home: Home, guest: GuestState) -> None:
     if guest.cause not in WAKEABLE:
         raise _still(guest, guest.cause)
     async with conversation(home) as monitor:
-        if await guest_state.state(monitor) == "paused":  # it has not moved
-            await monitor.ask("cont")
+        await migration.run_again(monitor)
     again = await stopped_within(home, _AWAKE)
     if again:
         raise _still(guest, again)
