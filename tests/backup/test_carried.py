@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.model.export import Dump, Export, Form, name_of_disk
+from moorage.ops.backup import carrying
 from moorage.storage import Command
 from moorage.storage.exports import Exports
 from moorage.testing.cluster import SimCluster
@@ -56,6 +57,25 @@ async def test_it_is_fetched_to_the_node_that_was_named(cluster: SimCluster) -> 
     (offer,) = cluster.nodes.nodes["node3"].machine.offers.values()
     assert offer.rate == 5
     assert offer.address == cluster.config.node("node3").secondary_ip
+
+
+async def test_the_master_knows_the_doors_that_its_jobs_have_open(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names them to nodes: they outlive a key of its own that is renewed."""
+    seen = list[tuple[str, ...]]()
+    machine = cluster.nodes.nodes["node1"].machine
+    fetch = machine.fetch
+
+    async def fetched(*args: Any) -> None:
+        seen.append(carrying.doors(cluster.engine.jobs.values()))
+        assert args[2].digest in seen[0]
+        await fetch(*args)
+
+    monkeypatch.setattr(machine, "fetch", fetched)
+    await cluster.run("OP_INSTANCE_CREATE", **asked(src_node="node3", pnode="node1"))
+    assert [len(one) for one in seen] == [1]
+    assert carrying.doors(cluster.engine.jobs.values()) == ()
 
 
 async def test_where_it_lies_nothing_is_fetched(cluster: SimCluster) -> None:
