@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
@@ -136,6 +136,11 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
                 yield node_tasks.oses_on(uuid)
         if self.remove_instance:
             yield from self._removal().questions(view)
+
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask what its removal asks."""
+        if self.remove_instance:
+            yield from self._removal().seeks(view)
 
     def _removal(self) -> InstanceRemove:
         return InstanceRemove(
