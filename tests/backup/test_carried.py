@@ -213,6 +213,32 @@ async def test_what_is_on_its_way_is_not_removed_meanwhile(
     assert "there is no export" in (await removal).message
 
 
+async def test_the_target_is_tidied_though_the_source_is_dead(
+    cluster: SimCluster,
+) -> None:
+    """Its offer ends by itself: nobody's room waits until the node is back."""
+    before = lying(cluster)
+    source = cluster.nodes.nodes["node3"]
+    tidy = list[bool]()
+
+    async def dies(name: str) -> None:
+        if name.startswith("before fetch"):
+            cluster.nodes.nodes["node1"].machine.unreached[
+                cluster.config.node("node3").secondary_ip
+            ] = "No route to host"
+            source.lose_power()
+        if name.startswith("before undoing offer"):
+            tidy.append(lying(cluster) == before)
+            source.boot()
+
+    cluster.extra_point = dies
+    error = await cluster.refused(
+        "OP_INSTANCE_CREATE", **asked(src_node="node3", pnode="node1")
+    )
+    assert "No route to host" in error.message
+    assert tidy == [True]
+
+
 async def test_another_export_than_the_one_that_was_named_is_not_sent(
     cluster: SimCluster,
 ) -> None:

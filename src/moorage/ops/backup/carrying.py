@@ -59,7 +59,7 @@ class Trip(Struct, frozen=True, kw_only=True):
         """Yield what brings it there."""
         name, source, target = self.export.name, self.source, self.target
         known: dict[str, str | int] = {"export": SEALED} if self.grows else {}
-        yield dumps.begin(self.name, target)
+        # Its undo is the last: the source may be out of reach, and it ends by itself.
         yield Run(
             what=f"offer export {name} on {source.name} to {target.name}",
             node=source.uuid,
@@ -76,6 +76,7 @@ class Trip(Struct, frozen=True, kw_only=True):
             name=_OFFERED,
             use=known,
         )
+        yield dumps.begin(self.name, target)
         fetch = FetchExport(
             name=self.name,
             export=self.export,
