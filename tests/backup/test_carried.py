@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from moorage.jobs import View
 from moorage.model.export import Dump, Export, Form, name_of_disk
-from moorage.ops.backup import carrying
+from moorage.ops.backup import carrying, dumps
+from moorage.ops.backup.remove import BackupRemove
 from moorage.storage import Command
 from moorage.storage.exports import Exports
 from moorage.testing.cluster import SimCluster
@@ -237,6 +239,18 @@ async def test_the_target_is_tidied_though_the_source_is_dead(
     )
     assert "No route to host" in error.message
     assert tidy == [True]
+
+
+@pytest.mark.parametrize("length", [3, 150, 151, 250])
+async def test_what_is_on_its_way_is_held_by_the_lock_of_its_export(
+    cluster: SimCluster, length: int
+) -> None:
+    """Also where its name is too long to stand whole in the name on the way."""
+    name, node = "w" * length, cluster.config.node("node3")
+    view = View(cluster.config)
+    way = dumps.apart(view, name)
+    removal = BackupRemove(instance_name=way, node="node3")
+    assert dumps.hold(node, name) in list(removal.locks(view))
 
 
 async def test_another_export_than_the_one_that_was_named_is_not_sent(

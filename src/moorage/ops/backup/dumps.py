@@ -44,8 +44,12 @@ class Format(StrEnum):
 
 
 def hold(node: Node, name: str, *, shared: bool = False) -> Lock:
-    """Return the lock on an export of a node."""
-    return Lock("disk", f"export {node.uuid} {name}", shared=shared)
+    """Return the lock on an export of a node.
+
+    Names that begin alike for long have one: what is known of an export on its way is
+    the beginning of its name (`origin`).
+    """
+    return Lock("disk", f"export {node.uuid} {name[:_LONGEST]}", shared=shared)
 
 
 def apart(view: View, name: str) -> str:
@@ -58,6 +62,8 @@ def apart(view: View, name: str) -> str:
 
 def origin(name: str) -> str:
     """Return the export that something comes of, by the name that it has on its way.
+
+    Of a long name, its beginning.
 
     >>> origin("web1+5f0c")
     'web1'
