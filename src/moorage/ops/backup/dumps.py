@@ -92,6 +92,24 @@ def checked_format(word: str, *, compressed: bool) -> Format:
     return known[word]
 
 
+def check_rated(rate: int, system: str, *, travels: bool) -> None:
+    """Raise `NotSupported` if a rate would have no effect on dumps of an OS's scripts.
+
+    Parameters
+    ----------
+    system
+        The OS.
+    travels
+        Whether the dumps go to another node: they do so at the rate.
+    """
+    if rate and not travels:
+        raise NotSupported(
+            f"the scripts of OS {system} write and read its dumps as fast as they do, "
+            "and nothing goes to another node: no rate has an effect",
+            hint="leave --rate out",
+        )
+
+
 def check_readable(view: View, disk: Disk, node: Node) -> None:
     """Raise `NotSupported` if a node cannot read a disk, for another one uses it.
 

@@ -180,6 +180,8 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         reader = self.reader(view)
         self._check_way(view, instance, reader)
         if self._by_os(view):
+            travels = reader.uuid != node.uuid
+            dumps.check_rated(self.rate, instance.os, travels=travels)
             osparams.check(view, reader, instance.os, instance.osparams)
         if self.remove_instance:
             self._removal().check(view)
