@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from moorage.jobs import View
 from moorage.model.export import Dump, Export, Form, name_of_disk
+from moorage.ops.backup import carrying, dumps
+from moorage.ops.backup.remove import BackupRemove
 from moorage.storage import Command
 from moorage.storage.exports import Exports
 from moorage.testing.cluster import SimCluster
@@ -56,6 +59,25 @@ async def test_it_is_fetched_to_the_node_that_was_named(cluster: SimCluster) -> 
     (offer,) = cluster.nodes.nodes["node3"].machine.offers.values()
     assert offer.rate == 5
     assert offer.address == cluster.config.node("node3").secondary_ip
+
+
+async def test_the_master_knows_the_doors_that_its_jobs_have_open(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names them to nodes: they outlive a key of its own that is renewed."""
+    seen = list[tuple[str, ...]]()
+    machine = cluster.nodes.nodes["node1"].machine
+    fetch = machine.fetch
+
+    async def fetched(*args: Any) -> None:
+        seen.append(carrying.doors(cluster.engine.jobs.values()))
+        assert args[2].digest in seen[0]
+        await fetch(*args)
+
+    monkeypatch.setattr(machine, "fetch", fetched)
+    await cluster.run("OP_INSTANCE_CREATE", **asked(src_node="node3", pnode="node1"))
+    assert [len(one) for one in seen] == [1]
+    assert carrying.doors(cluster.engine.jobs.values()) == ()
 
 
 async def test_where_it_lies_nothing_is_fetched(cluster: SimCluster) -> None:
@@ -191,6 +213,44 @@ async def test_what_is_on_its_way_is_not_removed_meanwhile(
     await cluster.run(op, **fields, **to)
     (removal,) = removals
     assert "there is no export" in (await removal).message
+
+
+async def test_the_target_is_tidied_though_the_source_is_dead(
+    cluster: SimCluster,
+) -> None:
+    """Its offer ends by itself: nobody's room waits until the node is back."""
+    before = lying(cluster)
+    source = cluster.nodes.nodes["node3"]
+    tidy = list[bool]()
+
+    async def dies(name: str) -> None:
+        if name.startswith("before fetch"):
+            cluster.nodes.nodes["node1"].machine.unreached[
+                cluster.config.node("node3").secondary_ip
+            ] = "No route to host"
+            source.lose_power()
+        if name.startswith("before undoing offer"):
+            tidy.append(lying(cluster) == before)
+            source.boot()
+
+    cluster.extra_point = dies
+    error = await cluster.refused(
+        "OP_INSTANCE_CREATE", **asked(src_node="node3", pnode="node1")
+    )
+    assert "No route to host" in error.message
+    assert tidy == [True]
+
+
+@pytest.mark.parametrize("length", [3, 150, 151, 250])
+async def test_what_is_on_its_way_is_held_by_the_lock_of_its_export(
+    cluster: SimCluster, length: int
+) -> None:
+    """Also where its name is too long to stand whole in the name on the way."""
+    name, node = "w" * length, cluster.config.node("node3")
+    view = View(cluster.config)
+    way = dumps.apart(view, name)
+    removal = BackupRemove(instance_name=way, node="node3")
+    assert dumps.hold(node, name) in list(removal.locks(view))
 
 
 async def test_another_export_than_the_one_that_was_named_is_not_sent(

@@ -105,6 +105,24 @@ def lay(cluster: SimCluster, name: str, text: str) -> None:
     files[f"{at}/b1c2.disk0.snap"] = {"size": 4096, "data": "what the script said"}
 
 
+async def test_a_rate_that_an_oss_script_does_not_heed_is_refused(
+    cluster: SimCluster,
+) -> None:
+    """Where dumps travel, they do so at the rate."""
+    lay(cluster, "old1.example.com", WRITTEN)
+    made = {"instance_name": "old1.example.com", "mode": "import", "rate": 5}
+    made |= {"os_type": "tiny", "start": False}
+    error = await cluster.refused("OP_INSTANCE_CREATE", **made, pnode="node2")
+    assert "no rate has an effect" in error.message
+    await cluster.run("OP_INSTANCE_CREATE", **made, pnode="node1")
+
+    name = "old1.example.com"
+    how = {"instance_name": name, "format": "ganeti", "rate": 5}
+    error = await cluster.refused("OP_BACKUP_EXPORT", **how)
+    assert "the scripts of OS tiny" in error.message
+    await cluster.run("OP_BACKUP_EXPORT", **how | {"rate": 0})
+
+
 async def test_an_export_of_ganetis_becomes_an_instance(cluster: SimCluster) -> None:
     lay(cluster, "old1.example.com", WRITTEN)
     made = {"instance_name": "old1.example.com", "mode": "import", "pnode": "node2"}

@@ -44,6 +44,24 @@ def test_a_missing_file_is_one_sentence(program, tmp_path, capsys):
     assert "cannot read" in capsys.readouterr().err
 
 
+def test_a_defect_of_ours_shows_no_trace(cluster, monkeypatch, capsys):
+    """As the other programs say it."""
+
+    def broken(*_args):
+        raise KeyError("nonsense")
+
+    monkeypatch.delenv("MOORAGE_DEBUG", raising=False)
+    monkeypatch.setattr("moorage.cli.htools.work.hinfo.run", broken)
+    assert run("hinfo", "-t", cluster) == 1
+    assert capsys.readouterr().err == (
+        "Failure: unhandled error in the command line:\nKeyError: 'nonsense'\n"
+        "hint: MOORAGE_DEBUG=1 shows where; please report it\n"
+    )
+    monkeypatch.setenv("MOORAGE_DEBUG", "1")
+    with pytest.raises(KeyError):
+        run("hinfo", "-t", cluster)
+
+
 def test_hbal_prints_steps_and_commands(cluster, capsys):
     assert run("hbal", "-t", cluster, "-C", "--no-capacity-checks") == 0
     said = capsys.readouterr().out

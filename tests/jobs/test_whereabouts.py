@@ -14,6 +14,9 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
 NODES = 6
+WEB1 = {"instance_name": "web1"}
+TO_IMAGES = {"disk_template": "sharedfile"}
+MODIFY = "OP_INSTANCE_SET_PARAMS"
 STARTUP, SHUTDOWN = "OP_INSTANCE_STARTUP", "OP_INSTANCE_SHUTDOWN"
 WEBS = tuple(f"web{number}" for number in range(1, 9))
 OTHERS = {f"node{number}": 1 for number in range(2, NODES + 1)}
@@ -137,6 +140,41 @@ async def test_no_script_writes_to_the_disks_of_a_guest_that_runs_elsewhere(
     error = await sim.refused(op_id, instance_name="web1", **more)
     assert isinstance(error, WrongState)
     assert "instance web1 runs on node node3, " in error.message
+
+
+@pytest.mark.parametrize(
+    ("op_id", "more"),
+    [
+        ("OP_DISK_CONVERT", {"disk": "d-web1", **TO_IMAGES}),
+        ("OP_DISK_DETACH", {"disk": "d-web1"}),
+        (MODIFY, WEB1 | TO_IMAGES),
+        (MODIFY, {**WEB1, "disks": [["remove", {}]]}),
+        (MODIFY, {**WEB1, "disks": [["detach", {}]]}),
+        ("OP_INSTANCE_MOVE", {**WEB1, "target_node": "node2"}),
+        ("OP_INSTANCE_RECREATE_DISKS", WEB1),
+        ("OP_INSTANCE_REMOVE", WEB1),
+        ("OP_INSTANCE_REMOVE", {**WEB1, "ignore_failures": True}),
+        ("OP_BACKUP_EXPORT", {**WEB1, "remove_instance": True}),
+    ],
+)
+async def test_nothing_is_done_to_the_disks_of_a_guest_that_runs_elsewhere(
+    sim, op_id, more
+):
+    """A state that was restored, and is older, may say that it is down here."""
+    stray(sim, "web1", "node3")
+    volumes = dict(sim.nodes.san.volumes)
+    error = await sim.refused(op_id, **more)
+    assert isinstance(error, WrongState)
+    assert "instance web1 runs on node node3, " in error.message
+    assert "its disks are in use there" in error.message
+    assert sim.nodes.san.volumes == volumes
+
+
+async def test_disks_may_come_and_change_whoever_runs_the_guest(sim):
+    since = len(sim.nodes.calls)
+    await sim.run(MODIFY, **WEB1, beparams={"vcpus": 2})
+    await sim.run(MODIFY, **WEB1, disks=[["modify", 0, {"mode": "ro"}]])
+    assert asked(sim, since) == {}
 
 
 async def test_after_a_moment_all_are_asked_again(sim, clock):

@@ -268,6 +268,50 @@ async def test_an_offer_that_is_withdrawn_ends_in_the_middle(
     await until(lambda: not open_files(source))
 
 
+@pytest.mark.parametrize("connected", [False, True])
+async def test_an_offer_ends_with_the_keys_that_it_was_made_by(
+    source: Path, target: Path, connected: bool
+) -> None:
+    """Whoever had stolen one would wait for the dumps, or go on to read them."""
+    carrier = Carrier(Disk())
+    CURRENT.set(Work(by=frozenset(["stolen", "another"])))
+    door = await carrier.offer(offer(source, rate=1))
+    taker = Carrier(Disk())
+    work = asyncio.create_task(taker.fetch(parcels(target, DATA), HERE, door, silent))
+    if connected:
+        await until(lambda: any(arrived(target).values()))
+    carrier.keep(lambda pins: "another" in pins)
+    await asyncio.sleep(0.05)
+    assert open_files(source)
+    carrier.keep(lambda pins: "new" in pins)
+    with pytest.raises(Failed):
+        await asyncio.wait_for(work, WAIT)
+    await until(lambda: not open_files(source))
+
+
+async def test_an_offer_goes_on_that_the_master_with_a_new_key_knows(
+    source: Path, target: Path
+) -> None:
+    carrier = Carrier(Disk())
+    CURRENT.set(Work(by=frozenset(["old"])))
+    door = await carrier.offer(offer(source))
+    CURRENT.set(Work(by=frozenset(["new"])))
+    carrier.adopt([door.digest])
+    carrier.keep(lambda pins: "new" in pins)
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    assert arrived(target) == DATA
+
+
+async def test_what_nobody_asked_for_over_a_network_has_no_key(source: Path) -> None:
+    carrier = Carrier(Disk())
+    await carrier.offer(offer(source))
+    carrier.keep(lambda _pins: False)
+    await asyncio.sleep(0.05)
+    assert open_files(source)
+    carrier.withdraw("o1")
+    await until(lambda: not open_files(source))
+
+
 async def test_a_fetch_that_is_cancelled_leaves_nothing_open(
     sender: Carrier, source: Path, target: Path
 ) -> None:

@@ -2,7 +2,9 @@
 """Who knows a key that leads no more, or does not lead yet, and is at a node's door."""
 
 import asyncio
+import os
 import shutil
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +13,15 @@ from typing import Any
 
 import aiohttp
 import pytest
-from msgspec import json
+from msgspec import convert, json
 from msgspec.structs import replace
 
-from moorage import durable
+from moorage import durable, protocol
 from moorage.model import Disk
+from moorage.model.export import Dump, Export, Form
 from moorage.node.calling import key_issuing
 from moorage.node.calling.client import HttpNodes
+from moorage.node.carrying import Carrier
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.node.verbs import VERBS
@@ -67,22 +71,22 @@ class Gate:
     def certificates(self, *who: str) -> tuple[str, ...]:
         return tuple(tls.pem(self.keys[one].own).decode() for one in who)
 
-    async def tell(self, *who: str) -> None:
+    async def tell(self, *who: str, doors: tuple[str, ...] = ()) -> None:
         """Let the leader say whose orders are taken, its own among them."""
         former = self.certificates("former")
         known = self.certificates("leader", *who)
         nodes = HttpNodes(self.keys["leader"])
-        call = TrustMasters(certificates=known, former=former)
+        call = TrustMasters(certificates=known, former=former, doors=doors)
         nodes.exchange.mark, nodes.exchange.sender = "1" * 32, ourselves("m")
         try:
             await nodes.call(self.served.node, call, TERM, lambda *_: None)
         finally:
             await nodes.close()
 
-    async def take_back(self) -> None:
+    async def take_back(self, doors: tuple[str, ...] = ()) -> None:
         """Shut out all but the leader, with a new key, and the candidate."""
         self.keys["leader"].renew_master()
-        await self.tell("candidate")
+        await self.tell("candidate", doors=doors)
 
     @asynccontextmanager
     async def session(self, who: str) -> AsyncIterator[aiohttp.ClientSession]:
@@ -481,3 +485,70 @@ def said_at_once(asked: LineRequest) -> bytes:
     body = json.encode(asked)
     mask = bytes(4)
     return head.encode() + b"\x82\xfe" + len(body).to_bytes(2, "big") + mask + body
+
+
+# -- what was opened by order of a key -------------------------------------------------
+
+
+class Door:
+    """A door for an export, whose dump is a file of the test."""
+
+    def __init__(self, gate: Gate, dump: Path) -> None:
+        dump.write_bytes(b"0123456789")
+        self._dump = dump
+        self._gate = gate
+        machine = gate.served.machine
+        self.carrier = Carrier(self)
+        for name in ("offer", "keep", "adopt"):
+            setattr(machine, name, getattr(self.carrier, name))
+        file = Dump(file="d", form=Form.RAW, size=Mib(1), dev_type="file", bytes=10)
+        self.export = Export(name="x", uuid="x1", dumps=(file,))
+        said = json.encode(self.export).decode()
+        path = f"{machine.exports}/x/manifest.json"
+        found = {"size": len(said), "data": said}
+        san = machine._san
+        san.files[san.key("node1", path)] = found
+
+    def open(self, _path: str, flags: int) -> int:
+        return os.open(self._dump, flags)
+
+    def create(self, path: str) -> int:
+        raise AssertionError(path)
+
+    async def opened(self, who: str) -> protocol.Door:
+        call = protocol.OfferExport(
+            name="x", offer="o", export=self.export, address="127.0.0.1", port=8200
+        )
+        verb, args = to_wire(call)
+        told = await self._gate.said(who, [{"verb": verb, "args": args, "term": TERM}])
+        return convert(told[0]["result"], protocol.Door)
+
+    @staticmethod
+    async def is_open(door: protocol.Door) -> bool:
+        await asyncio.sleep(0.05)  # who waits no more ends in its next turn
+        with socket.socket() as link:
+            return link.connect_ex(("127.0.0.1", door.port)) == 0
+
+
+@pytest.mark.parametrize("who", ["copied", "leader"])
+async def test_an_offer_of_an_export_ends_with_the_key_that_ordered_it(
+    gate: Gate, tmp_path: Path, who: str
+) -> None:
+    """Else a thief's door would stay open when all keys are new."""
+    place = Door(gate, tmp_path / "dump")
+    door = await place.opened(who)
+    await gate.tell("candidate")  # gnt-node modify -C no
+    assert await place.is_open(door)
+    await gate.take_back()
+    assert not await place.is_open(door)
+
+
+async def test_an_offer_that_its_master_knows_outlives_a_renewal(
+    gate: Gate, tmp_path: Path
+) -> None:
+    place = Door(gate, tmp_path / "dump")
+    door = await place.opened("leader")
+    await gate.take_back(doors=(door.digest,))
+    assert await place.is_open(door)
+    await gate.take_back()
+    assert not await place.is_open(door)

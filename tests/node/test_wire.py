@@ -334,7 +334,12 @@ async def test_nothing_is_unpacked(served: Any, nodes: HttpNodes) -> None:
 
 async def test_a_line_has_an_end(served: Any, nodes: HttpNodes) -> None:
     """Of each verb where its answers can have one."""
-    for verb, size in (("disk.create", 1), ("facts", 4), ("guests", 16)):
+    for verb, size in (
+        ("disk.create", 1),
+        ("facts", 4),
+        ("guests", 4),
+        ("providers", 16),
+    ):
         pieces = [b"x" * 100_000] * (11 * size)
         async with answering(served, HEAD + b"\r\n", *pieces):
             error = await unreachable(nodes, served, verb)

@@ -289,3 +289,19 @@ async def test_a_sync_that_breaks_puts_the_old_copy_back(
     assert len(san.logical) == 8
     assert not any("_replaced" in key for key in san.logical)
     await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+
+
+@pytest.mark.parametrize("mode", ["replace_on_primary", "replace_on_secondary"])
+async def test_no_copy_is_dropped_that_a_guest_elsewhere_may_use(
+    cluster: SimCluster, mode: str
+) -> None:
+    """A state that was restored, and is older, may say that it is down here."""
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
+    uuid = cluster.config.instance("web").uuid
+    stray = {"uuid": uuid, "name": "web", "state": "running", "memory": 128, "vcpus": 1}
+    cluster.nodes.san.guests[f"node3 {uuid}"] = {"state": stray | {"disks": []}}
+    error = await cluster.refused(
+        "OP_INSTANCE_REPLACE_DISKS", instance_name="web", mode=mode
+    )
+    assert "runs on node node3" in error.message
+    assert written(cluster) == {"node2": LETTERS, "node3": LETTERS}

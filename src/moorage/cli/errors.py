@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Errors as a person reads them, in the words that Ganeti's scripts look for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from moorage.api.luxi import NoMaster
 from moorage.errors import HookFailed, MoorageError, Refused
@@ -20,6 +20,20 @@ def show(error: MoorageError, terminal: Terminal) -> None:
     terminal.talk(first, red=True)
     for line in others:
         terminal.talk(line)
+
+
+def defect(error: Exception, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the lines that say that this is our fault.
+
+    The trace is for those who ask for it: then the error is raised.
+    """
+    if environ.get("MOORAGE_DEBUG"):
+        raise error
+    return (
+        "Failure: unhandled error in the command line:",
+        f"{type(error).__name__}: {error}",
+        "hint: MOORAGE_DEBUG=1 shows where; please report it",
+    )
 
 
 def lines(error: MoorageError) -> Iterator[str]:

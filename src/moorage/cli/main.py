@@ -160,9 +160,10 @@ def _system(error: OSError, terminal: Terminal) -> int:
 
 def _defect(error: Exception, terminal: Terminal) -> int:
     """Say that this is our fault; the trace is for those who ask for it."""
-    if terminal.environ.get("MOORAGE_DEBUG"):
-        raise error
-    terminal.talk("Failure: unhandled error in the command line:", red=True)
-    terminal.talk(f"{type(error).__name__}: {error}")
-    terminal.talk("hint: MOORAGE_DEBUG=1 shows where; please report it")
+    from .errors import defect  # noqa: PLC0415 - rare
+
+    first, *rest = defect(error, terminal.environ)
+    terminal.talk(first, red=True)
+    for line in rest:
+        terminal.talk(line)
     return 1

@@ -10,6 +10,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from moorage import durable, ops
 from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_server import LuxiServer
@@ -23,6 +25,7 @@ from moorage.node.calling.aside import NodesAside
 from moorage.node.certificates.authority import Authority
 from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
+from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
@@ -216,6 +219,9 @@ async def _lead(
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
+    standing.masters = lambda: replace(
+        certificates.masters(truth.config), doors=carrying.doors(engine.jobs.values())
+    )
     # Jobs go on at once, and none may if a candidate has heard a later master.
     copying = await copies.begin()
     if not await standing.left(truth):
@@ -280,7 +286,6 @@ def _replication(
     )
     truth.settled = made.settled
     standing.copies = made.status
-    standing.masters = lambda: certificates.masters(truth.config)
     standing.watcher = watched.since_now(places)
     return made
 

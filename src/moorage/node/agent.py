@@ -99,6 +99,9 @@ class Agent:
             leaders=self._leaders,
             copies=Copies(run_dir / "state"),
         )
+        if keys:
+            # As tickets: who had an export offered may have been a thief.
+            keys.taken_back.append(lambda: machine.keep(keys.believes))
 
     async def begin(self) -> None:
         """Do away with what an agent that died left half made; before it serves."""
@@ -233,9 +236,9 @@ class Agent:
         step = Step(term, number, speaker.mark)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:
-            CURRENT.set(Work(step=step))
+            CURRENT.set(Work(step=step, by=speaker.pins))
             return to_builtins(await function(self._station, call, report))
-        async with self._turns.take(objects, step):
+        async with self._turns.take(objects, step, speaker.pins):
             await self._machine.settle(objects)
             self._fence.pass_term(term)
             for disk in call.fencing():

@@ -90,12 +90,30 @@ class Carrier:
             ident: other for ident, other in self._offers.items() if not other.over
         }
         self._offers[offer.ident] = one
-        return Door(port=one.gate.port, key=key)
+        return one.door
 
     def withdraw(self, ident: str) -> None:
         """Wait for nobody any more, and hang up on who has come."""
         if ident in self._offers:
             self._offers.pop(ident).close()
+
+    def keep(self, believes: Callable[[frozenset[str]], bool]) -> None:
+        """Withdraw what was offered by order of keys that are not believed any more."""
+        for ident, one in tuple(self._offers.items()):
+            if one.by and not believes(one.by):
+                self.withdraw(ident)
+
+    def adopt(self, doors: Collection[str]) -> None:
+        """Let whoever orders this have offered what waits behind some doors, too.
+
+        Parameters
+        ----------
+        doors
+            The digest of each (`Door.digest`).
+        """
+        for one in self._offers.values():
+            if one.door.digest in doors:
+                one.by |= CURRENT.get().by
 
     async def fetch(
         self, parcels: Sequence[Parcel], address: str, door: Door, report: Report
@@ -162,6 +180,10 @@ class _Offered:
     ----------
     over
         Whether it waits for nobody, and nobody is there.
+    door
+        Where it waits.
+    by
+        Pins of the keys by whose order it does; none where no network is used.
     """
 
     def __init__(
@@ -173,7 +195,9 @@ class _Offered:
         silence: float,
     ) -> None:
         self.over = False
-        self.gate = Gate(listener, key, self._take)
+        self.by = CURRENT.get().by
+        self._gate = Gate(listener, key, self._take)
+        self.door = Door(port=self._gate.port, key=key)
         self._opened = opened
         self._key = key
         self._pace = Pace(offer.rate)
@@ -184,7 +208,7 @@ class _Offered:
     def close(self) -> None:
         """Wait no more, and hang up."""
         self._late.cancel()
-        self.gate.close()
+        self._gate.close()
         if self._guest:
             self._guest.cancel()
         else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -94,6 +94,24 @@ class Machine(Protocol):
 
     def withdraw(self, ident: str) -> None:
         """Wait for nobody any more, and hang up on who has come."""
+
+    def keep(self, believes: Callable[[frozenset[str]], bool]) -> None:
+        """Withdraw what was offered by order of keys that are not believed any more.
+
+        Parameters
+        ----------
+        believes
+            Whether one of some keys, by their pins, is.
+        """
+
+    def adopt(self, doors: Collection[str]) -> None:
+        """Let whoever orders this have offered what waits behind some doors, too.
+
+        Parameters
+        ----------
+        doors
+            The digest of each (`Door.digest`).
+        """
 
     async def fetch(
         self, parcels: Sequence[Parcel], address: str, door: Door, report: Report

@@ -4,7 +4,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -166,6 +166,14 @@ class LocalMachine:
     def withdraw(self, ident: str) -> None:
         """Wait for nobody any more, and hang up on who has come."""
         self._carrier.withdraw(ident)
+
+    def keep(self, believes: Callable[[frozenset[str]], bool]) -> None:
+        """Withdraw what was offered by order of keys that are not believed any more."""
+        self._carrier.keep(believes)
+
+    def adopt(self, doors: Collection[str]) -> None:
+        """Let whoever orders this have offered what waits behind some doors, too."""
+        self._carrier.adopt(doors)
 
     async def fetch(
         self, parcels: Sequence[Parcel], address: str, door: Door, report: Report

@@ -50,6 +50,9 @@ class TrustMasters(OnLeading[None], frozen=True, kw_only=True, tag="keys.masters
     issued
         When it is said, in microseconds: whoever was let in earlier, and is not among
         them, was taken back.
+    doors
+        Those of exports that this master has open, by their digests (`Door.digest`):
+        they outlive the key by whose order they were opened.
     """
 
     limit = 30.0
@@ -57,6 +60,7 @@ class TrustMasters(OnLeading[None], frozen=True, kw_only=True, tag="keys.masters
     certificates: tuple[str, ...]
     former: tuple[str, ...] = ()
     issued: int = 0
+    doors: tuple[str, ...] = ()
 
 
 class TellMasters(AtMaster[None], frozen=True, tag="authority.tell-masters"):

@@ -15,6 +15,10 @@ from moorage.model import (
 
 from .verb import AtMaster, Reading, Verb
 
+_ALL_GUESTS = 4 << 20
+"""Bytes: those of a node with ten thousand guests are three quarters of it, and so are
+those of 1,700 guests that have as many disks and cards as there can be."""
+
 
 class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
     """Return all that there is to know of this node.
@@ -33,8 +37,8 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
 
     @property
     def most(self) -> int:
-        """Bytes: those of a node with ten thousand guests are three quarters of it."""
-        return 1 << 20 if self.brief else 4 << 20
+        """Bytes of the longest line of an answer."""
+        return 1 << 20 if self.brief else _ALL_GUESTS
 
 
 class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
@@ -42,6 +46,11 @@ class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
 
     lapsed = True  # or a node that was off for a year could not be taken back
     long = True
+
+    @property
+    def most(self) -> int:
+        """Bytes of the longest line of an answer."""
+        return _ALL_GUESTS
 
 
 class GetGuest(Reading[GuestState | None], frozen=True, kw_only=True, tag="guest"):

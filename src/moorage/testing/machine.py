@@ -91,6 +91,8 @@ class SimMachine:
         The directory of exports; each node has its own one there.
     offers
         What other nodes may come for, by what it is withdrawn by.
+    adopted
+        The doors that a master named last as its own.
     serves
         Whether it can do that.
     bridges
@@ -124,6 +126,7 @@ class SimMachine:
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
         self.offers: dict[str, Offer] = {}
+        self.adopted: tuple[str, ...] = ()
         self.serves = True
         self.bridges = LINKS
         self.unreached: dict[str, str] = {}
@@ -182,6 +185,13 @@ class SimMachine:
     def withdraw(self, ident: str) -> None:
         """Forget an offer."""
         self.offers.pop(ident, None)
+
+    def keep(self, believes: Callable[[frozenset[str]], bool]) -> None:
+        """Do nothing: simulated offers have no keys."""
+
+    def adopt(self, doors: Collection[str]) -> None:
+        """Note which doors the master has open."""
+        self.adopted = tuple(doors)
 
     async def fetch(
         self, parcels: Sequence[Parcel], address: str, door: Door, report: Report

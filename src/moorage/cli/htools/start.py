@@ -142,6 +142,12 @@ def _guarded(work: Callable[[], int]) -> int:
         return 1
     except OSError as error:
         return _unwritten(error)
+    except Exception as error:  # noqa: BLE001 - whatever nobody thought of
+        from moorage.cli.errors import defect  # noqa: PLC0415 - rare
+
+        sys.stdout.flush()
+        sys.stderr.write("".join(f"{line}\n" for line in defect(error, os.environ)))
+        return 1
     return status
 
 

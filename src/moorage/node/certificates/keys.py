@@ -47,11 +47,16 @@ class Keys:
         self.context = _Changing(tls.serving(directory))
         self.taken_back: list[Callable[[], None]] = []
         self._masters = self._known()
+        self._late: set[str] = set()
 
     @property
     def masters(self) -> tuple[str, ...]:
         """Pins of the keys whose orders are taken."""
         return tuple(sorted(self._masters))
+
+    def believes(self, pins: frozenset[str]) -> bool:
+        """Whether orders are taken of a master that is known by one of some keys."""
+        return not pins.isdisjoint(self._masters.keys() | self._late)
 
     def for_strangers(self) -> tuple[ssl.SSLContext, str]:
         """Return a context that asks nobody for a certificate, and what it shows.
@@ -132,7 +137,8 @@ class Keys:
             durable.write(self.directory / "former.pem", tls.bundle(before))
         else:
             durable.remove(self.directory / "former.pem")
-        known = self._masters.keys()
+        known = self._masters.keys() | self._late
+        self._late = set()
         self._changed()
         if known - self._masters.keys():
             for tell in self.taken_back:
@@ -158,6 +164,7 @@ class Keys:
             if tls.who(one) in ("", tls.who(found)):
                 return frozenset({own, pin})
             if tls.let_in(found) > self._issued():
+                self._late.add(own)
                 return frozenset({own})
         return frozenset()
 

@@ -43,10 +43,17 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class Work:
-    """What is under way: on which objects, and by which step."""
+    """What is under way: on which objects, by which step, and by whose order.
+
+    Attributes
+    ----------
+    by
+        Pins of the keys that the master is known by; none where no network is used.
+    """
 
     objects: frozenset[str] = frozenset()
     step: Step = _NOBODY
+    by: frozenset[str] = frozenset()
 
 
 NOTHING = Work()
@@ -70,8 +77,15 @@ class Turns:
         self._newest: dict[tuple[str, str], Step] = {}
 
     @asynccontextmanager
-    async def take(self, objects: Collection[str], step: Step) -> AsyncIterator[None]:
+    async def take(
+        self, objects: Collection[str], step: Step, by: frozenset[str] = frozenset()
+    ) -> AsyncIterator[None]:
         """Wait for the work under way on the objects, and hold them.
+
+        Parameters
+        ----------
+        by
+            Whose order it is (`Work.by`).
 
         Raises
         ------
@@ -83,7 +97,7 @@ class Turns:
             for name in sorted(objects):
                 await stack.enter_async_context(self._alone(name))
             self._pass(objects, step)
-            CURRENT.set(Work(frozenset(objects), step))
+            CURRENT.set(Work(frozenset(objects), step, by))
             yield
 
     @asynccontextmanager

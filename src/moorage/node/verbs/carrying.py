@@ -26,9 +26,12 @@ async def offer(at: NodeContext, args: OfferExport, _report: Report) -> Door:
     if (found.uuid, found.dumps) != (args.export.uuid, args.export.dumps):
         raise NotFound(f"export {args.name} on node {at.name} is another one by now")
     parcels = _parcels(exports, args.name, found.dumps)
-    return await at.machine.offer(
+    door = await at.machine.offer(
         Offer(args.offer, parcels, args.address, args.port, args.rate)
     )
+    if at.keys:  # the one that ordered it may have been taken back meanwhile
+        at.machine.keep(at.keys.believes)
+    return door
 
 
 async def withdraw(at: NodeContext, args: WithdrawExport, _report: Report) -> None:

@@ -35,6 +35,7 @@ async def trust(at: NodeContext, args: TrustAuthorities, _report: Report) -> Non
 
 async def trust_masters(at: NodeContext, args: TrustMasters, _report: Report) -> None:
     """Take orders from masters of these certificates, and from nobody else."""
+    at.machine.adopt(args.doors)
     _keys(at).trust(args.certificates, args.former, args.issued)
 
 

@@ -7,14 +7,21 @@ when they are on the disks. So what takes back a half-made export takes this bac
 
 from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from moorage.jobs import Run, Task, View
+from moorage.jobs.job import FINISHED, Job
 from moorage.model import Config, Node, hvparams
 from moorage.model.export import Export
 from moorage.model.hvparams import KVM
-from moorage.protocol import FetchExport, KillPrograms, OfferExport, WithdrawExport
+from moorage.protocol import (
+    Door,
+    FetchExport,
+    KillPrograms,
+    OfferExport,
+    WithdrawExport,
+)
 
 from . import dumps
 from .remove import exports_of
@@ -52,7 +59,7 @@ class Trip(Struct, frozen=True, kw_only=True):
         """Yield what brings it there."""
         name, source, target = self.export.name, self.source, self.target
         known: dict[str, str | int] = {"export": SEALED} if self.grows else {}
-        yield dumps.begin(self.name, target)
+        # Its undo is the last: the source may be out of reach, and it ends by itself.
         yield Run(
             what=f"offer export {name} on {source.name} to {target.name}",
             node=source.uuid,
@@ -69,6 +76,7 @@ class Trip(Struct, frozen=True, kw_only=True):
             name=_OFFERED,
             use=known,
         )
+        yield dumps.begin(self.name, target)
         fetch = FetchExport(
             name=self.name,
             export=self.export,
@@ -176,6 +184,17 @@ class Found(Struct, frozen=True, kw_only=True):
         """Yield what gives the room back, when the dumps are on the disks."""
         if not self.seen_from(view, node):
             yield dumps.tidy(self.name_on(view, node), node)
+
+
+def doors(jobs: Iterable[Job]) -> tuple[str, ...]:
+    """Return the doors that jobs under way have had opened for exports, by digests."""
+    ops = (op for job in jobs for op in job.ops if op.status not in FINISHED)
+    done = (pair for op in ops for pair in zip(op.tasks, op.results, strict=False))
+    return tuple(
+        convert(told, Door).digest
+        for task, told in done
+        if isinstance(task, Run) and isinstance(task.do, OfferExport) and told
+    )
 
 
 def _first_port(config: Config) -> int:

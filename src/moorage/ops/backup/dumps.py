@@ -44,8 +44,12 @@ class Format(StrEnum):
 
 
 def hold(node: Node, name: str, *, shared: bool = False) -> Lock:
-    """Return the lock on an export of a node."""
-    return Lock("disk", f"export {node.uuid} {name}", shared=shared)
+    """Return the lock on an export of a node.
+
+    Names that begin alike for long have one: what is known of an export on its way is
+    the beginning of its name (`origin`).
+    """
+    return Lock("disk", f"export {node.uuid} {name[:_LONGEST]}", shared=shared)
 
 
 def apart(view: View, name: str) -> str:
@@ -58,6 +62,8 @@ def apart(view: View, name: str) -> str:
 
 def origin(name: str) -> str:
     """Return the export that something comes of, by the name that it has on its way.
+
+    Of a long name, its beginning.
 
     >>> origin("web1+5f0c")
     'web1'
@@ -84,6 +90,24 @@ def checked_format(word: str, *, compressed: bool) -> Format:
     if compressed and known[word] is not Format.QCOW2:
         raise BadInput(f"dumps in the format '{word}' are not compressed")
     return known[word]
+
+
+def check_rated(rate: int, system: str, *, travels: bool) -> None:
+    """Raise `NotSupported` if a rate would have no effect on dumps of an OS's scripts.
+
+    Parameters
+    ----------
+    system
+        The OS.
+    travels
+        Whether the dumps go to another node: they do so at the rate.
+    """
+    if rate and not travels:
+        raise NotSupported(
+            f"the scripts of OS {system} write and read its dumps as fast as they do, "
+            "and nothing goes to another node: no rate has an effect",
+            hint="leave --rate out",
+        )
 
 
 def check_readable(view: View, disk: Disk, node: Node) -> None:

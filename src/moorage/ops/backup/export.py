@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
@@ -137,6 +137,11 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         if self.remove_instance:
             yield from self._removal().questions(view)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask what its removal asks."""
+        if self.remove_instance:
+            yield from self._removal().seeks(view)
+
     def _removal(self) -> InstanceRemove:
         return InstanceRemove(
             instance_name=self.instance_name,
@@ -175,6 +180,8 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         reader = self.reader(view)
         self._check_way(view, instance, reader)
         if self._by_os(view):
+            travels = reader.uuid != node.uuid
+            dumps.check_rated(self.rate, instance.os, travels=travels)
             osparams.check(view, reader, instance.os, instance.osparams)
         if self.remove_instance:
             self._removal().check(view)

@@ -40,7 +40,7 @@ from moorage.ops.volumes import disk_spec, pools
 from moorage.ops.volumes.disk_names import hold_names
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
-from . import trust
+from . import dumps, trust
 from .carrying import Found
 from .source import Source
 
@@ -319,6 +319,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         whole = self.whole(view)
         check_unread(whole)
         check_rate(self.rate)
+        if whole.os_type and all(one.form is Form.OS for one in whole.export.dumps):
+            travels = not whole.found.seen_from(view, whole.node(view))
+            dumps.check_rated(self.rate, whole.os_type, travels=travels)
         whole.check(view)
 
     def claims(self, view: View) -> Iterator[Claim]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Task, View
+from moorage.jobs import Sought, Task, View
 from moorage.model import Disk
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion, ToStorage
+from moorage.ops.guests.liveness import check_unused, seek
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes import disk_spec, pairs
 
@@ -47,6 +48,12 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
         )
         return self.converted(disk, replace(wanted, force=self.force_params))
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest: the old volume is removed."""
+        owner = view.config.owner(view.config.disk(self.disk))
+        if owner:
+            yield from seek(view.config, owner)
+
     def check(self, view: View) -> None:
         """Refuse storage that the disk is in, or that cannot take it."""
         wanted = self.conversion(view)
@@ -60,6 +67,8 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
                 disk=wanted.disk.uuid,
             )
         owner = view.config.owner(wanted.disk)
+        if owner:
+            check_unused(view, owner)
         if owner and not self.ignore_ipolicy:
             conversion.check_policy(view, owner, [wanted])
         if not self.ignore_capacity:

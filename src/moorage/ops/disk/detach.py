@@ -5,11 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Sought, Task, View
 from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
-from moorage.ops.guests.liveness import check_known, holds, last_holder, runs
+from moorage.ops.guests.liveness import (
+    check_known,
+    check_unused,
+    holds,
+    last_holder,
+    runs,
+    seek,
+)
 from moorage.ops.volumes import behind, copies
 from moorage.ops.volumes.disk_work import hold_owned
 
@@ -74,12 +81,20 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
             return
         yield from ask_holders(view.config)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest: somebody else may get the disk."""
+        instance = view.config.owner(view.config.disk(self.disk))
+        if instance:
+            yield from seek(view.config, instance)
+
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the instance runs."""
         disk = view.config.disk(self.disk)
         if not view.config.owner(disk) and holders(view, disk):
             return
-        check_known(view, owner_of(view.config, disk))
+        owner = owner_of(view.config, disk)
+        check_known(view, owner)
+        check_unused(view, owner)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Unplug, detach, record."""

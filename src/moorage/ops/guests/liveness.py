@@ -77,12 +77,21 @@ def seek(config: Config, instance: Instance) -> Iterator[Sought]:
     yield Sought(instance.uuid, others)
 
 
-def check_nowhere_else(view: View, instance: Instance) -> None:
+def check_nowhere_else(
+    view: View,
+    instance: Instance,
+    harm: str = "started a second time, both would write to its disks",
+) -> None:
     """Raise `WrongState` if another node says that it runs the guest.
 
     The second line against two writers: the record says where a guest should run, and
     this knows where it does. A node that gives no answer proves nothing, and one such
     node must not keep every guest of the cluster down.
+
+    Parameters
+    ----------
+    harm
+        Why it matters.
     """
     found = sorted(
         view.config.node(node).name
@@ -93,10 +102,19 @@ def check_nowhere_else(view: View, instance: Instance) -> None:
         home = view.config.home(instance).name
         raise WrongState(
             f"instance {instance.name} runs on node {' and '.join(found)}, and should "
-            f"be on {home}: started a second time, both would write to its disks",
+            f"be on {home}: {harm}",
             hint=f"gnt-instance migrate --cleanup {instance.name}",
             instance=instance.name,
         )
+
+
+def check_unused(view: View, instance: Instance) -> None:
+    """Raise `WrongState` if another node says that it runs the guest with its disks.
+
+    For what writes to disks that are recorded as at rest, destroys their volumes, or
+    lets others have them.
+    """
+    check_nowhere_else(view, instance, "its disks are in use there")
 
 
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:

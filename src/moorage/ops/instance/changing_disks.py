@@ -69,6 +69,11 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             for mod in parse_mods(self.disks)
         ]
 
+    def takes_disks(self, view: View) -> bool:
+        """Whether volumes are let go of: disks are converted, removed or detached."""
+        gone = ("remove", "detach")
+        return self.converts or any(mod.action in gone for mod, _ in self.mods(view))
+
     def _wishes(self, view: View) -> list[disk_spec.DiskSpec]:
         return [self._wish(view, mod) for mod, disk in self.mods(view) if disk is None]
 

@@ -15,7 +15,7 @@ from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.guests import osparams, screens
-from moorage.ops.guests.liveness import runs, seek
+from moorage.ops.guests.liveness import check_unused, runs, seek
 from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
@@ -74,8 +74,11 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             yield Lock("node", view.config.node(self.pnode).uuid, shared=True)
 
     def seeks(self, view: View) -> Iterator[Sought]:
-        """Ask whether another node has its guest, if it gets another primary node."""
-        if self.pnode:
+        """Ask whether another node has its guest.
+
+        If it gets another primary node, or its disks other storage, or none.
+        """
+        if self.pnode or self.takes_disks(view):
             yield from seek(view.config, self.instance(view))
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -101,6 +104,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             new = self._with_os(view)
             node = view.config.node(question.node)
             osparams.check(view, node, new.os, osparams.of_instance(new))
+        if self.takes_disks(view):
+            check_unused(view, instance)
         if self.disks:
             self.check_disks(view)
         self.check_folder(view)

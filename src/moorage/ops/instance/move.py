@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Question, View
+from moorage.jobs import Question, Sought, View
 from moorage.jobs.job import FINISHED
 from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Node
 from moorage.ops.asking.node_tasks import settings
-from moorage.ops.guests.liveness import runs
+from moorage.ops.guests.liveness import check_unused, runs, seek
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place, rooms
 from moorage.ops.planning import links, placement
@@ -70,10 +70,15 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             if not node.offline:
                 yield placement.room_on(view.config, node)
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, which would use the disks."""
+        yield from seek(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse what has no way there; the steps refuse the rest."""
         OnInstance.check(self, view)
         instance, node = self.instance(view), self.target(view)
+        check_unused(view, instance)
         if node.uuid == instance.primary_node:
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
         placement.check_takes(node)

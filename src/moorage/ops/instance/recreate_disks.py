@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops.filling.conversion_tasks import Step
-from moorage.ops.guests.liveness import check_known
+from moorage.ops.guests.liveness import check_known, check_unused, seek
 from moorage.ops.instance.base import (
     OnInstance,
     check_at_rest,
@@ -99,10 +99,15 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             if has_room(wanted.template):
                 yield from placement.ask_room(view.config, filter(None, (home, peer)))
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, which would use the disks."""
+        yield from seek(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse while it runs, and where new volumes cannot be made."""
         instance = self.instance(view)
         check_known(view, instance)
+        check_unused(view, instance)
         check_at_rest(view, instance, "given new volumes")
         self._check_words(view, instance)
         home, peer = self.homes(view)

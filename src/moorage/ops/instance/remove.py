@@ -5,10 +5,16 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
-from moorage.ops.guests.liveness import check_known, holds, last_holder
+from moorage.ops.guests.liveness import (
+    check_known,
+    check_unused,
+    holds,
+    last_holder,
+    seek,
+)
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance, put_down
 from moorage.ops.volumes import behind, copies
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
@@ -64,9 +70,14 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         """Return the disks that go with it."""
         return [] if self.keep_disks else view.config.disks_of(self.instance(view))
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, which would use the disks."""
+        yield from seek(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent: nothing could be removed."""
         instance = self.instance(view)
+        check_unused(view, instance)
         if self.ignore_failures:
             check_known(view, instance)
             return

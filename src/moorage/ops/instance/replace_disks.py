@@ -12,11 +12,11 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.jobs import Lock, Question, Run, Sought, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
-from moorage.ops.guests.liveness import holds
+from moorage.ops.guests.liveness import check_unused, holds, seek
 from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.planning import placement
 from moorage.ops.volumes import behind, copies, pairs
@@ -163,10 +163,15 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             group = view.config.group_of(self.instance(view))
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
 
+    def seeks(self, view: View) -> Iterator[Sought]:
+        """Ask whether another node has its guest, which would use the disks."""
+        yield from seek(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse where no good copy stays, or the new node cannot take one."""
         self._check_words()
         OnInstance.check(self, view)
+        check_unused(view, self.instance(view))
         primary = home(view.config, self.instance(view))
         secondary, place = self._secondary(view), self.place(view)
         if self.mode == NEW:
