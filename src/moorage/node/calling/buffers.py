@@ -16,7 +16,7 @@ import asyncio
 from asyncio.sslproto import SSLProtocol
 from typing import Any
 
-READ = 4 * 1024
+READ = 2 * 1024
 """Bytes that are read at once."""
 
 

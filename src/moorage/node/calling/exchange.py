@@ -28,7 +28,7 @@ from . import answers, asking
 from .pins import Way
 from .unanswered import place_of, told_as_the_nodes, unreachable
 
-_WRITTEN = 4 * 1024
+_WRITTEN = 2 * 1024
 """Bytes of a request that are written at once."""
 _ENDING = 1.0
 """Seconds that an answer may take to end when all is said."""
