@@ -32,7 +32,7 @@ HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
 ROGUE = """
 import asyncio, sys
 from pathlib import Path
-from moorage.node import tls
+from moorage.node.certificates import tls
 
 async def meet(reader, writer):
     heard = await reader.read(1000)

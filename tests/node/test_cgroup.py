@@ -22,7 +22,7 @@ from moorage.storage import Command
 AGENT = """
 import asyncio, sys
 from pathlib import Path
-from moorage.node import cgroup
+from moorage.node.machine import cgroup
 from moorage.node.machine.commands import run
 from moorage.node.machine.scripts import Scripts
 from moorage.node.machine.turns import CURRENT, Step, Work
