@@ -84,7 +84,8 @@ class Replication:
 
         Returns
         -------
-        What is to be told: which candidates were left out meanwhile.
+        What is to be told: which candidates were left out meanwhile. Of one that is
+        none any more, somebody has said so.
 
         Raises
         ------
@@ -98,7 +99,8 @@ class Replication:
         await self._strike()
         if any(one.refused for one in self._followers.values()):
             await self._judge()
-        return [*map(self._left_out, sorted(before - self._recorded))]
+        left_out = (before - self._recorded) & self._followers.keys()
+        return [*map(self._left_out, sorted(left_out))]
 
     async def _reached(self, version: int) -> None:
         """Wait until those that are awaited have a commit; lose patience with some."""
@@ -118,8 +120,6 @@ class Replication:
                     one.fall_behind(text)
 
     def _left_out(self, uuid: str) -> str:
-        if uuid not in self._followers:
-            return "a node keeps no copy of the state any more"
         one = self._followers[uuid]
         return (
             f"Warning: the copy of the state on {one.node.name} is behind "
@@ -171,8 +171,9 @@ class Replication:
         """
         async with self._recording:
             gone = sorted(self._recorded - self._awaited())
-            if gone:
+            if self._followers.keys() & set(gone):  # the others were demoted
                 await self._judge(self._pace.patience)
+            if gone:
                 await self._truth.note([((KIND, uuid), None) for uuid in gone])
                 self._recorded -= set(gone)
 
