@@ -138,6 +138,18 @@ async def test_who_stood_still_acknowledges_nothing_that_the_next_master_lacks(
     assert pair.old.acknowledged == []
 
 
+async def test_a_node_that_is_no_candidate_ends_no_master_that_others_are_silent_to(
+    pair: Pair,
+) -> None:
+    """Its word may be anybody's."""
+    await pair.old.mark("node3", master_candidate=False)
+    pair.old_way.away |= {"node1", "node2", "node3"}
+    await pair.follow()
+    pair.old_way.away, pair.old_way.mute = {"node1", "node2"}, {"node3"}
+    await pair.old.commit(1)
+    assert pair.old.acknowledged == [1]
+
+
 async def test_who_reaches_nobody_goes_on_and_strikes_them_off(pair: Pair) -> None:
     """Nobody is known to lead: the machines may all be off."""
     pair.old_way.away |= {"node2", "node3"}

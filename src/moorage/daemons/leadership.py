@@ -33,6 +33,8 @@ from moorage.store import ConfigStore
 
 R = TypeVar("R")
 
+_AT_ONCE = 32
+"""Nodes that are asked at once, so that others get their turn meanwhile."""
 _PAUSE = 10.0
 """Seconds between two times that all nodes are asked."""
 
@@ -141,7 +143,8 @@ class Standing:
         """
         nodes = truth.config.online()
         refused, obeying = within is None, 0
-        asked = [asyncio.create_task(self._word(truth, node)) for node in nodes]
+        turn = asyncio.Semaphore(_AT_ONCE)
+        asked = [asyncio.create_task(self._word(truth, one, turn)) for one in nodes]
         try:
             for answer in asyncio.as_completed(asked, timeout=within):
                 node, obeys = await answer
@@ -156,8 +159,11 @@ class Standing:
                 one.cancel()
         return refused
 
-    async def _word(self, truth: ConfigStore, node: Node) -> tuple[Node, bool | None]:
-        return node, await self._obeys(truth, node)
+    async def _word(
+        self, truth: ConfigStore, node: Node, turn: asyncio.Semaphore
+    ) -> tuple[Node, bool | None]:
+        async with turn:
+            return node, await self._obeys(truth, node)
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
         nodes = truth.config.online()
