@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.errors import Failed, MoorageError, WrongState
 from moorage.model import Config, Instance
 from moorage.model.caller import MASTER, Caller
 from moorage.store import ConfigStore
@@ -34,6 +34,7 @@ from .job import (
 )
 from .operation import Operation
 from .queue import Queue, Records
+from .taking import taken
 from .turns import breathing
 from .waiting import Waiting, in_turn
 
@@ -110,6 +111,8 @@ class Engine:
         ------
         BadInput
             If an opcode is not known or its fields are off; nothing is queued.
+        Forbidden
+            If the caller may not ask for that.
         WrongState
             If the queue is drained, or the master stops.
         """
@@ -126,20 +129,8 @@ class Engine:
         return job.id
 
     def _new(self, opcodes: Opcodes, caller: Caller) -> Job:
-        if not opcodes:
-            raise BadInput("a job needs at least one operation")
-        ops = [
-            Op(input=opcode, summary=self._operation(opcode).summary())
-            for opcode in opcodes
-        ]
-        priority = min(int(opcode.get("priority") or 0) for opcode in opcodes)
-        return Job(
-            id=self.queue.number(),
-            ops=ops,
-            caller=caller,
-            priority=priority,
-            received_timestamp=stamp(self._clock()),
-        )
+        number = self.queue.number
+        return taken(number, opcodes, caller, self._operation, self._clock())
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""
