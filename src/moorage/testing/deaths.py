@@ -8,7 +8,8 @@ got any further are one: the next master finds the same.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from moorage.store import Stored, Write
+from moorage.model.commits import Head, Key, Write
+from moorage.store import Stored
 
 from .cluster import Crash, SimCluster
 
@@ -87,6 +88,15 @@ class Watch:
     async def lead(self) -> int:
         """Become the only writer."""
         return await self._cluster.store.lead()
+
+    @property
+    def head(self) -> Head:
+        """What the last commit made."""
+        return self._cluster.store.head
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and their head."""
+        return await self._cluster.store.whole()
 
     async def load(self) -> Stored:
         """Return all records."""
