@@ -259,7 +259,7 @@ def _parts(
 
         san = San.in_directory(Path(settings.san))
         simulated = SimMachine(name, san)
-        simulated.hook_scripts = Hooks(Path(settings.hooks_dir), places.logs)
+        simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
@@ -278,9 +278,9 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts, images),
     )
     machine.contents = Contents(places.run / "images", scripts)
-    machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
     own = Path(settings.scripts_dir)
-    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
+    machine.admin_scripts = AdminScripts(own, scripts)
     station = Station(
         run=places.run,
         address=settings.address,
