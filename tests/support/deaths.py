@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from moorage.model.commits import Head, Key, Write
 from moorage.store import Stored
-
-from .cluster import Crash, SimCluster
+from moorage.testing.cluster import Crash, SimCluster
 
 Remains = tuple[int, int, int, int]
 """What tells apart what deaths leave, in one course of a request."""
@@ -61,7 +60,7 @@ class Watch:
         self._dies = dies
         self._written = 0
         self.deaths: dict[Remains, Death] = {}
-        cluster.truth._store = self  # noqa: SLF001
+        cluster.truth._store = self
         cluster.extra_point = self._point
 
     async def _point(self, _name: str) -> None:
