@@ -2,8 +2,8 @@
 
 """Write the generated pages of the reference from what the code declares.
 
-A page is ``reference/NAME.md.in``, with a part that is made here in place of each line
-``@part@``. ``python docs/generate.py`` writes the pages; with ``--check`` it only says
+A page is ``docs/reference/NAME.md.in``, with a part that is made here in place of each line
+``@part@``. ``python scripts/docs/generate.py`` writes the pages; with ``--check`` it only says
 which are stale.
 """
 
@@ -50,9 +50,10 @@ from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
 from moorage.units import Mib
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
-AGENT_TOML = REFERENCE.parents[1] / "debian" / "agent.toml"
-NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+AGENT_TOML = ROOT / "debian" / "agent.toml"
+NOTE = "<!-- Written by scripts/docs/generate.py: change the code or the .md.in. -->"
 
 
 def every_program() -> list[Program]:
