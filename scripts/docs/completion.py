@@ -2,9 +2,9 @@
 
 """Write what shells complete for all programs, from what they declare.
 
-``python scripts/docs/completion.py DIR`` writes ``DIR/moorage`` for bash and ``DIR/_moorage``
-for zsh, which reads the former. Words are looked up in a table; names of objects are
-asked of the master, and there are none where it gives no answer.
+``python scripts/docs/completion.py DIR`` writes ``DIR/moorage`` for bash and
+``DIR/_moorage`` for zsh, which reads the former. Words are looked up in a table; names
+of objects are asked of the master, and there are none where it gives no answer.
 """
 
 import shlex

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Write the generated pages of the reference from what the code declares.
+"""Write the generated pages of the docs from what the code declares.
 
-A page is ``docs/reference/NAME.md.in``, with a part that is made here in place of each line
-``@part@``. ``python scripts/docs/generate.py`` writes the pages; with ``--check`` it only says
-which are stale.
+A page is ``NAME.md.in`` in the docs, with a part that is made here in place of each
+line ``@part@``. ``python scripts/docs/generate.py`` writes the pages; with ``--check``
+it only says which are stale.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from declared import (
     table,
     type_name,
 )
+from floors import drawing
 
 from moorage import errors
 from moorage.cli import options
@@ -51,7 +52,7 @@ from moorage.storage.templates.ext import Ext
 from moorage.units import Mib
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
 AGENT_TOML = ROOT / "debian" / "agent.toml"
 NOTE = "<!-- Written by scripts/docs/generate.py: change the code or the .md.in. -->"
 
@@ -375,6 +376,10 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "comparison": comparison,
     "counts": counts,
     "errors": error_codes,
+    "floors": lambda: drawing("moorage"),
+    "floors_of_node": lambda: drawing("moorage.node"),
+    "floors_of_ops": lambda: drawing("moorage.ops"),
+    "floors_of_planner": lambda: drawing("moorage.htools"),
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,
     "programs": programs,
@@ -391,7 +396,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
 
 def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
-    sources = sorted(REFERENCE.glob("*.md.in"))
+    sources = sorted(DOCS.glob("**/*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
     return pages | {AGENT_TOML: "\n".join(agent_toml()) + "\n"}
 
