@@ -12,7 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -134,14 +134,14 @@ def _words(package: str, room: str) -> str:
 
 def _walls(cells: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns of the walls: the same for each cell, if their words fit."""
-    least = [max(len(word) for line in one for word in line.split()) for one in cells]
-    free = WIDTH - 1 - 3 * len(cells) - sum(least)
-    walls, share = [0], free / len(cells)
     equal = (WIDTH - 1) / len(cells)
-    fits = max(least) + 3 <= equal
-    for n, width in enumerate(least, start=1):
-        walls.append(round(n * equal if fits else walls[-1] + width + 3 + share))
-    return walls
+    least = [
+        3 + max(len(word) for line in one for word in line.split()) for one in cells
+    ]
+    spare = equal - sum(least) / len(cells)
+    fits = max(least) <= equal
+    widths = [equal if fits else width + spare for width in least]
+    return [0, *(round(place) for place in accumulate(widths))]
 
 
 def _ceiling(walls: set[int]) -> str:
