@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, convert, field, json
 
-from moorage.model import Claim
+from moorage.model import Claim, Disk
 
 from .locks import Lock
 from .task import Commit, Run, Task
@@ -53,6 +53,24 @@ class Pending(Struct, frozen=True, kw_only=True):
     env: dict[str, str]
 
 
+class Suspect(Struct, frozen=True, kw_only=True):
+    """A disk that cannot be proven safe.
+
+    Attributes
+    ----------
+    disk
+        As the step knew it; its record may not exist.
+    cause
+        Why, in a sentence.
+    unproven
+        Whether its volume may be somebody else's.
+    """
+
+    disk: Disk
+    cause: str
+    unproven: bool = False
+
+
 class Op(Struct, kw_only=True):
     """One operation of a job, and how far it has come.
 
@@ -69,6 +87,9 @@ class Op(Struct, kw_only=True):
         that the operation could do without, `LEFT_OUT` for what depended on it.
     undoing
         Whether the cursor runs backwards.
+    suspects
+        What was left in doubt on the way back; quarantined at its end, whoever is the
+        master then.
     error
         Why it failed, as JSON values.
     locks
@@ -100,6 +121,7 @@ class Op(Struct, kw_only=True):
     cursor: int = 0
     passed: dict[int, str] = field(default_factory=dict)
     undoing: bool = False
+    suspects: list[Suspect] = field(default_factory=list)
     error: dict[str, Any] | None = None
     locks: list[Lock] = field(default_factory=list)
     versions: dict[str, int] = field(default_factory=dict)
