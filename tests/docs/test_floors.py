@@ -29,7 +29,7 @@ def test_what_a_room_stands_on_leaves_out_what_lies_below_that():
 
 def test_an_import_that_points_up_is_not_drawn():
     upside_down = list(reversed(floors.floors_of("moorage.ops")))
-    with pytest.raises(floors.UpwardError, match="imports moorage.ops"):
+    with pytest.raises(floors.UpwardError, match=r"imports moorage\.ops"):
         floors.arrows("moorage.ops", upside_down)
 
 

@@ -153,3 +153,27 @@ def test_a_command_that_does_not_end_is_noticed(tmp_path):
     steps = console.steps_of("```console\n$ sleep 60\n```")
     with pytest.raises(console.Wrong, match="did not end"):
         console.run(steps, tmp_path, 0.2)
+
+
+# -- decisions -------------------------------------------------------------------------
+
+
+def test_the_index_of_decisions_has_all_of_them_and_says_which_are_missing():
+    index = (ROOT / "docs" / "adr" / "README.md").read_text()
+    numbers = {int(page.name[:4]) for page in (ROOT / "docs" / "adr").glob("0*.md")}
+    told = re.findall(r"^\| (\d{4}) \|", index, re.MULTILINE)
+    assert sorted(map(int, told)) == sorted(numbers)
+    absent = set(range(1, max(numbers))) - numbers
+    assert [n for n in absent if f"no {n:04}" not in index] == []
+
+
+def test_a_decision_is_a_page():
+    long = {
+        page.name: words
+        for page in (ROOT / "docs" / "adr").glob("0*.md")
+        if (words := len(page.read_text().split())) > WORDS_OF_A_PAGE
+    }
+    assert long == {}
+
+
+WORDS_OF_A_PAGE = 750

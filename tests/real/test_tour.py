@@ -53,7 +53,7 @@ def test_the_tour_and_its_end(
         assert "All 11 steps hold" in told
         assert "guests are executed by " in told
         assert tour.differences(told, at, usual_place(os.environ)) == []
-        assert "attached to web1" in typed_as_the_first_page_says(at)
+        assert "instance: (none) -> web1" in typed_as_the_first_page_says(at)
         alive = leftovers(at)
         for what in ("qemu-system-x86_64", "moorage agent", "moorage master"):
             assert any(what in line for line in alive), what
