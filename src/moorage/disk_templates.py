@@ -2,7 +2,7 @@
 """The disk templates, Ganeti's nine: what is true of each, whoever asks.
 
 Storage, the planner and the command line read it here. What a template *can* do, its
-class declares; most of them have none yet, and the planner knows them all the same.
+class declares (`moorage.storage`); the planner knows all of them without it.
 """
 
 from collections.abc import Iterable

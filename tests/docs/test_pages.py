@@ -155,9 +155,6 @@ def test_a_command_that_does_not_end_is_noticed(tmp_path):
         console.run(steps, tmp_path, 0.2)
 
 
-# -- decisions -------------------------------------------------------------------------
-
-
 def test_the_index_of_decisions_has_all_of_them_and_says_which_are_missing():
     index = (ROOT / "docs" / "adr" / "README.md").read_text()
     numbers = {int(page.name[:4]) for page in (ROOT / "docs" / "adr").glob("0*.md")}
@@ -165,6 +162,18 @@ def test_the_index_of_decisions_has_all_of_them_and_says_which_are_missing():
     assert sorted(map(int, told)) == sorted(numbers)
     absent = set(range(1, max(numbers))) - numbers
     assert [n for n in absent if f"no {n:04}" not in index] == []
+
+
+FILE = re.compile(r"`((?:[a-z_]+/)+[\w.]+\.py)`")
+PLACES = [ROOT, ROOT / "tests", ROOT / "src" / "moorage"]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_is_there(page):
+    named_files = FILE.findall(page.read_text())
+    assert [
+        one for one in named_files if not any((at / one).exists() for at in PLACES)
+    ] == []
 
 
 def test_a_decision_is_a_page():
