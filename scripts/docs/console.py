@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SHOWN = "/tmp/harbour"  # noqa: S108 - a word in the pages, not a directory that is used
+SHOWN = "/tmp/cluster"  # noqa: S108 - a word in the pages, not a directory that is used
 """The directory that pages name; each run has one of its own instead."""
 REAL = "<!-- real -->"
 REFUSED = "# refused"
