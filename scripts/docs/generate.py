@@ -364,6 +364,18 @@ def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
     return found
 
 
+# -- decisions -------------------------------------------------------------------------
+
+
+def decisions() -> Lines:
+    """Yield a row a decision: its number, and its title as a link."""
+    rows = []
+    for page in sorted((DOCS / "adr").glob("[0-9]*.md")):
+        number, title = page.read_text().splitlines()[0].lstrip("# ").split(": ", 1)
+        rows.append([number, f"[{title}]({page.name})"])
+    yield from table(("number", "decision"), rows)
+
+
 # -- pages -----------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[], Lines]] = {
@@ -375,6 +387,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "common": common,
     "comparison": comparison,
     "counts": counts,
+    "decisions": decisions,
     "errors": error_codes,
     "floors": lambda: drawing("moorage"),
     "floors_of_node": lambda: drawing("moorage.node"),
