@@ -26,7 +26,7 @@ USERS = """\
 # who may come in
 root secret write
 op {cleartext}secret operate
-eye {HA1}d41d8cd98f00b204e9800998ecf8427e read
+eye {ha1}16363ac93be5c910501e7bb18d87a286 read
 guest secret
 short
 """

@@ -110,7 +110,7 @@ class Do(Handler):
     """What a function returns."""
 
     function: Callable[[Asked], Awaitable[Any]]
-    answer: object = object
+    answer: object = Any
     body: dict[str, str] = field(default_factory=dict)
     """Fields that the body may have, each with what it means."""
 
@@ -149,7 +149,7 @@ def get(
     does: str,
     function: Callable[[Asked], Awaitable[Any]],
     *args: Arg,
-    answer: object = object,
+    answer: object = Any,
     role: Role = Role.KNOWN,
 ) -> Route:
     """Return a route that looks by a function."""

@@ -11,6 +11,7 @@ from moorage.ops import OPERATIONS
 from .refusals import HttpError
 from .roles import Role
 from .route import Arg, Asked, Handler, Kind, Route
+from .words import about
 
 Opcode = dict[str, Any]
 COMMON_FIELDS = COMMON - {"OP_ID", "reason"}
@@ -43,6 +44,8 @@ class Make(Handler):
         Makes the job's opcodes of the one that was filled in.
     extra
         Fields of the body that `shape` reads, each with what it means.
+    takes
+        The type of a body that holds no fields, and that `shape` reads.
     """
 
     op: str
@@ -52,6 +55,7 @@ class Make(Handler):
     body: bool = True
     shape: Callable[[Opcode, Asked], list[Opcode]] = _alone
     extra: Mapping[str, str] = field(default_factory=dict)
+    takes: object = None
 
     answer = int
 
@@ -109,6 +113,6 @@ def make(
     **more: Any,  # noqa: ANN401 - the fields of Make
 ) -> Route:
     """Return a route that makes a job; its words are the operation's."""
-    told = does or str(OPERATIONS[op].__doc__).partition("\n")[0].rstrip(".")
     every = (*args, DRY_RUN)
+    told = does or about(OPERATIONS[op])
     return Route(method, path, told, Make(op, every, **more), role, every)

@@ -134,7 +134,7 @@ class Handler(ABC):
         The type of the answer.
     """
 
-    answer: object = object
+    answer: object = Any
 
     @abstractmethod
     async def __call__(self, asked: Asked) -> Any:  # noqa: ANN401

@@ -87,7 +87,7 @@ ROUTES: tuple[Route, ...] = (
         "List the operating systems that can be installed",
         _systems,
         BULK,
-        answer=list[str] | list[dict[str, Any]],
+        answer=list[str | dict[str, Any]],
     ),
     make("PUT", "/2/modify", "OP_CLUSTER_SET_PARAMS", shape=_changes),
     make("PUT", "/2/redistribute-config", "OP_CLUSTER_REDIST_CONF", body=False),

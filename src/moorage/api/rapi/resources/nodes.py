@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nodes."""
 
-from typing import Any
+from typing import Any, Literal
 
 from moorage.api.rapi.looking import BULK, COMMON, LOCK, Listed, Single, get, one
 from moorage.api.rapi.making import DRY_RUN, FORCE, Make, make
@@ -74,7 +74,11 @@ _PROMOTE = Arg(
     "auto-promote", Kind.FLAG, "promote others if need be", field="auto_promote"
 )
 _SET_ROLE = Make(
-    "OP_NODE_SET_PARAMS", (FORCE, _PROMOTE, DRY_RUN), body=False, shape=_as_role
+    "OP_NODE_SET_PARAMS",
+    (FORCE, _PROMOTE, DRY_RUN),
+    body=False,
+    shape=_as_role,
+    takes=Literal["drained", "master-candidate", "offline", "regular"],
 )
 ROUTES: tuple[Route, ...] = (
     Route(
