@@ -6,12 +6,8 @@ from typing import Any
 from moorage.errors import NotSupported
 
 from .luxi_method import Fields, Method
+from .no_filters import WHY
 from .query import Sources
-
-_WHY = (
-    "jobs are not filtered; gnt-cluster queue drain refuses new ones, --priority and "
-    "gnt-job change-priority let some come first, --max-running-jobs limits them"
-)
 
 
 class QueryFilters(Method, frozen=True):
@@ -36,7 +32,7 @@ class ReplaceFilter(Method, frozen=True):
 
     async def answer(self, _at: Sources) -> str:
         """Say why there are none."""
-        raise NotSupported(_WHY)
+        raise NotSupported(WHY)
 
 
 class DeleteFilter(Method, frozen=True):
@@ -46,7 +42,7 @@ class DeleteFilter(Method, frozen=True):
 
     async def answer(self, _at: Sources) -> None:
         """Say why there are none."""
-        raise NotSupported(_WHY)
+        raise NotSupported(WHY)
 
 
 class PickupJob(Method, frozen=True):

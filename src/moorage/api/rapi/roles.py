@@ -6,18 +6,26 @@ from enum import IntEnum
 
 from moorage.errors import BadInput
 
+_MAY = {
+    "known": "look at what has no secrets: Ganeti's user without options",
+    "read": "look at everything, consoles and queries too",
+    "operate": "start, stop and move guests, and follow or cancel jobs",
+    "write": "everything",
+}
+
 
 class Role(IntEnum):
     """What a user may do."""
 
     KNOWN = 0
-    """Look at what has no secrets: Ganeti's user without options."""
     READ = 1
-    """Look at everything, consoles and queries too."""
     OPERATE = 2
-    """Start, stop and move guests, and follow or cancel jobs."""
     WRITE = 3
-    """Everything."""
+
+    @property
+    def may(self) -> str:
+        """What users of it may do, besides what those of the roles before it may."""
+        return _MAY[self.word]
 
     @property
     def word(self) -> str:
