@@ -85,6 +85,8 @@ def apply(config: Config, change: Change) -> Config:
     for entity in change.drop:
         _check_unused(new, entity)
     new.lists.update(_in_order(config, change))
+    if not any(isinstance(one, Node) for one in (*change.put, *change.drop)):
+        new.hosting.update(config.hosting)
     return new
 
 
@@ -133,12 +135,18 @@ def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
         yield from (("addresses", one) for one in addresses(entity))
         yield from (("networked", nic.network) for nic in entity.nics if nic.network)
     elif isinstance(entity, Disk):
-        if entity.pool:
-            yield "pooled", entity.pool
-        pair = pair_of(entity)
-        if pair:
-            yield from (("mirrors", one) for one in pair.reserved())
-            yield from (("holdings", node) for node in pair.nodes)
+        yield from _places_of(entity)
+
+
+def _places_of(disk: Disk) -> Iterator[tuple[str, Any]]:
+    if disk.pool:
+        yield "pooled", disk.pool
+    if disk.cname:
+        yield "cnames", disk.cname
+    pair = pair_of(disk)
+    if pair:
+        yield from (("mirrors", one) for one in pair.reserved())
+        yield from (("holdings", node) for node in pair.nodes)
 
 
 _OF_ONE = frozenset({"owners", "mirrors"})
