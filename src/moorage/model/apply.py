@@ -11,7 +11,6 @@ name before this was a rule may keep it.
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -21,10 +20,11 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids, by_name
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
 from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
+from .ordered import Ordered
 from .pair import pair_of
 
 K = TypeVar("K")
@@ -90,17 +90,17 @@ def apply(config: Config, change: Change) -> Config:
     return new
 
 
-def _in_order(old: Config, change: Change) -> Iterator[tuple[type[Entity], list[Any]]]:
+def _in_order(
+    old: Config, change: Change
+) -> Iterator[tuple[type[Entity], Ordered[Any]]]:
     """Yield the objects by name of each class of which that was known before."""
     before, after = old.before(change), {one.uuid: one for one in change.put}
     for cls, known in tuple(old.lists.items()):  # other threads may want more
         rows = known
-        if any(isinstance(one, cls) for one in (*change.put, *change.drop)):
-            rows = known.copy()  # many thousands: to move them costs less than to sort
-            for gone in (one for one in before.values() if isinstance(one, cls)):
-                del rows[bisect_left(rows, by_name(gone), key=by_name)]
-            for new in (one for one in after.values() if isinstance(one, cls)):
-                insort(rows, new, key=by_name)
+        for gone in (one for one in before.values() if isinstance(one, cls)):
+            rows = rows.without(gone)
+        for new in (one for one in after.values() if isinstance(one, cls)):
+            rows = rows.having(new)
         yield cls, rows
 
 

@@ -32,6 +32,7 @@ from .objects import (
     NodeGroup,
     StoragePool,
 )
+from .ordered import Ordered
 from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
@@ -115,7 +116,7 @@ class Config:
     addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     cnames: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
-    lists: dict[type[Entity], list[Any]] = field(
+    lists: dict[type[Entity], Ordered[Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
     hosting: dict[tuple[str, bool], tuple[Node, ...]] = field(
@@ -135,7 +136,8 @@ class Config:
     def named(self, cls: type[E]) -> list[E]:
         """Return every object of a class, by name."""
         if cls not in self.lists:
-            self.lists[cls] = sorted(self.all(cls), key=by_name)
+            rows = sorted(self.all(cls), key=by_name)
+            self.lists[cls] = Ordered(rows, by_name)
         return list(self.lists[cls])
 
     def online(self) -> list[Node]:
