@@ -12,7 +12,7 @@ moves
     Calls from a function of one module into one of another, a generator that is taken
     up again included.
 parsed
-    How often the words of a disk's request were read (`disk_spec.specified`).
+    How often the words of a disk's request were read (`disk_words._specified`).
 looked up
     How often a template was looked up by its name (`template_named`).
 """
@@ -39,7 +39,7 @@ WALKS = (
 )
 SCRIPTS, THERE = "moorage.testing.storage", ("_created", "_use")
 """Where a simulated provider makes volumes, and attaches them."""
-READ, NAMED = "specified", "template_named"
+READ, NAMED = "_specified", "template_named"
 
 
 class Walk:

@@ -6,9 +6,10 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Change, Claim, Config, Entity, successor
@@ -234,8 +235,14 @@ class FailedHook(NamedTuple):
     problem: str
 
 
-class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request. Subclasses are named after it and hold its parameters as fields."""
+class Operation(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
+):
+    """A request. Subclasses are named after it and hold its parameters as fields.
+
+    What its words say without a view, a cached property of it may hold. None depends
+    on fields that name a choice: see :meth:`naming`.
+    """
 
     op_id: ClassVar[str]
     plans: ClassVar[bool] = False
@@ -247,6 +254,15 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of the others, and none of them waits for it."""
     surveys: ClassVar[bool] = False
     """Whether it compares storage with the configuration: it gets a :class:`Sight`."""
+
+    def naming(self, **chosen: Any) -> Self:  # noqa: ANN401
+        """Return the same request, with what was chosen named: its nodes.
+
+        What its other words say was read already.
+        """
+        same = replace(self, **chosen)
+        vars(same).update(vars(self))
+        return same
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""

@@ -19,7 +19,7 @@ from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.instance.base import ask
 from moorage.ops.planning import placement
 from moorage.ops.planning.disk_checks import check_rate
-from moorage.ops.volumes import disk_spec, pools
+from moorage.ops.volumes import disk_words, pools
 from moorage.ops.volumes.disk_access import (
     ask_candidates,
     ask_reach,
@@ -263,7 +263,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the export, its nodes, and the storage pool."""
         yield from self.source.hold(view.config, self._named(view.config))
-        yield from hold_names(disk_spec.checked_name(self.name))
+        yield from hold_names(disk_words.checked_name(self.name))
         yield from pools.hold_named(view.config, self.params.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from msgspec import field
-from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Case, Lock, Operation, Question, Task, View
@@ -15,7 +14,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk import provided
 from moorage.ops.planning import disk_checks, placement
-from moorage.ops.volumes import copies, disk_spec, pairs, pools
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs, pools
 from moorage.ops.volumes.disk_access import (
     check_within,
     online,
@@ -87,6 +86,22 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
+    @cached_property
+    def words(self) -> disk_words.DiskWords:
+        """What describes the disk."""
+        if self.name:
+            check_disk_name(self.name)
+        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
+        return disk_words.DiskWords(
+            {name: getattr(self, name) for name in names},
+            template=self.disk_template,
+            params=disk_words.named_params(
+                self.params, provider=self.provider, access=self.access
+            ),
+            force=self.force_params,
+            tags=check_tags(self.tags),
+        )
+
     def case(self, view: View) -> "NewDisk":
         """Return what it comes to on a view."""
         return view.case(NewDisk, self)
@@ -122,7 +137,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         nodes = case.workers
         last = _makers(view).get((nodes[0].group, case.wanted.driver))
         found = next((node for node in nodes if node.uuid == last), nodes[0])
-        return replace(self, node=found.name)
+        return self.naming(node=found.name)
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
@@ -175,21 +190,9 @@ class NewDisk(Case["DiskAdd"]):
     """The disk that a request is for, and the nodes that may make it."""
 
     @cached_property
-    def wanted(self) -> disk_spec.DiskSpec:
+    def wanted(self) -> disk_words.DiskSpec:
         """The disk as it is wanted."""
-        asked = self.request
-        if asked.name:
-            check_disk_name(asked.name)
-        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
-        wanted = disk_spec.specified(
-            self.view.config,
-            {name: getattr(asked, name) for name in names},
-            template=asked.disk_template,
-            params=disk_spec.named_params(
-                asked.params, provider=asked.provider, access=asked.access
-            ),
-        )
-        return replace(wanted, force=asked.force_params, tags=check_tags(asked.tags))
+        return self.request.words.read(self.view.config)
 
     @cached_property
     def node(self) -> Node:

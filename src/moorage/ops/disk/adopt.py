@@ -15,7 +15,7 @@ from moorage.ops.asking.silence import check_online
 from moorage.ops.planning import disk_checks
 from moorage.ops.storage import survey
 from moorage.ops.storage.reconcile import disk_of
-from moorage.ops.volumes import directories, disk_spec, pools
+from moorage.ops.volumes import directories, disk_spec, disk_words, pools
 from moorage.ops.volumes.disk_access import check_within, only_group, some_online
 from moorage.ops.volumes.disk_names import check_unused, hold_names
 from moorage.ops.volumes.identity import ADOPTION
@@ -66,9 +66,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def place(self, config: Config) -> Place:
         """Return where the volume is."""
         group = config.group(self.node_of(config).group)
-        given = disk_spec.unused(self.params)  # it is reused, in whatever words
-        params = disk_spec.named_params(given, provider=self.provider)
-        wanted = disk_spec.specified(
+        given = disk_words.unused(self.params)  # it is reused, in whatever words
+        params = disk_words.named_params(given, provider=self.provider)
+        wanted = disk_words.specified(
             config, {"pool": self.pool}, template=self.disk_template, params=params
         )
         if Can.LIST not in wanted.kind.capabilities.can:
@@ -112,7 +112,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             )
         yield Lock("node", self.node_of(view.config).uuid, shared=True)
         yield ADOPTION
-        yield from hold_names(disk_spec.checked_name(self.name))
+        yield from hold_names(disk_words.checked_name(self.name))
         pool = self.pool_of(view.config)
         yield from pools.hold([pool.uuid if pool else None])
 
@@ -125,7 +125,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         """Refuse a volume that is not there, or is somebody's."""
         node = self.node_of(view.config)
         check_online(node)
-        name = disk_spec.checked_name(self.name)
+        name = disk_words.checked_name(self.name)
         if name:
             check_unused(view.config, name)
         disk = self.disk(view)
@@ -143,7 +143,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def _disk(self, view: View) -> Disk:
         found, node = self._found(view), self.node_of(view.config)
         pool = self.pool_of(view.config)
-        size = found.size or disk_spec.checked_size(self.size)
+        size = found.size or disk_words.checked_size(self.size)
         if not size:
             raise BadInput(
                 f"its storage does not tell how large volume '{self.volume}' is",
@@ -156,9 +156,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             (node,),
             pool=pool.uuid if pool else None,
             size=Mib(size),
-            name=disk_spec.checked_name(self.name),
-            mode=disk_spec.checked_mode(self.mode),
-            epoch=disk_spec.checked_epoch(self.epoch, adopts=True),
+            name=disk_words.checked_name(self.name),
+            mode=disk_words.checked_mode(self.mode),
+            epoch=disk_words.checked_epoch(self.epoch, adopts=True),
         )
 
     def _found(self, view: View) -> Volume:

@@ -14,7 +14,7 @@ from moorage.ops.filling.conversion import Conversion, ToStorage
 from moorage.ops.filling.conversion_tasks import Step, copy
 from moorage.ops.guests.liveness import runs
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes import copies, disk_spec, disk_words
 from moorage.ops.volumes.disk_access import able, can, providers
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import Can
@@ -63,7 +63,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
     def conversion(self, view: View) -> Conversion:
         """Return what is to be copied, and where to."""
         disk = view.config.disk(self.disk)
-        wanted = disk_spec.specified(
+        wanted = disk_words.specified(
             view.config,
             {
                 "pool": self.pool if self._elsewhere else disk.pool,
@@ -73,7 +73,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             template=self.disk_template or (None if self.pool else disk.dev_type),
             params=self.named_params
             if self._elsewhere
-            else disk_spec.anew(disk.params),
+            else disk_words.anew(disk.params),
         )
         force = self.force_params or not self._elsewhere
         return self.converted(disk, replace(wanted, force=force))

@@ -12,7 +12,7 @@ from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion, ToStorage
 from moorage.ops.guests.liveness import check_unused, seek
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import disk_spec, pairs
+from moorage.ops.volumes import disk_words, pairs
 
 
 class DiskConvert(ToStorage, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
         """Return what is wanted."""
         disk = view.config.disk(self.disk)
         elsewhere = self.disk_template or self.provider or self.adopt
-        wanted = disk_spec.specified(
+        wanted = disk_words.specified(
             view.config,
             {
                 "pool": self.pool or (None if elsewhere else disk.pool),

@@ -14,7 +14,7 @@ from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
 from moorage.ops.volumes import copies, pairs
 from moorage.ops.volumes.disk_access import ask_candidates, can, candidates, check_sound
-from moorage.ops.volumes.disk_spec import LARGEST_DISK
+from moorage.ops.volumes.disk_words import LARGEST_DISK
 from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk

@@ -14,7 +14,7 @@ from moorage.model import Node, NodeGroup
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes.disk_access import online
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 
 _GOOD = 120.0
 """Seconds that what was found is told to others, too."""

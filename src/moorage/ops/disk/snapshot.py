@@ -17,7 +17,7 @@ from moorage.ops.disk.grow import (
 )
 from moorage.ops.guests.liveness import check_known
 from moorage.ops.planning import placement
-from moorage.ops.volumes import copies, disk_spec, pools
+from moorage.ops.volumes import copies, disk_words, pools
 from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
@@ -139,7 +139,7 @@ def copy_of(view: View, disk: Disk, node: Node) -> Disk:
         epoch=0,
         last_node=node.uuid,
         quarantine=None,
-        params=disk_spec.anew(disk.params),
+        params=disk_words.anew(disk.params),
         adopted=False,
         unproven=False,
         ctime=view.now,

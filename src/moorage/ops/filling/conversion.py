@@ -16,7 +16,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.planning import disk_checks, placement, policy
-from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_access import (
     ask_candidates,
@@ -26,7 +26,7 @@ from moorage.ops.volumes.disk_access import (
     group_of,
     worker,
 )
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.ops.volumes.units import has_room, unit_of
 
@@ -218,7 +218,7 @@ class ToStorage(Operation, frozen=True, kw_only=True):
     @property
     def named_params(self) -> dict[str, Any]:
         """The parameters; two of them may be given as fields."""
-        return disk_spec.named_params(
+        return disk_words.named_params(
             self.params, provider=self.provider, access=self.access
         )
 

@@ -31,7 +31,7 @@ from moorage.ops.instance.disk_mods import (
     parse_mods,
 )
 from moorage.ops.planning import disk_checks, placement
-from moorage.ops.volumes import copies, disk_spec, identity, pairs, pools
+from moorage.ops.volumes import copies, disk_spec, disk_words, identity, pairs, pools
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_access import (
     ask_candidates,
@@ -63,7 +63,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def mods(self, view: View) -> list[tuple[Mod, Disk | None]]:
         """Return each change with the disk it is about, looked up once."""
         instance = self.instance(view)
-        shared = disk_spec.shared_by(view.config.disks_of(instance))
+        shared = disk_words.shared_by(view.config.disks_of(instance))
         return [
             (completed(mod, self.disk_template, shared), _meant(view, instance, mod))
             for mod in parse_mods(self.disks)
@@ -74,11 +74,11 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         gone = ("remove", "detach")
         return self.converts or any(mod.action in gone for mod, _ in self.mods(view))
 
-    def _wishes(self, view: View) -> list[disk_spec.DiskSpec]:
+    def _wishes(self, view: View) -> list[disk_words.DiskSpec]:
         return [self._wish(view, mod) for mod, disk in self.mods(view) if disk is None]
 
-    def _wish(self, view: View, mod: Mod) -> disk_spec.DiskSpec:
-        return self.completed(disk_spec.wish(view.config, mod.params))
+    def _wish(self, view: View, mod: Mod) -> disk_words.DiskSpec:
+        return self.completed(disk_words.mixed(mod.params).read(view.config))
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
@@ -242,7 +242,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         if self.wait_for_sync and (hot or instance.disks_active):
             yield from copies.wait(config, disk, node)
 
-    def _pair(self, view: View, wanted: disk_spec.DiskSpec, node: Node) -> Pair | None:
+    def _pair(self, view: View, wanted: disk_words.DiskSpec, node: Node) -> Pair | None:
         """Return who keeps a new mirrored disk: the nodes that keep the others."""
         peer = copies.secondary(view.config, self.instance(view))
         mirrored = pairs.is_mirrored(wanted.template)
@@ -305,9 +305,9 @@ def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> Chan
     """Return a change of a disk in Ganeti's words."""
     if disk is None or mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
-        came = disk or disk_spec.wish(view.config, mod.params)
+        came = disk or disk_words.mixed(mod.params).read(view.config)
         size = came.size
-        if isinstance(came, disk_spec.DiskSpec):
+        if isinstance(came, disk_words.DiskSpec):
             home = view.config.home(instance)
             size = disk_spec.born_size(view, came, home)
         return f"disk/{slot}", f"{mod.action}:size={size},mode={came.mode}"

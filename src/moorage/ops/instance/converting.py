@@ -15,7 +15,7 @@ from moorage.ops.filling.conversion import Conversion
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes import copies, disk_words
 from moorage.storage.templates import template_named
 
 
@@ -117,8 +117,8 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         for one in self.conversions(view):
             yield from one.questions(view)
 
-    def _storage(self, view: View, disk: Disk) -> disk_spec.DiskSpec:
-        wanted = disk_spec.specified(
+    def _storage(self, view: View, disk: Disk) -> disk_words.DiskSpec:
+        wanted = disk_words.specified(
             view.config,
             {"pool": self.pool, "size": disk.size},
             template=self.disk_template,
@@ -126,7 +126,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         )
         return self.completed(wanted)
 
-    def completed(self, wanted: disk_spec.DiskSpec) -> disk_spec.DiskSpec:
+    def completed(self, wanted: disk_words.DiskSpec) -> disk_words.DiskSpec:
         """Return a disk that is wanted, with what is said for all of them."""
         folder = self.file_storage_dir or ""
         return replace(wanted, force=self.force_params, folder=folder)

@@ -22,7 +22,8 @@ from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import home
 from moorage.ops.planning import disk_checks, placement
 from moorage.ops.volumes import behind, copies, pairs
-from moorage.ops.volumes.disk_spec import DiskSpec, parameters
+from moorage.ops.volumes.disk_spec import parameters
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.units import kept_as, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.storage.templates import template_named

@@ -2,6 +2,7 @@
 """An instance that is to be made: what is wanted, and the nodes that it goes to."""
 
 from dataclasses import replace as with_fields
+from functools import cached_property
 from typing import Annotated, Any
 
 from msgspec import field
@@ -16,7 +17,7 @@ from moorage.model.objects import reuses
 from moorage.ops.guests import cabling, nics, osparams, screens
 from moorage.ops.planning import disk_checks, links, placement, policy
 from moorage.ops.planning.fleet import Newcomer, on_record
-from moorage.ops.volumes import disk_spec, identity, pairs
+from moorage.ops.volumes import disk_spec, disk_words, identity, pairs
 
 
 class NewInstance(Operation, frozen=True, kw_only=True):
@@ -130,20 +131,18 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         private = instance.osparams_private | self.osparams_secret
         return replace(instance, osparams_private=private)
 
-    def wishes(self, view: View) -> list[disk_spec.DiskSpec]:
-        """Return the disks that are wanted."""
-        default = None if self.disk_template == DISKLESS else self.disk_template
+    @cached_property
+    def _words(self) -> list[disk_words.DiskWords]:
+        """What describes each of its disks."""
         if self.disk_template == DISKLESS and self.disks:
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
-        folder = self.file_storage_dir or ""
-        return [
-            replace(
-                disk_spec.wish(view.config, given, default),
-                folder=folder,
-                force=self.force_params,
-            )
-            for given in self.disks
-        ]
+        default = None if self.disk_template == DISKLESS else self.disk_template
+        own = {"folder": self.file_storage_dir or "", "force": self.force_params}
+        return [disk_words.mixed(given, default, **own) for given in self.disks]
+
+    def wishes(self, view: View) -> list[disk_words.DiskSpec]:
+        """Return the disks that are wanted."""
+        return [one.read(view.config) for one in self._words]
 
     def hosts(self, view: View) -> list[Node]:
         """Return the nodes that may be it: the one that was named, or all of groups."""
@@ -171,8 +170,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         if self.pnode:
             return self
         node, peer = self.node(view), self.peer(view)
-        return replace(
-            self,
+        return self.naming(
             pnode=node.name,
             snode=peer.name if peer else None,
             iallocator=None,
@@ -325,7 +323,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         return any(given.get("adopt") or reuses(given) for given in self.disks)
 
 
-def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:
+def _sized(view: View, wanted: disk_words.DiskSpec, node: Node) -> tuple[str, int]:
     return wanted.template, disk_spec.born_size(view, wanted, node)
 
 

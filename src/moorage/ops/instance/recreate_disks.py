@@ -20,9 +20,9 @@ from moorage.ops.instance.base import (
 )
 from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.planning import disk_checks, placement, policy
-from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.disk_access import able, check_within
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.units import has_room
 from moorage.storage import Reach
 
@@ -255,9 +255,9 @@ def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
         )
     was = {"size": disk.size, "mode": disk.mode, "spindles": disk.spindles}
     given = {**was, **changes, "pool": disk.pool}
-    return disk_spec.specified(
+    return disk_words.specified(
         view.config,
         given,
         template=disk.dev_type,
-        params=disk_spec.anew(disk.params),
+        params=disk_words.anew(disk.params),
     )

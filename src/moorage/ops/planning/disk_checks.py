@@ -17,7 +17,8 @@ from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pairs, pools
 from moorage.ops.volumes.disk_access import check_provider, online, providers
 from moorage.ops.volumes.disk_names import check_unknown, check_unused
-from moorage.ops.volumes.disk_spec import DiskSpec, bear, device
+from moorage.ops.volumes.disk_spec import bear, device
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named

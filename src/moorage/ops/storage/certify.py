@@ -16,7 +16,7 @@ from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Node, Provider
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
-from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import providers
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
@@ -140,7 +140,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what cannot be certified."""
-        disk_spec.checked_size(self.size)
+        disk_words.checked_size(self.size)
         known = {one.name for one in CHECKS}
         unknown = sorted(set(self.checks) - known)
         if unknown:

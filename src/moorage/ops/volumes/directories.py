@@ -2,7 +2,6 @@
 """Where disks can be: the directories that the cluster has set, and other places."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -55,13 +54,16 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
 
 def places_on(config: Config) -> Callable[[Node], tuple[Place, ...]]:
     """Return what tells where a node is to look; each answer is worked out once."""
+    return lambda node: config.follows(
+        _told_of, (node.group, is_exclusive(config, node))
+    )
 
-    @cache
-    def of(group: str, exclusive: bool) -> tuple[Place, ...]:
-        found = tuple(_once(places(config, config.group(group))))
-        return tuple(map(_spindled, found)) if exclusive else found
 
-    return lambda node: of(node.group, is_exclusive(config, node))
+def _told_of(config: Config, nodes: tuple[str, bool]) -> tuple[Place, ...]:
+    """Return where the nodes of a group are to look, if their storage is exclusive."""
+    group, exclusive = nodes
+    found = tuple(_once(places(config, config.group(group))))
+    return tuple(map(_spindled, found)) if exclusive else found
 
 
 def _once(found: Sequence[Place]) -> Iterator[Place]:
