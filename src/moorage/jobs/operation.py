@@ -24,8 +24,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask(Generic[T_co]):
+class Ask(Struct, Generic[T_co], frozen=True):
     """A fact that an operation must know: a reading verb of a node's agent.
 
     Attributes

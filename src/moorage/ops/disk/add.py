@@ -118,7 +118,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         config, case = view.config, self.case(view)
         wanted, node = case.wanted, case.node
         if self.node and not wanted.adopts:
-            yield from provided.ask(view, wanted, node)
+            yield from case.others.ask()
         else:
             yield from disk_spec.ask(config, wanted, config.group(node.group))
         if has_room(wanted.template):
@@ -132,7 +132,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if self.node:
             return self
         case = self.case(view)
-        if case.wanted.adopts or case.mirrored or not case.reached_by_group:
+        if case.wanted.adopts or case.wanted.mirrored or not case.reached_by_group:
             return self
         nodes = case.workers
         last = _makers(view).get((nodes[0].group, case.wanted.driver))
@@ -151,8 +151,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        case = self.case(view)
-        yield from provided.warnings(view, case.wanted, case.node)
+        yield from self.case(view).others.warnings()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
@@ -202,7 +201,7 @@ class NewDisk(Case["DiskAdd"]):
             node = config.node(asked.node.partition(":")[0])
             check_within(config, node, asked.group)
             return node
-        if self.mirrored:
+        if self.wanted.mirrored:
             return self.keepers[0]
         if not self.reached_by_group:
             raise BadInput(
@@ -220,7 +219,7 @@ class NewDisk(Case["DiskAdd"]):
     def peer(self) -> Node | None:
         """The node that is to keep the second copy of a mirrored disk."""
         asked = self.request
-        if not self.mirrored:
+        if not self.wanted.mirrored:
             if ":" in (asked.node or ""):
                 raise BadInput(
                     f"a disk of template '{asked.disk_template}' has no second copy",
@@ -249,11 +248,6 @@ class NewDisk(Case["DiskAdd"]):
         return self.wanted.kind.capabilities.reach is Reach.GROUP
 
     @cached_property
-    def mirrored(self) -> bool:
-        """Whether it has two copies."""
-        return pairs.is_mirrored(self.wanted.template)
-
-    @cached_property
     def keepers(self) -> list[Node]:
         """The nodes that may keep a copy: those with room, by what they keep."""
         kept, nodes = self.view.config.holdings, self.workers
@@ -278,7 +272,7 @@ class NewDisk(Case["DiskAdd"]):
     def workers(self) -> list[Node]:
         """The nodes that may make it; drained ones if there are no others."""
         config, asked = self.view.config, self.request
-        if asked.node and self.mirrored and not self._second:
+        if asked.node and self.wanted.mirrored and not self._second:
             group = config.group(self.node.group)
             return [node for node in online(config, group) if not node.drained]
         if asked.node:
@@ -293,6 +287,11 @@ class NewDisk(Case["DiskAdd"]):
             return config.group(self.request.group)
         connected = pools.groups_of(config, pool) if pool else []
         return connected[0] if len(connected) == 1 else only_group(config)
+
+    @cached_property
+    def others(self) -> provided.Others:
+        """The nodes that are to reach it besides the one that makes it."""
+        return provided.Others(self.view, self.wanted, self.node)
 
     @cached_property
     def rooms(self) -> list[Claim]:

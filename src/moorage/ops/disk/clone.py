@@ -18,7 +18,7 @@ from moorage.ops.volumes import copies, disk_spec, disk_words
 from moorage.ops.volumes.disk_access import able, can, providers
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import Can
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called
 
 
 class DiskClone(ToStorage, frozen=True, kw_only=True):
@@ -56,8 +56,8 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             return False
         if not able(disk).provider:
             return True
-        known = usable(providers(view, self.conversion(view).worker(view)))
-        found = known.get(str(disk.logical_id[0]))
+        told = providers(view, self.conversion(view).worker(view))
+        found = provider_called(str(disk.logical_id[0]), told)
         return found is not None and "snapshot" in found.optional
 
     def conversion(self, view: View) -> Conversion:

@@ -22,7 +22,6 @@ from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
     check_sound,
-    providers,
     template,
 )
 from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
@@ -30,7 +29,6 @@ from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import unit_of
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
-from moorage.storage.provider import usable
 
 
 class DiskSnapshot(Operation, frozen=True, kw_only=True):
@@ -113,11 +111,11 @@ def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
             "none",
             disk=disk.uuid,
         )
-    check_provider(view, disk, node)
-    if not template(disk).capabilities.provider:
+    provider = check_provider(view, disk, node)
+    if provider is None:
         return
-    name = str(disk.logical_id[0])
-    if "snapshot" not in usable(providers(view, node))[name].optional:
+    name = provider.name
+    if "snapshot" not in provider.optional:
         raise NotSupported(
             f"ExtStorage provider '{name}' takes no snapshots: it has no script "
             "'snapshot'",

@@ -148,7 +148,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         One that is marked offline can not: it is refused when the disks are looked at.
         """
         peer = copies.secondary(view.config, self.instance(view))
-        mirrored = any(pairs.is_mirrored(one.template) for one in self._wishes(view))
+        mirrored = any(one.mirrored for one in self._wishes(view))
         return peer if peer and mirrored and not peer.offline else None
 
     def rooms(self, view: View) -> Iterator[Claim]:
@@ -245,7 +245,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def _pair(self, view: View, wanted: disk_words.DiskSpec, node: Node) -> Pair | None:
         """Return who keeps a new mirrored disk: the nodes that keep the others."""
         peer = copies.secondary(view.config, self.instance(view))
-        mirrored = pairs.is_mirrored(wanted.template)
+        mirrored = wanted.mirrored
         if mirrored and peer and peer.offline:
             raise WrongState(
                 f"node {peer.name} is marked offline: it gets no copy of a new disk",

@@ -83,7 +83,7 @@ class Mirroring:
     @property
     def gains(self) -> bool:
         """Whether second copies come, or else go."""
-        return any(pairs.is_mirrored(wanted.template) for _, wanted in self.wishes)
+        return any(wanted.mirrored for _, wanted in self.wishes)
 
     def _peer(self, view: View) -> Node:
         if not self.peer:

@@ -193,7 +193,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def mirrors(self, view: View) -> bool:
         """Whether it has disks with second copies."""
-        return any(pairs.is_mirrored(one.template) for one in self.wishes(view))
+        return any(one.mirrored for one in self.wishes(view))
 
     def _chosen(self, view: View) -> tuple[Node, ...]:
         able = self._able(view)

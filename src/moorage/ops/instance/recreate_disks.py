@@ -162,9 +162,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
                 f"to {home.name}: all local disks get new volumes, or none moves",
                 hint="leave --disk out",
             )
-        mirrored = [
-            one for _, one in self.chosen(view) if pairs.is_mirrored(one.template)
-        ]
+        mirrored = [one for _, one in self.chosen(view) if one.mirrored]
         if mirrored and peer is None:
             raise BadInput("mirrored disks need a second node", hint="-n A:B")
         if peer and self.nodes and not mirrored:

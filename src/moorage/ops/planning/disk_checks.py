@@ -14,13 +14,18 @@ from moorage.jobs import View
 from moorage.model import Config, Disk, Node, Pair
 from moorage.model.objects import REUSE
 from moorage.ops.asking.node_tasks import providers_on
-from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pairs, pools
-from moorage.ops.volumes.disk_access import check_provider, online, providers
+from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pools
+from moorage.ops.volumes.disk_access import (
+    check_provider,
+    online,
+    provider_on,
+    providers,
+)
 from moorage.ops.volumes.disk_names import check_unknown, check_unused
 from moorage.ops.volumes.disk_spec import bear, device
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import Can, Reach
-from moorage.storage.provider import check_parameters, usable
+from moorage.storage.provider import check_parameters, provider_called
 from moorage.storage.templates import template_named
 
 from . import placement
@@ -45,13 +50,12 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
     _check_name(view.config, wanted)
     for one in map(view.config.node, pair.nodes) if pair else [node]:
         check_groups(view, wanted, one)
-    if pair is None and pairs.is_mirrored(wanted.template):
+    if pair is None and wanted.mirrored:
         return
     _check_seen(view, wanted, node)
     disk = bear(view, wanted, node, pair=pair)
-    if kind.capabilities.provider:
-        check_provider(view, disk, node)
-        provider = usable(providers(view, node))[str(disk.logical_id[0])]
+    provider = check_provider(view, disk, node)
+    if provider:
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopts:
         _check_adopted(view, wanted, disk, node)
@@ -160,8 +164,8 @@ def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
         return False
     if not wanted.kind.capabilities.provider:
         return _has_groups(view, wanted, node)
-    known = usable(view.told(providers_on(node.uuid)) or [])
-    found = known.get(str(wanted.params.get("provider")))
+    told = view.told(providers_on(node.uuid)) or []
+    found = provider_called(str(wanted.params.get("provider")), told)
     return found is not None and found.valid
 
 
@@ -190,12 +194,12 @@ def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
     """
     if not wanted.kind.capabilities.provider:
         return
-    disk, group = bear(view, wanted, worker), view.config.group(worker.group)
+    name, group = wanted.driver, view.config.group(worker.group)
     for node in online(view.config, group):
         if node != worker and not view.reached(providers_on(node.uuid)):
             continue  # one that gives no answer does not hold the others up
         try:
-            check_provider(view, disk, node)
+            provider_on(node, name, providers(view, node))
         except MoorageError as error:
             yield f"{error.message}: the disk cannot be used there"
 

@@ -151,6 +151,12 @@ def fleet(view: View, how: Reading) -> htools.Fleet:
     )
 
 
+def row(view: View, node: Node, facts: Facts) -> htools.NodeRow:
+    """Return the row of one node, as it will be when all jobs are done."""
+    rows = _Rows(view, Reading((node,), facts, any_size=True))
+    return rows.node(node, _groups(view.config, [node]))
+
+
 def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     """Return the row of an instance that is to be placed."""
     return htools.InstanceRow(
@@ -288,8 +294,10 @@ class _Rows:
         return {"exclusive": True, "spindles": total, "spindles_free": free}
 
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
+        alone = is_exclusive(self.config, node)
         for unit in told.units:
-            if is_provided(unit.name) and unit.name not in self.how.measured:
+            known = unit.name
+            if known not in self.how.measured and is_provided(known):
                 continue  # told by `_reach`: the planner is faster with that
             shared = _is_shared(unit)
             taken = sum(
@@ -297,10 +305,9 @@ class _Rows:
                 for claim in self.claims
                 if shared or claim.node == node.uuid
                 for name, size in claim.rooms
-                if told_as(name) == unit.name
+                if told_as(name) == known
             )
             free = None if unit.free is None else max(0, unit.free - taken)
-            alone = is_exclusive(self.config, node)
             for name in named(self.cluster, unit, exclusive=alone):
                 yield htools.Unit(name, free, unit.total, shared)
 

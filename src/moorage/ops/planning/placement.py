@@ -102,7 +102,7 @@ def room(view: View) -> dict[str, NodeFacts]:
 
 def _told(view: View) -> dict[str, NodeFacts]:
     found = {}
-    asked = {question.node for question in view.answers}
+    asked = {one.node for one in view.answers if isinstance(one.call, GetFacts)}
     for question in ask_room(view.config, map(view.config.node, asked)):
         answer = view.answers.get(question)
         if isinstance(answer, NodeFacts):
@@ -253,7 +253,7 @@ def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
 
 
 def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
-    (row,) = fleet.fleet(view, _one(view, node)).nodes
+    row = fleet.row(view, node, room(view))
     if row.exclusive and claim.spindles > row.spindles_free:
         raise NoCapacity(
             f"node {node.name} has no room for {what}: spindles "

@@ -29,7 +29,7 @@ from moorage.storage.certify import (
     Report,
     Scripts,
 )
-from moorage.storage.provider import check_parameters, not_found, usable
+from moorage.storage.provider import check_parameters, not_found, provider_called
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -111,13 +111,13 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             return True
         if not view.reached(providers_on(node.uuid)):
             return False
-        found = usable(providers(view, node)).get(self.provider)
+        found = provider_called(self.provider, providers(view, node))
         return bool(found and found.valid)
 
     def _valid(self, view: View, node: Node) -> Provider:
         """Return the provider that a node has, or raise why it has none."""
         check_online(node)
-        found = usable(providers(view, node)).get(self.provider)
+        found = provider_called(self.provider, providers(view, node))
         if found is None or not found.valid:
             told = found.problem if found else not_found(self.provider)
             raise WrongState(

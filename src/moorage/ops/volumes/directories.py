@@ -48,8 +48,14 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     Those are the places of each enabled template: the one that disks are in unless they
     are told otherwise, and those of the storage pools that are connected to the group.
     """
-    found = [place for name in enabled(config) for place in _of(config, group, name)]
-    return tuple(dict.fromkeys(found))
+    here = [one for one in config.named(StoragePool) if group.uuid in one.groups]
+    return tuple(
+        dict.fromkeys(
+            place
+            for name in enabled(config)
+            for place in _of(config, group, name, here)
+        )
+    )
 
 
 def places_on(config: Config) -> Callable[[Node], tuple[Place, ...]]:
@@ -69,15 +75,12 @@ def _told_of(config: Config, nodes: tuple[str, bool]) -> tuple[Place, ...]:
 def _once(found: Sequence[Place]) -> Iterator[Place]:
     """Yield places but those whose room others tell: volume groups are told once."""
     there = {one.template for one in found}
-    for one in found:
-        teller = template_named(one.template).unit_template()
-        if teller == one.template or teller not in there:
-            yield one
+    return (one for one in found if FACTS[one.template].volume not in there)
 
 
 def _spindled(place: Place) -> Place:
     """Return a place whose physical volumes are to be told, too, where it has some."""
-    if not FACTS[template_named(place.template).unit_template()].spindles:
+    if not FACTS[FACTS[place.template].volume or place.template].spindles:
         return place
     return replace(place, settings=(*place.settings, (EXCLUSIVE, "yes")))
 
@@ -87,8 +90,9 @@ def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     if pool.provider:
         where = place_of_pool(config, group, pool)
         return replace(where, pool=own_room(config, pool))
-    preset = diskparams(config, pool.template, group) | pool.params
-    return _place(config, pool.template, preset)
+    cluster = config.cluster
+    preset = diskparams(cluster, pool.template, group) | pool.params
+    return _place(cluster, pool.template, preset)
 
 
 def unit_at(place: Place) -> tuple[str, str]:
@@ -100,7 +104,8 @@ def unit_at(place: Place) -> tuple[str, str]:
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
     """Return where the disks of a template are that are in no pool."""
-    return _place(config, template, diskparams(config, template, group))
+    cluster = config.cluster
+    return _place(cluster, template, diskparams(cluster, template, group))
 
 
 def place_of(config: Config, disk: Disk) -> Place:
@@ -114,7 +119,7 @@ def place_with(config: Config, template: str, params: Mapping[str, Any]) -> Plac
     """Return where the disks of a template are that have some parameters."""
     if template_named(template).capabilities.provider:
         return provided_place(template, params)
-    return _place(config, template, params)
+    return _place(config.cluster, template, params)
 
 
 def provided_place(template: str, params: Mapping[str, Any]) -> Place:
@@ -144,7 +149,7 @@ def place_of_pool(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
 
 def is_set(place: Place) -> bool:
     """Whether the settings that a template needs, or parameters for them, are there."""
-    needed = template_named(place.template).capabilities.facts.settings
+    needed = FACTS[place.template].settings
     return not needed or any(value for _, value in (*place.settings, *place.params))
 
 
@@ -154,24 +159,26 @@ def enabled(config: Config) -> list[str]:
     return [name for name in sorted(TEMPLATES) if name in known]
 
 
-def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
+def _of(
+    config: Config, group: NodeGroup, template: str, pools: Sequence[StoragePool]
+) -> Iterator[Place]:
+    """Yield the places of a template in a group, by the pools that are there."""
     usual = usual_place(config, group, template)
     if is_set(usual):
         yield usual
-    provided = template_named(template).capabilities.provider
-    for pool in config.named(StoragePool):
-        if pool.template != template or group.uuid not in pool.groups:
-            continue
+    for pool in pools:
         # A node tells of all providers that it has.
-        if own_room(config, pool) or not provided:
+        if pool.template == template and (
+            own_room(config, pool) or not TEMPLATES[template].capabilities.provider
+        ):
             yield place(config, group, pool)
 
 
-def _place(config: Config, template: str, params: Mapping[str, Any]) -> Place:
-    known = template_named(template).capabilities.facts.parameters
+def _place(cluster: Cluster, template: str, params: Mapping[str, Any]) -> Place:
+    known = FACTS[template].parameters
     fixed = {one.name for one in known if one.fixed}
     return Place(
         template=template,
-        settings=tuple(settings(config.cluster, template).items()),
+        settings=tuple(settings(cluster, template).items()),
         params=tuple((k, str(v)) for k, v in sorted(params.items()) if k in fixed),
     )

@@ -154,7 +154,7 @@ def adopted(wanted: DiskSpec) -> dict[str, Any]:
 def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, Any]:
     """Return the parameters of a new disk in a group: all that hold, its own first."""
     preset = unused(wanted.pool.params) if wanted.pool else {}
-    return diskparams(config, wanted.template, group) | preset | wanted.params
+    return diskparams(config.cluster, wanted.template, group) | preset | wanted.params
 
 
 def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
@@ -237,7 +237,7 @@ def rooms(
     view: View, wishes: Collection[DiskSpec], node: Node, peer: Node | None = None
 ) -> Iterator[Claim]:
     """Claim the room of new disks, and on a peer that of their second copies."""
-    mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
+    mirrored = [one for one in wishes if one.mirrored]
     for place, made in ((node, wishes), (peer, mirrored)):
         found = taken(view, made, place) if place else ()
         if place and found:

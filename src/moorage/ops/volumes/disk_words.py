@@ -6,6 +6,7 @@ parameters of a template are mixed.
 """
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct, field
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, StoragePool
 from moorage.model.objects import REUSE, reuses
-from moorage.storage import Template
+from moorage.storage import Mirror, Template
 from moorage.storage.templates import template_named
 from moorage.storage.validation import flag
 from moorage.units import Mib
@@ -33,7 +34,7 @@ LARGEST_DISK = Mib(16 * 1024 * 1024 * 1024)
 """16 PiB: more is a slip of the hand."""
 
 
-class DiskSpec(Struct, frozen=True, kw_only=True):
+class DiskSpec(Struct, frozen=True, kw_only=True, dict=True):
     """A disk as somebody wants it.
 
     Attributes
@@ -75,10 +76,15 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     pool: StoragePool | None = None
     spindles: int | None = None
 
-    @property
+    @cached_property
     def kind(self) -> type[Template]:
         """The template."""
         return template_named(self.template)
+
+    @cached_property
+    def mirrored(self) -> bool:
+        """Whether it has two copies, on two nodes."""
+        return self.kind.capabilities.mirror is Mirror.INTERNAL
 
     @property
     def adopts(self) -> bool:

@@ -41,7 +41,9 @@ def _key_of(cluster: Cluster, disk: Disk) -> str:
 def template_of(unit: Named) -> str:
     """Return the template by which nodes tell a unit; jobs that wait may know none."""
     found = IN_UNITS.get(unit[0])
-    return template_named(found.name if found else unit[0]).unit_template()
+    if found is None:
+        return template_named(unit[0]).unit_template()
+    return found.volume or found.name
 
 
 def told_as(unit: Named) -> Named:
