@@ -7,7 +7,18 @@ from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
 from .locks import Lock
-from .operation import Ask, Case, FailedHook, Operation, Question, Sight, Sought, View
+from .operation import (
+    Ask,
+    Case,
+    FailedHook,
+    Kept,
+    Operation,
+    Question,
+    Sight,
+    Sought,
+    View,
+    once,
+)
 from .task import Commit, Run, Task, Witness
 
 __all__ = [
@@ -20,6 +31,7 @@ __all__ = [
     "FailedHook",
     "Hooked",
     "Job",
+    "Kept",
     "Lock",
     "Nodes",
     "Op",
@@ -31,4 +43,5 @@ __all__ = [
     "Task",
     "View",
     "Witness",
+    "once",
 ]

@@ -16,7 +16,7 @@ from moorage.store import ConfigStore
 
 from .effects import Effects
 from .job import FINISHED, Job
-from .operation import Answers, Operation, Sight, Strays, View
+from .operation import Answers, Kept, Operation, Sight, Strays, View
 from .task import Run, Task
 from .turns import give_back, let_go
 from .unread import idle
@@ -111,7 +111,7 @@ class Deciding:
         self._choosing = asyncio.Lock()
         self._open: list[Claims] = []
         """What each job that is deciding has come to know of the others' claims."""
-        self._kept: dict[str, Any] = {}
+        self._kept = Kept()
 
     async def decide(self, job: Job, operation: Operation, ask: AnswersFor) -> Decision:
         """Wait for what the nodes answer, then check a request, and say what to do.

@@ -327,8 +327,8 @@ class Engine:
 
     async def _decide(self, job: Job, op: Op, operation: Operation) -> Decision:
         """Take the locks and ask the nodes, then decide; its locks are held."""
-        await self._waiting.for_locks(job, op, operation)
-        ask = partial(self._waiting.for_answers, job, op)
+        seen = await self._waiting.for_locks(job, op, operation)
+        ask = partial(self._waiting.for_answers, job, op, seen)
         decision = await self._deciding.decide(job, operation, ask)
         if decision.operation is not operation:
             self._waiting.keep_locks(job, op, decision.operation)

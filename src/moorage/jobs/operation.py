@@ -6,6 +6,7 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
 from msgspec import Struct
@@ -93,8 +94,19 @@ class Sight:
     called: Callable[[str], str]
 
 
+class Kept:
+    """What the decisions of a master leave for later ones, each kind of it once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[type, Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """Return what there is of a kind, which is made empty at first."""
+        return cast("T", self._parts.setdefault(kind, kind()))
+
+
+R = TypeVar("R")
 R_co = TypeVar("R_co", bound="Operation", covariant=True)
-C = TypeVar("C", bound="Case[Any]")
 
 
 class Case(Generic[R_co]):
@@ -131,8 +143,8 @@ class View:
     sight
         What operations see that survey storage; None for others.
     kept
-        What earlier decisions of this master left for later ones, by its name. Who
-        takes it makes sure that it still holds.
+        What earlier decisions of this master left for later ones. Who takes it makes
+        sure that it still holds.
     strays
         Of guests that were sought, the nodes that have them, and in which state.
     """
@@ -144,29 +156,25 @@ class View:
     job: int = 0
     claims: tuple[Claim, ...] = ()
     sight: Sight | None = None
-    kept: dict[str, Any] = field(default_factory=dict, compare=False)
+    kept: Kept = field(default_factory=Kept, compare=False)
     strays: Strays = field(default_factory=dict)
-    _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
-    _cases: dict[int, "Case[Any]"] = field(
+    _known: dict[tuple[object, int], tuple[object, Any]] = field(
         default_factory=dict, init=False, compare=False
     )
 
-    def once(self, what: str, decide: Callable[[], T]) -> T:
-        """Return what `decide` returned when it was first asked about this view.
+    def once(self, decide: Callable[[R, "View"], T], request: R) -> T:
+        """Return what a request comes to on this view; that is decided once.
 
-        A choice that costs much, and that check, tasks and result must agree on.
+        Parameters
+        ----------
+        decide
+            A kind of :class:`Case`, or a function that returns a single choice.
         """
-        if what not in self._known:
-            self._known[what] = decide()
-        return cast("T", self._known[what])
-
-    def case(self, kind: "type[C]", request: "Operation") -> C:
-        """Return what a request comes to on this view; it is opened once."""
-        known = self._cases.get(id(request))
-        if known is None:
-            # The case holds its request: nothing else gets its number meanwhile.
-            known = self._cases[id(request)] = kind(request, self)
-        return cast("C", known)
+        key = decide, id(request)
+        if key not in self._known:
+            # With the request, or another one could get its number meanwhile.
+            self._known[key] = request, decide(request, self)
+        return cast("T", self._known[key][1])
 
     def answer(self, question: Ask[T]) -> T | None:
         """Return what a node said; None if it was not asked.
@@ -214,6 +222,19 @@ class View:
     ) -> Commit:
         """Return the task that gives an object other values in some fields."""
         return self.record(what, successor(old, self.now, **fields), final=final)
+
+
+def once(decide: Callable[[R, View], T]) -> Callable[[R, View], T]:
+    """Have a method of a request decide once a view, whoever asks it again.
+
+    What costs much, or what check, tasks and result must agree on.
+    """
+
+    @wraps(decide)
+    def decided(request: R, view: View) -> T:
+        return view.once(decide, request)
+
+    return decided
 
 
 class FailedHook(NamedTuple):

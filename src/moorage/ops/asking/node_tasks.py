@@ -112,12 +112,12 @@ class OfWhole(OfGuest):
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
-    cluster, owner, pool = config.cluster, config.owner(disk), config.pool_of(disk)
+    cluster, owner = config.cluster, config.owner(disk)
     return {
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
-        "pool": pool.name if pool else "",
+        "pool": config.pool(disk.pool).name if disk.pool else "",
         "holders": holders(config, disk),
     }
 

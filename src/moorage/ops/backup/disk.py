@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
@@ -93,11 +93,9 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         owner = config.owner(disk)
         return [config.home(owner)] if owner else candidates(config, disk)
 
+    @once
     def reader(self, view: View) -> Node:
         """Return the node that copies the disk: the target, if it can read it."""
-        return view.once("reader", lambda: self._reader(view))
-
-    def _reader(self, view: View) -> Node:
         disk, node = view.config.disk(self.disk), self.target(view)
         owner = view.config.owner(disk)
         if owner and runs(view, owner):
@@ -274,11 +272,9 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         for node in config.hosts():
             yield node_tasks.providers_on(node.uuid)
 
+    @once
     def whole(self, view: View) -> RestoredDisk:
         """Return the request with all that the export says."""
-        return view.once("restored", lambda: self._completed(view))
-
-    def _completed(self, view: View) -> RestoredDisk:
         found = self.source.find(view)
         export = found.export
         if len(export.dumps) != 1 or export.instance:

@@ -57,7 +57,11 @@ def apart(view: View, name: str) -> str:
 
     Who has it holds the export, and so does who takes something away under the name.
     """
-    return view.once("apart", lambda: f"{name[:_LONGEST]}+{view.fresh()}")
+    return f"{name[:_LONGEST]}+{view.once(_unique, view.config)}"
+
+
+def _unique(_config: Config, view: View) -> str:
+    return view.fresh()
 
 
 def origin(name: str) -> str:

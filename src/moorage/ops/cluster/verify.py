@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from moorage.errors import BadInput
-from moorage.jobs import FailedHook, Operation, Question, View
+from moorage.jobs import FailedHook, Operation, Question, View, once
 from moorage.model import Disk, Instance, Node
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
@@ -126,11 +126,10 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 )
         self.found(view)
 
+    @once
     def found(self, view: View) -> Verified:
         """Return what was found."""
-        return view.once("found", lambda: self._looked(see(view)))
-
-    def _looked(self, seen: Seen) -> Verified:
+        seen = see(view)
         found = Verified(checked=_counted(seen))
         for kind, one in self._findings(seen):
             getattr(found, kind).append(one)

@@ -23,7 +23,6 @@ from moorage.ops.volumes.disk_access import (
 )
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.ops.volumes.units import has_room
-from moorage.storage import Reach
 from moorage.storage.validation import check_tags
 
 
@@ -89,22 +88,22 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     @cached_property
     def words(self) -> disk_words.DiskWords:
         """What describes the disk."""
-        if self.name:
-            check_disk_name(self.name)
-        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
+        name = check_disk_name(self.name) if self.name else None
+        names = ("pool", "size", "mode", "adopt", "epoch", "spindles")
         return disk_words.DiskWords(
             {name: getattr(self, name) for name in names},
             template=self.disk_template,
             params=disk_words.named_params(
                 self.params, provider=self.provider, access=self.access
             ),
+            name=name,
             force=self.force_params,
             tags=check_tags(self.tags),
         )
 
     def case(self, view: View) -> "NewDisk":
         """Return what it comes to on a view."""
-        return view.case(NewDisk, self)
+        return view.once(NewDisk, self)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the nodes that may do it; hold its name, and an adopted device."""
@@ -132,17 +131,18 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if self.node:
             return self
         case = self.case(view)
-        if case.wanted.adopts or case.wanted.mirrored or not case.reached_by_group:
+        if case.wanted.adopts or case.wanted.mirrored or not case.wanted.roams:
             return self
         nodes = case.workers
-        last = _makers(view).get((nodes[0].group, case.wanted.driver))
+        last = view.kept.of(_Makers).get((nodes[0].group, case.wanted.driver))
         found = next((node for node in nodes if node.uuid == last), nodes[0])
         return self.naming(node=found.name)
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
         case = self.case(view)
-        disk_checks.check(view, case.wanted, case.node, case.pair)
+        disk_checks.check_wanted(view, case.wanted, case.node, case.pair)
+        disk_checks.check_made(view, case.wanted, case.disk, case.node)
         for one in filter(None, (case.node, case.peer)):
             check_online(one)
         if not self.ignore_capacity:
@@ -165,9 +165,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
         case = self.case(view)
-        node = case.node
-        _makers(view)[node.group, case.wanted.driver] = node.uuid
-        disk = disk_spec.bear(view, case.wanted, node, pair=case.pair)
+        node, disk = case.node, case.disk
+        view.kept.of(_Makers)[node.group, case.wanted.driver] = node.uuid
         yield from node_tasks.verify(view.config, disk, node)
         yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
@@ -203,7 +202,7 @@ class NewDisk(Case["DiskAdd"]):
             return node
         if self.wanted.mirrored:
             return self.keepers[0]
-        if not self.reached_by_group:
+        if not self.wanted.roams:
             raise BadInput(
                 f"a disk of template '{self.wanted.template}' stays on one node",
                 hint="say which: -n NODE",
@@ -242,11 +241,6 @@ class NewDisk(Case["DiskAdd"]):
         """Name of the node that is asked to have the second copy; empty for any."""
         return (self.request.node or "").partition(":")[2]
 
-    @property
-    def reached_by_group(self) -> bool:
-        """Whether every node of a group reaches it."""
-        return self.wanted.kind.capabilities.reach is Reach.GROUP
-
     @cached_property
     def keepers(self) -> list[Node]:
         """The nodes that may keep a copy: those with room, by what they keep."""
@@ -266,7 +260,7 @@ class NewDisk(Case["DiskAdd"]):
     @cached_property
     def pair(self) -> Pair | None:
         """What joins the copies of a mirrored disk."""
-        return pairs.wanted(self.view, self.wanted.template, self.node, self.peer)
+        return pairs.wanted(self.view, self.wanted, self.node, self.peer)
 
     @cached_property
     def workers(self) -> list[Node]:
@@ -289,6 +283,11 @@ class NewDisk(Case["DiskAdd"]):
         return connected[0] if len(connected) == 1 else only_group(config)
 
     @cached_property
+    def disk(self) -> Disk:
+        """The disk as it is made."""
+        return disk_spec.bear(self.view, self.wanted, self.node, pair=self.pair)
+
+    @cached_property
     def others(self) -> provided.Others:
         """The nodes that are to reach it besides the one that makes it."""
         return provided.Others(self.view, self.wanted, self.node)
@@ -299,7 +298,5 @@ class NewDisk(Case["DiskAdd"]):
         return list(disk_spec.rooms(self.view, [self.wanted], self.node, self.peer))
 
 
-def _makers(view: View) -> dict[tuple[str, str], str]:
-    """Return the node that made the last disk, by node group and what makes it."""
-    made: dict[tuple[str, str], str] = view.kept.setdefault("makers of disks", {})
-    return made
+class _Makers(dict[tuple[str, str], str]):
+    """The node that made the last disk, by node group and what makes it."""

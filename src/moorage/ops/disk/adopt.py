@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
-from moorage.jobs import Ask, Lock, Operation, Question, Task, View
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View, once
 from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
@@ -136,11 +136,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         if survey.seen(view).busy.intersection(disk.volumes):
             raise WrongState(f"a job works on volume '{self.volume}'")
 
+    @once
     def disk(self, view: View) -> Disk:
         """Return the new disk."""
-        return view.once("disk", lambda: self._disk(view))
-
-    def _disk(self, view: View) -> Disk:
         found, node = self._found(view), self.node_of(view.config)
         pool = self.pool_of(view.config)
         size = found.size or disk_words.checked_size(self.size)

@@ -31,6 +31,10 @@ class _Found(NamedTuple):
     sentences: tuple[str, ...]
 
 
+class _Lacking(dict[tuple[str, str], _Found]):
+    """What was found last, by node group and what makes the disk."""
+
+
 class Others:
     """The nodes of a group, where one of them, the worker, makes a disk for all."""
 
@@ -38,8 +42,7 @@ class Others:
         self._view = view
         self._wanted = wanted
         self._worker = worker
-        shelf: dict[tuple[str, str], _Found] = view.kept.setdefault("nodes without", {})
-        self._shelf = shelf
+        self._shelf = view.kept.of(_Lacking)
         self._key = worker.group, wanted.driver
 
     @cached_property
@@ -56,11 +59,12 @@ class Others:
             return None
         return last if last.nodes == self.nodes else None
 
-    def ask(self) -> Iterator[Question]:
+    def ask(self) -> list[Question]:
         """Ask the node that makes the disk; the others, too, if nobody has lately."""
-        if self._wanted.kind.capabilities.provider:
-            for node in [self._worker] if self._known else self.nodes:
-                yield providers_on(node.uuid)
+        if not self._wanted.kind.capabilities.provider:
+            return []
+        asked = [self._worker] if self._known else self.nodes
+        return [providers_on(node.uuid) for node in asked]
 
     def warnings(self) -> Iterator[str]:
         """Say which nodes of the group will not reach the disk.

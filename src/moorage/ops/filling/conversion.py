@@ -106,8 +106,8 @@ class Conversion:
 
     def pair(self, view: View, beside: Iterable[Disk] = ()) -> Pair | None:
         """Return who keeps the copies of the new volume; None if there is one alone."""
-        template, node = self.wanted.template, self.worker(view)
-        return pairs.wanted(view, template, node, self.peer(view), beside)
+        node, peer = self.worker(view), self.peer(view)
+        return pairs.wanted(view, self.wanted, node, peer, beside)
 
     def target(self, view: View, beside: Iterable[Disk] = ()) -> Disk:
         """Return the new volume, `beside` others, as a disk that has no name."""

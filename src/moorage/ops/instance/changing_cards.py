@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.jobs import Lock, Question, Run, Task, View, once
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Instance, Nic
 from moorage.ops.asking import node_tasks
@@ -86,10 +86,8 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
         """Return the cards that it is to have."""
         return self._planned(view)[1]
 
+    @once
     def _planned(self, view: View) -> tuple[list[Mod], tuple[Nic, ...]]:
-        return view.once("cards", lambda: self._plan(view))
-
-    def _plan(self, view: View) -> tuple[list[Mod], tuple[Nic, ...]]:
         instance = self.instance(view)
         making = nics.Making(view, instance.name, self.conflicts_check)
         left = list(instance.nics)

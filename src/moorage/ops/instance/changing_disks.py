@@ -260,7 +260,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
                 hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
                 "attach it",
             )
-        return pairs.wanted(view, wanted.template, node, peer)
+        return pairs.wanted(view, wanted, node, peer)
 
     def new_disks(self, view: View) -> list[Disk]:
         """Return the disks that it makes."""

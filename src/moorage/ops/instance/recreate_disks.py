@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Sought, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops.filling.conversion_tasks import Step
@@ -175,13 +175,11 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         self, view: View, wanted: DiskSpec, beside: tuple[Disk, ...]
     ) -> Pair | None:
         home, peer = self.homes(view)
-        return pairs.wanted(view, wanted.template, home, peer, beside)
+        return pairs.wanted(view, wanted, home, peer, beside)
 
+    @once
     def steps(self, view: View) -> list[Step]:
         """Return each disk with its new volume."""
-        return view.once("steps", lambda: self._steps(view))
-
-    def _steps(self, view: View) -> list[Step]:
         home, _ = self.homes(view)
         instance = self.instance(view)
         made: list[Step] = []

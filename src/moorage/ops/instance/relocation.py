@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Lock, Question, View, once
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -47,7 +47,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             )
         named = self._named(view)
         if named is None:
-            return view.once("target", lambda: self._chosen(view))
+            return self._chosen(view)
         return _checked(view, instance, named)
 
     def _named(self, view: View) -> Node | None:
@@ -60,6 +60,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             return view.config.node(self.target_node)
         return secondary
 
+    @once
     def _chosen(self, view: View) -> Node:
         instance = self.instance(view)
         to, stuck = placement.elsewhere(view, [instance], self._able(view))

@@ -6,13 +6,12 @@ same, unless somebody is in a hurry (``early_release``).
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Sought, Task, View
+from moorage.jobs import Lock, Question, Run, Sought, Task, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
@@ -112,12 +111,11 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             return self._new(view)
         return self._bad(view, primary, self._secondary(view))
 
+    @once
     def _new(self, view: View) -> Node:
         if self.remote_node:
             return view.config.node(self.remote_node)
-        instance, hosts = self.instance(view), self.hosts(view)
-        choose = partial(placement.new_secondary, view, instance, hosts)
-        return view.once("secondary", choose)
+        return placement.new_secondary(view, self.instance(view), self.hosts(view))
 
     def _bad(self, view: View, *nodes: Node) -> Node:
         """Return the node whose copy of some disk is not good."""

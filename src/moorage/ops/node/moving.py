@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Lock, Question, View, once
 from moorage.jobs.results import Following
 from moorage.model import Config, Instance, Node
 from moorage.ops.planning import placement
@@ -135,11 +135,9 @@ class Moving(OnNode, frozen=True, kw_only=True):
                 stayed=departure.staying,
             )
 
+    @once
     def departure(self, view: View) -> Departure:
         """Return who leaves, and where to."""
-        return view.once("departure", lambda: self._departure(view))
-
-    def _departure(self, view: View) -> Departure:
         moving, staying = [], {}
         for instance in self.leaving(view):
             why = why_bound(view.config, instance)

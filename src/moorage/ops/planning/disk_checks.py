@@ -15,12 +15,7 @@ from moorage.model import Config, Disk, Node, Pair
 from moorage.model.objects import REUSE
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pools
-from moorage.ops.volumes.disk_access import (
-    check_provider,
-    online,
-    provider_on,
-    providers,
-)
+from moorage.ops.volumes.disk_access import check_provider, online, provider_on
 from moorage.ops.volumes.disk_names import check_unknown, check_unused
 from moorage.ops.volumes.disk_spec import bear, device
 from moorage.ops.volumes.disk_words import DiskSpec
@@ -39,22 +34,34 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
 
     The `pair` keeps a mirrored one; None while it is not chosen yet.
     """
-    kind, group = wanted.kind, view.config.group(node.group)
+    check_wanted(view, wanted, node, pair)
+    if pair or not wanted.mirrored:
+        check_made(view, wanted, bear(view, wanted, node, pair=pair), node)
+
+
+def check_wanted(
+    view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None
+) -> None:
+    """Raise `Refused` unless `node` and its group take such a disk."""
+    group = view.config.group(node.group)
     if wanted.pool:
         pools.check_connected(view.config, wanted.pool, group)
     check_enabled(view.config, wanted.template)
     _check_able(wanted)
     if not wanted.adopts:
-        facts = kind.capabilities.facts
+        facts = wanted.kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
     _check_name(view.config, wanted)
     for one in map(view.config.node, pair.nodes) if pair else [node]:
         check_groups(view, wanted, one)
-    if pair is None and wanted.mirrored:
-        return
-    _check_seen(view, wanted, node)
-    disk = bear(view, wanted, node, pair=pair)
-    provider = check_provider(view, disk, node)
+    if pair or not wanted.mirrored:
+        _check_seen(view, wanted, node)
+
+
+def check_made(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless its storage makes the disk, or has what is adopted."""
+    provided = wanted.kind.capabilities.provider
+    provider = check_provider(view, disk, node) if provided else None
     if provider:
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopts:
@@ -196,10 +203,11 @@ def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
         return
     name, group = wanted.driver, view.config.group(worker.group)
     for node in online(view.config, group):
-        if node != worker and not view.reached(providers_on(node.uuid)):
+        question = providers_on(node.uuid)
+        if node != worker and not view.reached(question):
             continue  # one that gives no answer does not hold the others up
         try:
-            provider_on(node, name, providers(view, node))
+            provider_on(node, name, view.answer(question) or [])
         except MoorageError as error:
             yield f"{error.message}: the disk cannot be used there"
 

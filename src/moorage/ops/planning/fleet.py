@@ -13,7 +13,7 @@ from typing import Any
 
 from moorage import htools
 from moorage.backend import DEFAULTS
-from moorage.disk_templates import standing_for
+from moorage.disk_templates import FACTS, standing_for
 from moorage.htools.constants import TEMPLATES
 from moorage.htools.inst import NOWHERE
 from moorage.htools.policy import Spec
@@ -34,7 +34,7 @@ from moorage.model import (
 )
 from moorage.ops.asking.node_tasks import beparams
 from moorage.ops.ndparams import filled
-from moorage.ops.volumes.exclusive_storage import PARAMETER, is_exclusive, spindles
+from moorage.ops.volumes.exclusive_storage import PARAMETER, spindles
 from moorage.ops.volumes.units import (
     Named,
     current,
@@ -47,9 +47,8 @@ from moorage.ops.volumes.units import (
     unit_of,
 )
 from moorage.storage import Reach
-from moorage.storage.templates import template_named
 
-from . import kept_rows
+from .kept_rows import KeptRows, Readings
 from .reach import Facts, Offered, offered, providers, reach
 
 _NO_MEASURE = 2**40
@@ -235,15 +234,19 @@ class _Rows:
 
     def __init__(self, view: View, how: Reading) -> None:
         config = self.config = view.config
-        self.how = how
+        self.view, self.how = view, how
         claims = self.claims = _pending(view)
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
         self.cluster = config.cluster
         self._backend = {**DEFAULTS} | self.cluster.beparams.get("default", {})
         self.arriving = {one.instance: one for one in claims if one.instance}
-        pools = config.named(StoragePool)
+
+    @cached_property
+    def _kept(self) -> KeptRows:
+        """The rows of earlier plans that read the same."""
+        how, pools = self.how, self.config.named(StoragePool)
         context = (self.cluster, pools, how.nodes, how.measured, how.offered)
-        self._kept = kept_rows.of_reading(view.kept.setdefault("rows", []), context)
+        return self.view.kept.of(Readings).of(context)
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
         """Return a node's row; where nothing may go counts as off."""
@@ -252,6 +255,7 @@ class _Rows:
         closed = node.offline or node.drained or not node.vm_capable
         told = said or NodeFacts(version="")
         params = filled(self.config, node)
+        alone = bool(params.get(PARAMETER))
         return htools.NodeRow(
             node.name,
             group=[group.uuid for group in groups].index(node.group),
@@ -265,7 +269,7 @@ class _Rows:
             **self._spindles(node, told, params),
             master=node.uuid == self.config.cluster.master_node,
             tags=node.tags,
-            units=tuple(self._units(node, told)) if said else None,
+            units=tuple(self._units(node, told, alone=alone)) if said else None,
         )
 
     def _leaving(self, node: Node) -> int:
@@ -293,8 +297,9 @@ class _Rows:
         free = max(0, empty - taken)
         return {"exclusive": True, "spindles": total, "spindles_free": free}
 
-    def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
-        alone = is_exclusive(self.config, node)
+    def _units(
+        self, node: Node, told: NodeFacts, *, alone: bool
+    ) -> Iterable[htools.Unit]:
         for unit in told.units:
             known = unit.name
             if known not in self.how.measured and is_provided(known):
@@ -419,7 +424,7 @@ def _memory(config: Config, instance: Instance) -> int:
 
 def _is_shared(unit: Unit) -> bool:
     """Whether its room is one for all nodes that have it."""
-    return template_named(unit.template).capabilities.reach is Reach.GROUP
+    return FACTS[unit.template].reach is Reach.GROUP
 
 
 def _disk(
@@ -427,7 +432,7 @@ def _disk(
 ) -> htools.Disk:
     told_by = template_of(unit)
     counts = unit in measured if is_provided(unit) else has_room(told_by)
-    local = template_named(told_by).capabilities.facts.node_disk
+    local = FACTS[told_by].node_disk
     return htools.Disk(size, spindles if local else 0, unit if counts else None)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import convert, field
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, once
 from moorage.model import Node, Provider
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
@@ -214,10 +214,15 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             do=ClearProvider(**self._order(view), check=check, remove=remove),
         )
 
+    @once
+    def _run(self, view: View) -> str:
+        """Return what its volumes are called by."""
+        return view.fresh()[-_WORD:]
+
     def _order(self, view: View) -> dict[str, Any]:
         return {
             "provider": self.provider,
-            "run": view.once("run", view.fresh)[-_WORD:],
+            "run": self._run(view),
             "params": self.params,
             "size": Mib(self.size),
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, once
 from moorage.model import Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
@@ -118,8 +118,9 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         """Return what was found, and the plan: see the reference of the command."""
         return self._state(view).shown(view, everything=self.everything)
 
+    @once
     def _state(self, view: View) -> "State":
-        return view.once("state", lambda: _state(view, self.providers))
+        return _state(view, self.providers)
 
 
 class State(Struct, frozen=True):

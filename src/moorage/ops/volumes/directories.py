@@ -48,14 +48,20 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     Those are the places of each enabled template: the one that disks are in unless they
     are told otherwise, and those of the storage pools that are connected to the group.
     """
+    cluster, found = config.cluster, []
     here = [one for one in config.named(StoragePool) if group.uuid in one.groups]
-    return tuple(
-        dict.fromkeys(
-            place
-            for name in enabled(config)
-            for place in _of(config, group, name, here)
-        )
-    )
+    for name in enabled(config):
+        usual = _usual(cluster, group, name)
+        if is_set(usual):
+            found.append(usual)
+        provided = TEMPLATES[name].capabilities.provider
+        found += [
+            place(config, group, pool)
+            for pool in here
+            # A node tells of all providers that it has.
+            if pool.template == name and (own_room(config, pool) or not provided)
+        ]
+    return tuple(dict.fromkeys(found))
 
 
 def places_on(config: Config) -> Callable[[Node], tuple[Place, ...]]:
@@ -104,7 +110,10 @@ def unit_at(place: Place) -> tuple[str, str]:
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
     """Return where the disks of a template are that are in no pool."""
-    cluster = config.cluster
+    return _usual(config.cluster, group, template)
+
+
+def _usual(cluster: Cluster, group: NodeGroup, template: str) -> Place:
     return _place(cluster, template, diskparams(cluster, template, group))
 
 
@@ -157,21 +166,6 @@ def enabled(config: Config) -> list[str]:
     """Return the templates that disks may be of, as far as they are driven."""
     known = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
     return [name for name in sorted(TEMPLATES) if name in known]
-
-
-def _of(
-    config: Config, group: NodeGroup, template: str, pools: Sequence[StoragePool]
-) -> Iterator[Place]:
-    """Yield the places of a template in a group, by the pools that are there."""
-    usual = usual_place(config, group, template)
-    if is_set(usual):
-        yield usual
-    for pool in pools:
-        # A node tells of all providers that it has.
-        if pool.template == template and (
-            own_room(config, pool) or not TEMPLATES[template].capabilities.provider
-        ):
-            yield place(config, group, pool)
 
 
 def _place(cluster: Cluster, template: str, params: Mapping[str, Any]) -> Place:

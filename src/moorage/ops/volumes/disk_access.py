@@ -63,7 +63,11 @@ def check_own(disk: Disk) -> None:
 
 def online(config: Config, group: NodeGroup) -> list[Node]:
     """Return the nodes of a group that may run storage commands."""
-    return [node for node in config.nodes_in(group) if node.is_host]
+    return list(config.follows(_online, group.uuid))
+
+
+def _online(config: Config, group: str) -> list[Node]:
+    return [node for node in config.nodes_in(config.group(group)) if node.is_host]
 
 
 def some_online(config: Config, group: NodeGroup) -> list[Node]:

@@ -22,7 +22,7 @@ from moorage.model import (
 )
 from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
-from moorage.storage import Can, Reach, VolumeRequest
+from moorage.storage import Can, VolumeRequest
 from moorage.units import Mib
 
 from . import identity, pairs, pools
@@ -106,7 +106,6 @@ def bear(
         volume=pools.volume_name(pool, unique, instance, index) if pool else "",
         pair=pair,
     )
-    local = kind.capabilities.reach is not Reach.GROUP
     size = born_size(view, wanted, node)
     return Disk(
         uuid=view.fresh(),
@@ -116,7 +115,7 @@ def bear(
         size=size,
         mode=wanted.mode,
         name=wanted.name,
-        nodes=born.pair.nodes if born.pair else (node.uuid,) if local else (),
+        nodes=born.pair.nodes if born.pair else () if wanted.roams else (node.uuid,),
         params=params,
         pool=pool.uuid if pool else None,
         spindles=wanted.spindles,
@@ -140,7 +139,7 @@ def bear_all(
     """
     made: list[Disk] = []
     for index, wanted in enumerate(wishes):
-        pair = pairs.wanted(view, wanted.template, node, peer, made)
+        pair = pairs.wanted(view, wanted, node, peer, made)
         disk = bear(view, wanted, node, index=index, instance=instance, pair=pair)
         made.append(disk)
     return made

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, StoragePool
 from moorage.model.objects import REUSE, reuses
-from moorage.storage import Mirror, Template
+from moorage.storage import Mirror, Reach, Template
 from moorage.storage.templates import template_named
 from moorage.storage.validation import flag
 from moorage.units import Mib
@@ -86,17 +86,22 @@ class DiskSpec(Struct, frozen=True, kw_only=True, dict=True):
         """Whether it has two copies, on two nodes."""
         return self.kind.capabilities.mirror is Mirror.INTERNAL
 
-    @property
+    @cached_property
+    def roams(self) -> bool:
+        """Whether every node of a group reaches it."""
+        return self.kind.capabilities.reach is Reach.GROUP
+
+    @cached_property
     def adopts(self) -> bool:
         """Whether its volume is there, and not made for it."""
         return bool(self.adopt) or self.reuse
 
-    @property
+    @cached_property
     def driver(self) -> str:
         """What makes it: its provider, or else its template."""
         return str(self.params.get("provider") or self.template)
 
-    @property
+    @cached_property
     def at_path(self) -> bool:
         """Whether it adopts what nodes see at a path, before it is attached."""
         return bool(self.adopt) and not self.kind.capabilities.provider
