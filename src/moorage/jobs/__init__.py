@@ -19,11 +19,13 @@ from .operation import (
     View,
     once,
 )
+from .planner import Auditor, Planner, Surveyor
 from .task import Commit, Run, Task, Witness
 
 __all__ = [
     "COMMON",
     "Ask",
+    "Auditor",
     "Case",
     "Commit",
     "Effects",
@@ -36,10 +38,12 @@ __all__ = [
     "Nodes",
     "Op",
     "Operation",
+    "Planner",
     "Question",
     "Run",
     "Sight",
     "Sought",
+    "Surveyor",
     "Task",
     "View",
     "Witness",

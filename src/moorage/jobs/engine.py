@@ -32,6 +32,7 @@ from .job import (
     stamp,
 )
 from .operation import Operation
+from .planner import Planner
 from .queue import Queue, Records
 from .turns import breathing
 from .waiting import Waiting, in_turn
@@ -315,7 +316,9 @@ class Engine:
     async def _decided(self, job: Job, op: Op) -> Decision:
         """Decide what an operation does, first of all with the likeliest node."""
         operation = self._operation(op.input)
-        likely = operation.likely(self._deciding.view(job))
+        likely = operation
+        if isinstance(operation, Planner):
+            likely = operation.likely(self._deciding.view(job))
         if likely is not operation:
             try:
                 return await self._decide(job, op, likely)

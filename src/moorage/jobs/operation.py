@@ -7,10 +7,9 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Change, Claim, Config, Entity, successor
@@ -260,29 +259,14 @@ class Operation(
 ):
     """A request. Subclasses are named after it and hold its parameters as fields.
 
+    Five questions make most of them: :meth:`locks`, :meth:`questions`, :meth:`check`,
+    :meth:`tasks` and :meth:`result`. Those that plan have more: `Planner`.
+
     What its words say without a view, a cached property of it may hold. None depends
-    on fields that name a choice: see :meth:`naming`.
+    on fields that name nodes that may be chosen: see :meth:`Planner.naming`.
     """
 
     op_id: ClassVar[str]
-    plans: ClassVar[bool] = False
-    """Whether it chooses where something goes, or counts what room there is. Such
-    operations decide one after the other, each with the claims of the others in
-    sight, and aside from the event loop: the planner may take long."""
-    looks: ClassVar[bool] = False
-    """Whether it counts as those that plan do, and chooses nothing: it sees the claims
-    of the others, and none of them waits for it."""
-    surveys: ClassVar[bool] = False
-    """Whether it compares storage with the configuration: it gets a :class:`Sight`."""
-
-    def naming(self, **chosen: Any) -> Self:  # noqa: ANN401
-        """Return the same request, with what was chosen named: its nodes.
-
-        What its other words say was read already.
-        """
-        same = replace(self, **chosen)
-        vars(same).update(vars(self))
-        return same
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""
@@ -298,42 +282,11 @@ class Operation(
         """Say which facts the nodes must tell before :meth:`check`."""
         return iter(())
 
-    def seeks(self, _view: View) -> Iterator[Sought]:
-        """Say which guests no other node may have; all jobs share what is asked."""
-        return iter(())
-
-    def asks_now(self, _view: View) -> frozenset[str] | None:
-        """Return uuids of the nodes whose answers must be of now; None for all.
-
-        Of the others, what they said lately is enough: some of them may be chosen.
-        """
-        return None
-
-    def likely(self, _view: View) -> "Operation":
-        """Return the same request for a node that it would most likely choose.
-
-        It is tried first: one node is asked, where the request as it is asks many. When
-        that one is refused, for whatever reason, the request as it is is decided.
-        """
-        return self
-
-    def settled(self, _view: View) -> "Operation":
-        """Return the same request, with the nodes named that it has chosen."""
-        return self
-
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 
-    def warnings(self, _view: View) -> Iterator[str]:
-        """Say what was asked for and will not happen; the job's log tells it."""
-        return iter(())
-
     def tasks(self, _view: View) -> Iterator[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
-        return iter(())
-
-    def claims(self, _view: View) -> Iterator[Claim]:
-        """Say what room the tasks will take, for other jobs to leave it alone."""
         return iter(())
 
     def result(self, _view: View, _results: Sequence[Any]) -> object:
@@ -344,9 +297,13 @@ class Operation(
         """
         return None
 
-    def judged(self, result: Any, _failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
-        """Return the result, now that hooks after the operation have failed."""
-        return result
+    def seeks(self, _view: View) -> Iterator[Sought]:
+        """Say which guests no other node may have; all jobs share what is asked."""
+        return iter(())
+
+    def warnings(self, _view: View) -> Iterator[str]:
+        """Say what was asked for and will not happen; the job's log tells it."""
+        return iter(())
 
     def jobs(self, _view: View) -> list[list[dict[str, Any]]]:
         """Return jobs to submit when this one has succeeded, as lists of opcodes."""

@@ -23,6 +23,7 @@ from .effects import Effects
 from .job import Job, Op, dependencies
 from .locks import Locks
 from .operation import Operation, Question, Sought, Strays, View
+from .planner import Auditor, Planner, Surveyor
 from .queue import Queue
 from .recent import Recent
 from .slots import Slots
@@ -225,8 +226,8 @@ class Waiting:
     async def _ask(
         self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
     ) -> Heard:
-        now = operation.asks_now(view)
-        many = operation.looks or operation.surveys or now is not None
+        now = operation.asks_now(view) if isinstance(operation, Planner) else None
+        many = isinstance(operation, Auditor | Surveyor) or now is not None
         questions = await self._questions(operation, view, many=many)
         said: dict[Question, Any] = {}
         if now is not None and not anew:

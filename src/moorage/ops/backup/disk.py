@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Question, Task, View, once
+from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
@@ -207,7 +207,7 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
         yield from self.found.let_go(view, node)
 
 
-class DiskImport(Operation, frozen=True, kw_only=True):
+class DiskImport(Planner, frozen=True, kw_only=True):
     """Make a disk from the export of one; what is not said, the export says.
 
     Attributes
@@ -235,7 +235,6 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_IMPORT"
-    plans = True
 
     name: str
     src_path: str

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Case, Lock, Operation, Question, Task, View
+from moorage.jobs import Case, Lock, Planner, Question, Task, View
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
@@ -26,7 +26,7 @@ from moorage.ops.volumes.units import has_room
 from moorage.storage.validation import check_tags
 
 
-class DiskAdd(Operation, frozen=True, kw_only=True):
+class DiskAdd(Planner, frozen=True, kw_only=True):
     """Make a disk, or adopt one, and attach it to nothing.
 
     Attributes
@@ -66,7 +66,6 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_ADD"
-    plans = True
 
     name: str | None = None
     disk_template: str | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Question, Task, View, once
 from moorage.model import Claim
 from moorage.ops.disk.snapshot import DiskSnapshot
 from moorage.ops.filling import conversion
@@ -60,6 +60,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
         found = provider_called(str(disk.logical_id[0]), told)
         return found is not None and "snapshot" in found.optional
 
+    @once
     def conversion(self, view: View) -> Conversion:
         """Return what is to be copied, and where to."""
         disk = view.config.disk(self.disk)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Sought, Task, View
+from moorage.jobs import Sought, Task, View, once
 from moorage.model import Disk
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion, ToStorage
@@ -32,6 +32,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
     adopt: str | None = None
     ignore_ipolicy: bool = False
 
+    @once
     def conversion(self, view: View) -> Conversion:
         """Return what is wanted."""
         disk = view.config.disk(self.disk)

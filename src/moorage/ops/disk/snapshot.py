@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Planner, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Node
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.grow import (
@@ -31,7 +31,7 @@ from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 
 
-class DiskSnapshot(Operation, frozen=True, kw_only=True):
+class DiskSnapshot(Planner, frozen=True, kw_only=True):
     """Take a snapshot; the new disk belongs to nobody.
 
     Attributes
@@ -45,7 +45,6 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_SNAPSHOT"
-    plans = True
 
     disk: str
     new_name: str | None = None

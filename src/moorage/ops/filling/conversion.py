@@ -10,7 +10,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Lock, Planner, Question, View
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -173,7 +173,7 @@ class Conversion:
             )
 
 
-class ToStorage(Operation, frozen=True, kw_only=True):
+class ToStorage(Planner, frozen=True, kw_only=True):
     """An operation that copies a disk's data to storage that somebody names.
 
     Attributes
@@ -201,8 +201,6 @@ class ToStorage(Operation, frozen=True, kw_only=True):
     ignore_capacity
         Whether it may be larger than the room that its storage has.
     """
-
-    plans = True
 
     disk: str
     disk_template: str | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from moorage.errors import BadInput, Conflict
-from moorage.jobs import Lock, Question, Sought, Task, View, once
+from moorage.jobs import Lock, Planner, Question, Sought, Task, View, once
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Disk, pair_of
 from moorage.ops.filling import conversion
@@ -30,11 +30,10 @@ class Changes(NamedTuple):
     rest: ParameterChanges
 
 
-class InstanceSetParams(ChangeRequest, frozen=True, kw_only=True):
+class InstanceSetParams(ChangeRequest, Planner, frozen=True, kw_only=True):
     """Modify an instance."""
 
     op_id = "OP_INSTANCE_SET_PARAMS"
-    plans = True
 
     @once
     def changes(self, view: View) -> Changes:

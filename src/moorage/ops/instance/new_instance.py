@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr, replace
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Case, Operation, View
+from moorage.jobs import Case, Planner, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
@@ -20,7 +20,7 @@ from moorage.ops.planning.fleet import Newcomer, on_record
 from moorage.ops.volumes import disk_spec, disk_words, identity, pairs
 
 
-class InstanceRequest(Operation, frozen=True, kw_only=True):
+class InstanceRequest(Planner, frozen=True, kw_only=True):
     """The making of an instance: what is asked for.
 
     Attributes
@@ -75,8 +75,6 @@ class InstanceRequest(Operation, frozen=True, kw_only=True):
         Whether it may take more memory and room than there is, and leave others
         without a place to restart.
     """
-
-    plans = True
 
     instance_name: str
     mode: str = "create"

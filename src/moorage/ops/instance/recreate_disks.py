@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Sought, Task, View, once
+from moorage.jobs import Lock, Planner, Question, Sought, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops.filling.conversion_tasks import Step
@@ -30,7 +30,7 @@ Given = dict[str, Any]
 _CHANGES = frozenset({"size", "mode", "spindles"})
 
 
-class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
+class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     """Give disks of an instance that is down new volumes, which are empty.
 
     A disk keeps its uuid, name and slot. Its old volume is not touched, for it may be
@@ -51,7 +51,6 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_RECREATE_DISKS"
-    plans = True
 
     disks: tuple[int | str | tuple[int | str, Given], ...] = ()
     nodes: tuple[str, ...] = ()
@@ -61,6 +60,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         str | None, Unsupported("new volumes are made where they were, or on 'nodes'")
     ] = None
 
+    @once
     def chosen(self, view: View) -> list[tuple[Disk, DiskSpec]]:
         """Return the disks, each with what its new volume is to be."""
         config, instance = view.config, self.instance(view)
@@ -73,6 +73,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             found.append((disk, _wanted(view, disk, changes)))
         return found
 
+    @once
     def homes(self, view: View) -> tuple[Node, Node | None]:
         """Return the instance's node, and the one of second copies."""
         config, instance = view.config, self.instance(view)

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, View, once
+from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -16,7 +16,7 @@ from moorage.storage import TEMPLATES
 from moorage.units import Mib
 
 
-class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
+class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
     """An operation that takes an instance to another node.
 
     Attributes
@@ -30,8 +30,6 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
     ignore_capacity
         Whether a node that is named may get more than its memory holds.
     """
-
-    plans = True
 
     target_node: str | None = None
     iallocator: str | None = None

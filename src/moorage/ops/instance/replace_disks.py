@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Sought, Task, View, once
+from moorage.jobs import Lock, Planner, Question, Run, Sought, Task, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
@@ -39,7 +39,7 @@ Mode = Literal[
 ]
 
 
-class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
+class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
     """Make one copy of an instance's mirrored disks anew.
 
     Attributes
@@ -59,7 +59,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_REPLACE_DISKS"
-    plans = True
 
     mode: Mode = "replace_auto"
     disks: list[int | str] = []
@@ -68,6 +67,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     early_release: bool = False
     ignore_capacity: bool = False
 
+    @once
     def wanted(self, view: View) -> list[Disk]:
         """Return the disks."""
         config, instance = view.config, self.instance(view)
@@ -100,6 +100,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             raise NotSupported(f"instance {instance.name} has no secondary node")
         return found
 
+    @once
     def place(self, view: View) -> Node:
         """Return the node whose copy is made anew; of a new secondary, that node."""
         primary = view.config.home(self.instance(view))

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from moorage.jobs import Lock, Operation, Question, Task, View, once
+from moorage.jobs import Lock, Question, Surveyor, Task, View, once
 from moorage.model import Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
@@ -38,7 +38,7 @@ from .reconciled import (
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
 
 
-class StorageReconcile(Operation, frozen=True, kw_only=True):
+class StorageReconcile(Surveyor, frozen=True, kw_only=True):
     """Compare what is stored with what is known; repair what was asked for.
 
     Attributes
@@ -53,7 +53,6 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_STORAGE_RECONCILE"
-    surveys = True
 
     providers: tuple[str, ...] = ()
     everything: bool = False
