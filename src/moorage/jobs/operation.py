@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Change, Claim, Config, Entity, successor
+from moorage.model.caller import Role
 from moorage.model.change import to_json
 from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
@@ -267,6 +268,8 @@ class Operation(
     """
 
     op_id: ClassVar[str]
+    role: ClassVar[Role] = Role.WRITE
+    """What its caller must be, or higher."""
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""

@@ -81,12 +81,15 @@ def _told_of(config: Config, nodes: tuple[str, bool]) -> tuple[Place, ...]:
 def _once(found: Sequence[Place]) -> Iterator[Place]:
     """Yield places but those whose room others tell: volume groups are told once."""
     there = {one.template for one in found}
-    return (one for one in found if FACTS[one.template].volume not in there)
+    for one in found:
+        teller = FACTS[one.template].stored_as
+        if teller == one.template or teller not in there:
+            yield one
 
 
 def _spindled(place: Place) -> Place:
     """Return a place whose physical volumes are to be told, too, where it has some."""
-    if not FACTS[FACTS[place.template].volume or place.template].spindles:
+    if not FACTS[FACTS[place.template].stored_as].spindles:
         return place
     return replace(place, settings=(*place.settings, (EXCLUSIVE, "yes")))
 

@@ -22,7 +22,7 @@ from moorage.model import (
 )
 from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
-from moorage.storage import Can, VolumeRequest
+from moorage.storage import Can, Mirrored, VolumeRequest
 from moorage.units import Mib
 
 from . import identity, pairs, pools
@@ -111,7 +111,7 @@ def bear(
         uuid=view.fresh(),
         dev_type=wanted.template,
         logical_id=kind.logical_id(born),
-        children=kind.children(born, size),
+        children=kind.children(born, size) if issubclass(kind, Mirrored) else (),
         size=size,
         mode=wanted.mode,
         name=wanted.name,

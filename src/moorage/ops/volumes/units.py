@@ -15,7 +15,6 @@ from moorage.ops.asking.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.provider import room_key
 from moorage.storage.templates import TEMPLATES, template_named
-from moorage.units import Mib
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("lvm-vg", "xenvg")``."""
@@ -41,9 +40,7 @@ def _key_of(cluster: Cluster, disk: Disk) -> str:
 def template_of(unit: Named) -> str:
     """Return the template by which nodes tell a unit; jobs that wait may know none."""
     found = IN_UNITS.get(unit[0])
-    if found is None:
-        return template_named(unit[0]).unit_template()
-    return found.volume or found.name
+    return (found or template_named(unit[0]).capabilities.facts).stored_as
 
 
 def told_as(unit: Named) -> Named:
@@ -83,7 +80,7 @@ def _shares_spindles(facts: TemplateFacts) -> bool:
 
 def storage_of(cluster: Cluster, disk: Disk) -> Named:
     """Return template and key of the storage that a disk is in, whatever its room."""
-    return template_named(disk.dev_type).unit_template(), _key_of(cluster, disk)
+    return FACTS[disk.dev_type].stored_as, _key_of(cluster, disk)
 
 
 def own_room(config: Config, pool: StoragePool | None) -> str:
@@ -136,7 +133,7 @@ def unit_named(
 
 def occupied(template: str, size: int) -> int:
     """Return the MiB that a disk takes of its unit, on each of its nodes."""
-    return template_named(template).occupies(Mib(size))
+    return size + FACTS[template].metadata
 
 
 def is_provided(unit: Named) -> bool:
@@ -157,8 +154,8 @@ def kept_as(template: str, unit: Named) -> Named:
 
 def has_room(template: str) -> bool:
     """Whether nodes can measure the room of the units of a template's disks."""
-    told_by = FACTS[template].volume or template
-    return Can.ROOM in TEMPLATES[told_by].capabilities.can
+    told_by = template_named(FACTS[template].stored_as)
+    return Can.ROOM in told_by.capabilities.can
 
 
 def sunit(name: Named, *, exclusive: bool = False) -> list[Any]:
