@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What ``OP_INSTANCE_SET_PARAMS`` can be asked for."""
 
+from functools import cached_property
 from typing import Annotated, Any
 
+from moorage.jobs import Case
 from moorage.jobs.unread import Moot, Unsupported
+from moorage.model import Instance, Node
 from moorage.ops.instance.base import OnInstance
 
 
@@ -100,3 +103,17 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
     def of_disks(self) -> dict[str, Any]:
         """What is said for all new disks and volumes: fields of a `DiskSpec`."""
         return {"force": self.force_params, "folder": self.file_storage_dir or ""}
+
+
+class Changes(Case[ChangeRequest]):
+    """One part of what is changed."""
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance as it is."""
+        return self.request.instance(self.view)
+
+    @cached_property
+    def node(self) -> Node:
+        """Its node."""
+        return self.view.config.home(self.instance)

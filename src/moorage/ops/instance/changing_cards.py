@@ -14,14 +14,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Case, Lock, Question, Run, Task, View
+from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Instance, Nic
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import cabling, nics
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import check_usable
-from moorage.ops.instance.change_request import ChangeRequest
+from moorage.ops.instance.change_request import Changes
 from moorage.ops.planning import links, placement
 from moorage.protocol import PlugCard, UnplugCard
 
@@ -63,13 +63,8 @@ def _parsed(one: Sequence[Any]) -> tuple[str, str, dict[str, Any]]:
     return str(one[0]), str(one[1]), words
 
 
-class CardChanges(Case[ChangeRequest]):
+class CardChanges(Changes):
     """The network cards that an instance gets, loses, or has connected anew."""
-
-    @cached_property
-    def instance(self) -> Instance:
-        """The instance as it is."""
-        return self.request.instance(self.view)
 
     @cached_property
     def _planned(self) -> tuple[list[Mod], tuple[Nic, ...]]:
@@ -95,9 +90,8 @@ class CardChanges(Case[ChangeRequest]):
 
     def questions(self) -> Iterator[Question]:
         """Ask the node for its bridges."""
-        home = self.view.config.home(self.instance)
-        if self.request.nics and not home.offline:
-            yield placement.room_on(self.view.config, home)
+        if self.request.nics and not self.node.offline:
+            yield placement.room_on(self.view.config, self.node)
 
     def check(self) -> None:
         """Refuse cards that it cannot have."""
@@ -106,7 +100,7 @@ class CardChanges(Case[ChangeRequest]):
             return
         mods, cards = self._planned
         check_usable(view, instance)
-        links.check(view, view.config.home(instance), cards)
+        links.check(view, self.node, cards)
         found = guest(view, instance)
         if found and found.cards is None and any(map(self._rewires, mods)):
             raise WrongState(
@@ -146,8 +140,7 @@ class CardChanges(Case[ChangeRequest]):
         return old != new
 
     def _plugged(self, mod: Mod) -> Iterator[Task]:
-        view, instance = self.view, self.instance
-        node = view.config.home(instance)
+        view, instance, node = self.view, self.instance, self.node
         if mod.old:
             yield Run(
                 what=f"unplug {mod.what} from {instance.name} on {node.name}",

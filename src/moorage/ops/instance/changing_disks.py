@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Case, Commit, Lock, Question, Run, Task, View
+from moorage.jobs import Commit, Lock, Question, Run, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Config, Disk, Instance, Node, Pair, apply, successor
 from moorage.model import change as changes
@@ -23,26 +23,21 @@ from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inser
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import check_known, runs
+from moorage.ops.instance import disk_mods
 from moorage.ops.instance.base import check_usable, find_disk
-from moorage.ops.instance.change_request import ChangeRequest
-from moorage.ops.instance.disk_mods import (
-    Mod,
-    completed,
-    modified,
-    parameters,
-    parse_mods,
-)
+from moorage.ops.instance.change_request import ChangeRequest, Changes
+from moorage.ops.instance.disk_mods import Mod
 from moorage.ops.planning import disk_checks, placement
-from moorage.ops.volumes import copies, disk_spec, disk_words, identity, pairs, pools
-from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
-from moorage.ops.volumes.disk_access import (
-    ask_candidates,
-    ask_reach,
-    candidates,
-    check_own,
-    elsewhere,
-    remover,
+from moorage.ops.volumes import (
+    copies,
+    disk_access,
+    disk_spec,
+    disk_words,
+    identity,
+    pairs,
+    pools,
 )
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_names import hold_names, sought
 from moorage.ops.volumes.disk_params import ask_listed, check_listed, verified
 from moorage.ops.volumes.disk_words import DiskSpec, DiskWords
@@ -58,18 +53,8 @@ class Change(NamedTuple):
     words: DiskWords | None
 
 
-class DiskChanges(Case[ChangeRequest]):
+class DiskChanges(Changes):
     """The disks that come to an instance, go, or change."""
-
-    @cached_property
-    def instance(self) -> Instance:
-        """The instance as it is."""
-        return self.request.instance(self.view)
-
-    @cached_property
-    def node(self) -> Node:
-        """Its node."""
-        return self.view.config.home(self.instance)
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -78,7 +63,7 @@ class DiskChanges(Case[ChangeRequest]):
         shared = disk_words.shared_by(config.disks_of(self.instance))
         return [
             _change(config, self.instance, one, asked, shared)
-            for one in parse_mods(asked.disks)
+            for one in disk_mods.parse_mods(asked.disks)
         ]
 
     def _disks(self, action: str) -> list[Disk]:
@@ -106,7 +91,7 @@ class DiskChanges(Case[ChangeRequest]):
             if disk and "name" in mod.params:
                 yield from hold_names(disk.name, mod.params["name"])
         for disk in self._elsewhere:
-            for node in candidates(self.view.config, disk):
+            for node in disk_access.candidates(self.view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold(self.wishes)
 
@@ -122,11 +107,11 @@ class DiskChanges(Case[ChangeRequest]):
             yield placement.room_on(config, self._peer)
         coming = self._disks("attach")
         if coming:
-            yield from ask_reach(config, coming, node)
+            yield from disk_access.ask_reach(config, coming, node)
         for disk in self._disks("modify"):
             yield from ask_listed(config, disk)
         for disk in self._elsewhere:
-            yield from ask_candidates(config, disk)
+            yield from disk_access.ask_candidates(config, disk)
         yield from ask_dependents(config, self._destroyed)
 
     @property
@@ -138,7 +123,7 @@ class DiskChanges(Case[ChangeRequest]):
     def _elsewhere(self) -> Iterator[Disk]:
         """The disks that another node than the instance's may have to remove."""
         gone = self._disks("remove")
-        return (disk for disk in gone if elsewhere(disk, self.node))
+        return (disk for disk in gone if disk_access.elsewhere(disk, self.node))
 
     @cached_property
     def _peer(self) -> Node | None:
@@ -162,7 +147,7 @@ class DiskChanges(Case[ChangeRequest]):
         else:
             check_usable(view, instance)
         for gone in self._destroyed:
-            check_own(gone)
+            disk_access.check_own(gone)
         check_no_dependents(view, self._destroyed)
         for mod, disk, words in self.changes:
             if words:
@@ -170,7 +155,7 @@ class DiskChanges(Case[ChangeRequest]):
             elif disk and mod.action == "attach":
                 check_free(view, disk, instance)
             elif disk and mod.action == "modify" and not self.request.force_params:
-                check_listed(view, disk, parameters(mod))
+                check_listed(view, disk, disk_mods.parameters(mod))
         disk_checks.check_distinct(self.wishes)
         adopted = [one.adopt for one in self.wishes if one.at_path and one.adopt]
         identity.check_apart(view, adopted, node)
@@ -205,8 +190,8 @@ class DiskChanges(Case[ChangeRequest]):
             yield from detach_tasks(now, instance, disk, hot=hot)
         else:
             old = now.config.disk(disk.uuid)
-            new = successor(old, now.now, **modified(now.config, old, mod))
-            if parameters(mod):
+            new = successor(old, now.now, **disk_mods.modified(now.config, old, mod))
+            if disk_mods.parameters(mod):
                 yield from verified(now, new)
             yield now.record(f"change disk {disk.label}", new)
 
@@ -248,7 +233,9 @@ class DiskChanges(Case[ChangeRequest]):
                 yield then.record(f"forget disk {disk.label}", drop=(last,), final=True)
             else:
                 home = then.config.home(self.request.instance(then))
-                yield from copies.destroy(then, last, remover(then, last, home))
+                yield from copies.destroy(
+                    then, last, disk_access.remover(then, last, home)
+                )
 
     def told(self) -> list[Changed]:
         """Return the changes in Ganeti's words."""
@@ -262,7 +249,7 @@ def _change(
     asked: ChangeRequest,
     shared: dict[str, Any],
 ) -> Change:
-    meant = completed(mod, asked.disk_template, shared)
+    meant = disk_mods.completed(mod, asked.disk_template, shared)
     if mod.action == "add":
         return Change(meant, None, disk_words.mixed(meant.params, **asked.of_disks))
     if mod.action == "attach":

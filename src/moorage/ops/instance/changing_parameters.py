@@ -9,30 +9,21 @@ from msgspec.structs import replace
 
 from moorage import backend
 from moorage.errors import WrongState
-from moorage.jobs import Ask, Case, Lock, Question, Task, View
+from moorage.jobs import Ask, Lock, Question, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Claim, Disk, Instance, Node, Os, hvparams, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams, screens
 from moorage.ops.guests.liveness import runs
 from moorage.ops.instance import memory, new_primary
-from moorage.ops.instance.change_request import ChangeRequest
+from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.merging import merged
 from moorage.ops.planning import processors
 
 
-class ParameterChanges(Case[ChangeRequest]):
+class ParameterChanges(Changes):
     """What an instance is to be like, but for its disks and cards."""
-
-    @cached_property
-    def instance(self) -> Instance:
-        """The instance as it is."""
-        return self.request.instance(self.view)
-
-    @cached_property
-    def _home(self) -> Node:
-        return self.view.config.home(self.instance)
 
     @cached_property
     def _pnode(self) -> Node | None:
@@ -68,14 +59,14 @@ class ParameterChanges(Case[ChangeRequest]):
         """What asks for OS definitions, if that changes and its node can be asked."""
         asked = self.request
         given = asked.osparams or asked.osparams_private or asked.os_name
-        if given and self._with_os.os and not self._home.offline:
-            return node_tasks.oses_on(self._home.uuid)
+        if given and self._with_os.os and not self.node.offline:
+            return node_tasks.oses_on(self.node.uuid)
         return None
 
     @property
     def gets_memory(self) -> bool:
         """Whether it should run; one that sleeps is looked at when it starts."""
-        up = self.instance.admin_state == "up" and not self._home.offline
+        up = self.instance.admin_state == "up" and not self.node.offline
         return bool(self.request.beparams) and up
 
     def locks(self) -> Iterator[Lock]:
@@ -101,10 +92,10 @@ class ParameterChanges(Case[ChangeRequest]):
         if asked.hvparams:
             screens.check(view.config, instance.hypervisor, new.hvparams)
         if "cpu_mask" in asked.hvparams or "vcpus" in asked.beparams:
-            processors.check_fits(view, new, self._home)
+            processors.check_fits(view, new, self.node)
         if self._about_os:
             new = self._with_os
-            osparams.check(view, self._home, new.os, osparams.of_instance(new))
+            osparams.check(view, self.node, new.os, osparams.of_instance(new))
 
     def check(self) -> None:
         """Refuse what does not go with whether it runs, or where it is."""
@@ -131,9 +122,9 @@ class ParameterChanges(Case[ChangeRequest]):
         """Name the parameters that will have no effect, and what nobody looked at."""
         asked = self.request
         yield from hvparams.warnings(self.instance.hypervisor, asked.hvparams)
-        if asked.os_name and self._home.offline:
+        if asked.os_name and self.node.offline:
             yield (
-                f"node {self._home.name} is marked offline: nobody looked whether it "
+                f"node {self.node.name} is marked offline: nobody looked whether it "
                 f"has OS '{asked.os_name}'"
             )
 
@@ -141,7 +132,7 @@ class ParameterChanges(Case[ChangeRequest]):
         """Verify, and record; `then` is the view before that."""
         instance, new = self.request.instance(then), self._new(then)
         if self._about_os:
-            yield osparams.verify(then, self._with_os, self._home)
+            yield osparams.verify(then, self._with_os, self.node)
         if new:
             changed = successor(instance, then.now, **new)
             changed = screens.with_port(then.config, changed)

@@ -6,11 +6,11 @@ from functools import cached_property
 
 from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Case, Lock, Question, Task, View
+from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Claim, Disk, Instance, pair_of
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion
-from moorage.ops.instance.change_request import ChangeRequest
+from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes import copies
@@ -18,13 +18,8 @@ from moorage.ops.volumes.disk_words import DiskSpec, DiskWords
 from moorage.storage.templates import template_named
 
 
-class NewStorage(Case[ChangeRequest]):
+class NewStorage(Changes):
     """The storage that all disks of an instance are to have."""
-
-    @cached_property
-    def instance(self) -> Instance:
-        """The instance."""
-        return self.request.instance(self.view)
 
     @cached_property
     def _disks(self) -> list[tuple[Disk, DiskSpec]]:

@@ -21,7 +21,7 @@ from moorage.ops.planning import disk_checks, placement, policy
 from moorage.ops.volumes import pairs
 
 
-class Changes(NamedTuple):
+class Parts(NamedTuple):
     """What a request comes to: each part knows what it needs, and what it does."""
 
     storage: NewStorage
@@ -36,9 +36,9 @@ class InstanceSetParams(ChangeRequest, Planner, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SET_PARAMS"
 
     @once
-    def changes(self, view: View) -> Changes:
+    def changes(self, view: View) -> Parts:
         """Return what is to be changed."""
-        return Changes(
+        return Parts(
             NewStorage(self, view),
             DiskChanges(self, view),
             CardChanges(self, view),

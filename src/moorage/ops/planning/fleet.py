@@ -14,9 +14,7 @@ from typing import Any
 from moorage import htools
 from moorage.backend import DEFAULTS
 from moorage.disk_templates import FACTS, standing_for
-from moorage.htools.constants import TEMPLATES
 from moorage.htools.inst import NOWHERE
-from moorage.htools.policy import Spec
 from moorage.jobs import View
 from moorage.model import (
     DISKLESS,
@@ -49,10 +47,8 @@ from moorage.ops.volumes.units import (
 from moorage.storage import Reach
 
 from .kept_rows import KeptRows, Readings
+from .policy import as_planned
 from .reach import Facts, Offered, offered, providers, reach
-
-_NO_MEASURE = 2**40
-"""More than any instance has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +142,7 @@ def fleet(view: View, how: Reading) -> htools.Fleet:
         nodes=tuple(rows.node(node, groups) for node in how.nodes),
         instances=tuple(rows.instances()),
         tags=config.cluster.tags,
-        policy=policy(ipolicy.cluster_policy(config.cluster)),
+        policy=as_planned(ipolicy.cluster_policy(config.cluster)),
     )
 
 
@@ -185,34 +181,14 @@ def _groups(config: Config, nodes: Iterable[Node]) -> list[NodeGroup]:
 
 
 def _group(config: Config, group: NodeGroup, *, any_size: bool) -> htools.Group:
-    found = policy(ipolicy.group_policy(config.cluster, group))
+    found = as_planned(ipolicy.group_policy(config.cluster, group), any_size=any_size)
     return htools.Group(
         group.name,
         group.uuid,
         group.alloc_policy,
         group.tags,
-        policy=_any_size(found) if any_size else found,
+        policy=found,
     )
-
-
-def policy(told: Mapping[str, Any]) -> htools.Policy:
-    """Return an instance policy as the planner has it."""
-    return htools.Policy(
-        ranges=tuple((_spec(p["min"]), _spec(p["max"])) for p in told["minmax"]),
-        standard=_spec(told["std"]),
-        templates=tuple(told["disk-templates"]),
-        vcpu_ratio=float(told["vcpu-ratio"]),
-        spindle_ratio=float(told["spindle-ratio"]),
-    )
-
-
-def _spec(told: Mapping[str, int]) -> Spec:
-    return Spec(*(told[name] for name in ipolicy.SIZES))
-
-
-def _any_size(found: htools.Policy) -> htools.Policy:
-    ranges = ((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),)
-    return found._replace(ranges=ranges, templates=TEMPLATES)
 
 
 def _pending(view: View) -> tuple[Claim, ...]:
