@@ -4,7 +4,7 @@
 The engine owns everything else: locks, facts, journal, progress, retries, undo.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -277,18 +277,18 @@ class Operation(
         word = self.op_id.removeprefix("OP_")
         return f"{word}({target})" if isinstance(target, str) and target else word
 
-    def locks(self, _view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterable[Lock]:
         """Say what to hold while the operation runs; one that only looks, nothing."""
         return iter(())
 
-    def questions(self, _view: View) -> Iterator[Question]:
+    def questions(self, _view: View) -> Iterable[Question]:
         """Say which facts the nodes must tell before :meth:`check`."""
         return iter(())
 
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 
-    def tasks(self, _view: View) -> Iterator[Task]:
+    def tasks(self, _view: View) -> Iterable[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
         return iter(())
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk add``: a disk that belongs to nobody."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from msgspec import field
@@ -104,23 +105,24 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
         """Return what it comes to on a view."""
         return view.once(NewDisk, self)
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, view: View) -> list[Lock]:
         """Share the nodes that may do it; hold its name, and an adopted device."""
         case = self.case(view)
-        for node in (case.node, *case.workers):
-            yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold([case.wanted])
+        nodes = (case.node, *case.workers)
+        shared = (Lock("node", node.uuid, shared=True) for node in nodes)
+        return [*shared, *disk_spec.hold([case.wanted])]
 
-    def questions(self, view: View) -> Iterator[Question]:
+    def questions(self, view: View) -> list[Question]:
         """Ask what the group's nodes offer."""
         config, case = view.config, self.case(view)
         wanted, node = case.wanted, case.node
         if self.node and not wanted.adopts:
-            yield from case.others.ask()
+            asked = case.others.ask()
         else:
-            yield from disk_spec.ask(config, wanted, config.group(node.group))
+            asked = [*disk_spec.ask(config, wanted, config.group(node.group))]
         if has_room(wanted.template):
-            yield from placement.ask_room(config, case.workers)
+            asked += placement.ask_room(config, case.workers)
+        return asked
 
     def likely(self, view: View) -> "DiskAdd":
         """Return the same request for the node that took the last one like it.
@@ -155,10 +157,9 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
         case = self.case(view)
-        yield from case.rooms
-        yield from pairs.claims([case.pair])
+        return chain(case.rooms, pairs.claims([case.pair]))
 
-    def tasks(self, view: View) -> Iterator[Task]:
+    def tasks(self, view: View) -> Iterable[Task]:
         """Make the volume, look whether it is there, then record the disk.
 
         As in Ganeti it is attached once: a provider may say yes and make nothing.
@@ -166,17 +167,19 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
         case = self.case(view)
         node, disk = case.node, case.disk
         view.kept.of(_Makers)[node.group, case.wanted.driver] = node.uuid
-        yield from node_tasks.verify(view.config, disk, node)
-        yield from copies.create(view.config, disk, node)
-        yield from copies.attach(view.config, disk, node)
-        yield from self.put_on(view, disk, node)
-        yield node_tasks.setinfo(view.config, disk, node)
-        yield from copies.detach(view.config, disk, node)
-        yield view.record(f"record disk {disk.label}", disk)
+        return [
+            *node_tasks.verify(view.config, disk, node),
+            *copies.create(view.config, disk, node),
+            *copies.attach(view.config, disk, node),
+            *self.put_on(view, disk, node),
+            node_tasks.setinfo(view.config, disk, node),
+            *copies.detach(view.config, disk, node),
+            view.record(f"record disk {disk.label}", disk),
+        ]
 
-    def put_on(self, _view: View, _disk: Disk, _node: Node) -> Iterator[Task]:
-        """Yield what puts data on the disk, which is attached on the node."""
-        return iter(())
+    def put_on(self, _view: View, _disk: Disk, _node: Node) -> Iterable[Task]:
+        """Say what puts data on the disk, which is attached on the node."""
+        return ()
 
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""

@@ -44,7 +44,7 @@ from moorage.ops.volumes.units import (
     told_as,
     unit_of,
 )
-from moorage.storage import Reach
+from moorage.storage import TEMPLATES, Reach
 
 from .kept_rows import KeptRows, Readings
 from .policy import as_planned
@@ -119,7 +119,7 @@ class Reading:
         """The units of providers whose room some node tells."""
         units = {unit for said in self.facts.values() for unit in said.units}
         tells = (unit for unit in units if unit.free is not None)
-        return frozenset(unit.name for unit in tells if is_provided(unit.name))
+        return frozenset(unit.name for unit in tells if _is_provided(unit))
 
 
 def of_groups(config: Config, groups: Iterable[str]) -> tuple[Node, ...]:
@@ -278,7 +278,7 @@ class _Rows:
     ) -> Iterable[htools.Unit]:
         for unit in told.units:
             known = unit.name
-            if known not in self.how.measured and is_provided(known):
+            if known not in self.how.measured and _is_provided(unit):
                 continue  # told by `_reach`: the planner is faster with that
             shared = _is_shared(unit)
             taken = sum(
@@ -396,6 +396,11 @@ def _is_up(instance: Instance) -> bool:
 
 def _memory(config: Config, instance: Instance) -> int:
     return int(beparams(config, instance)["maxmem"])
+
+
+def _is_provided(unit: Unit) -> bool:
+    """Whether it is a provider's."""
+    return TEMPLATES[unit.template].capabilities.provider
 
 
 def _is_shared(unit: Unit) -> bool:

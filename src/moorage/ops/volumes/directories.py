@@ -81,10 +81,7 @@ def _told_of(config: Config, nodes: tuple[str, bool]) -> tuple[Place, ...]:
 def _once(found: Sequence[Place]) -> Iterator[Place]:
     """Yield places but those whose room others tell: volume groups are told once."""
     there = {one.template for one in found}
-    for one in found:
-        teller = FACTS[one.template].stored_as
-        if teller == one.template or teller not in there:
-            yield one
+    return (one for one in found if FACTS[one.template].volume not in there)
 
 
 def _spindled(place: Place) -> Place:

@@ -18,6 +18,7 @@ from moorage.storage.templates import TEMPLATES, template_named
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("lvm-vg", "xenvg")``."""
+_TOLD_BY = {kind: facts.stored_as for kind, facts in IN_UNITS.items()}
 
 
 def unit_of(config: Config, disk: Disk) -> Named:
@@ -39,8 +40,7 @@ def _key_of(cluster: Cluster, disk: Disk) -> str:
 
 def template_of(unit: Named) -> str:
     """Return the template by which nodes tell a unit; jobs that wait may know none."""
-    found = IN_UNITS.get(unit[0])
-    return (found or template_named(unit[0]).capabilities.facts).stored_as
+    return _TOLD_BY.get(unit[0]) or template_named(unit[0]).capabilities.facts.stored_as
 
 
 def told_as(unit: Named) -> Named:
