@@ -96,9 +96,11 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
             params=disk_words.named_params(
                 self.params, provider=self.provider, access=self.access
             ),
-            name=name,
-            force=self.force_params,
-            tags=check_tags(self.tags),
+            own={
+                "name": name,
+                "force": self.force_params,
+                "tags": check_tags(self.tags),
+            },
         )
 
     def case(self, view: View) -> "NewDisk":

@@ -69,9 +69,9 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
         group = config.group(self.node_of(view).group)
         given = disk_words.unused(self.params)  # it is reused, in whatever words
         params = disk_words.named_params(given, provider=self.provider)
-        wanted = disk_words.specified(
-            config, {"pool": self.pool}, template=self.disk_template, params=params
-        )
+        wanted = disk_words.DiskWords(
+            {"pool": self.pool}, template=self.disk_template, params=params
+        ).read(config)
         if Can.LIST not in wanted.kind.capabilities.can:
             raise WrongState(
                 f"disk template '{wanted.template}' does not tell which volumes there "

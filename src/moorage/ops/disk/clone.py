@@ -64,8 +64,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
     def conversion(self, view: View) -> Conversion:
         """Return what is to be copied, and where to."""
         disk = view.config.disk(self.disk)
-        wanted = disk_words.specified(
-            view.config,
+        wanted = disk_words.DiskWords(
             {
                 "pool": self.pool if self._elsewhere else disk.pool,
                 "size": disk.size,
@@ -75,7 +74,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             params=self.named_params
             if self._elsewhere
             else disk_words.anew(disk.params),
-        )
+        ).read(view.config)
         force = self.force_params or not self._elsewhere
         return self.converted(disk, replace(wanted, force=force))
 

@@ -37,8 +37,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
         """Return what is wanted."""
         disk = view.config.disk(self.disk)
         elsewhere = self.disk_template or self.provider or self.adopt
-        wanted = disk_words.specified(
-            view.config,
+        wanted = disk_words.DiskWords(
             {
                 "pool": self.pool or (None if elsewhere else disk.pool),
                 "size": disk.size,
@@ -46,7 +45,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
             },
             template=self.disk_template or (None if self.pool else disk.dev_type),
             params=self.named_params,
-        )
+        ).read(view.config)
         return self.converted(disk, replace(wanted, force=self.force_params))
 
     def seeks(self, view: View) -> Iterator[Sought]:

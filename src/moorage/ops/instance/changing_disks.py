@@ -251,7 +251,7 @@ def _change(
 ) -> Change:
     meant = disk_mods.completed(mod, asked.disk_template, shared)
     if mod.action == "add":
-        return Change(meant, None, disk_words.mixed(meant.params, **asked.of_disks))
+        return Change(meant, None, disk_words.mixed(meant.params, own=asked.of_disks))
     if mod.action == "attach":
         ((word, value),) = mod.params.items()
         return Change(meant, sought(config, word, str(value)), None)

@@ -32,7 +32,7 @@ class NewStorage(Changes):
                     {"pool": asked.pool, "size": disk.size},
                     template=asked.disk_template,
                     params=asked.ext_params,
-                    **asked.of_disks,
+                    own=asked.of_disks,
                 ).read(config),
             )
             for disk in config.disks_of(self.instance)

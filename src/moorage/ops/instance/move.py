@@ -205,9 +205,9 @@ def mirrored_template() -> str:
 
 def _mirrored(view: View, disk: Disk) -> DiskSpec:
     """Return what a disk is while it travels."""
-    return disk_words.specified(
-        view.config, {"size": disk.size}, template=mirrored_template(), params={}
-    )
+    return disk_words.DiskWords(
+        {"size": disk.size}, template=mirrored_template(), params={}
+    ).read(view.config)
 
 
 def _can_be_mirrored(view: View, disk: Disk) -> bool:

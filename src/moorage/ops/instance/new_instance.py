@@ -126,7 +126,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
         default = None if self.disk_template == DISKLESS else self.disk_template
         own = {"folder": self.file_storage_dir or "", "force": self.force_params}
-        return [disk_words.mixed(given, default, **own) for given in self.disks]
+        return [disk_words.mixed(given, default, own) for given in self.disks]
 
     def needs_os(self) -> bool:
         """Whether its nodes must have its OS: who names one means one that is there.

@@ -252,9 +252,8 @@ def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
         )
     was = {"size": disk.size, "mode": disk.mode, "spindles": disk.spindles}
     given = {**was, **changes, "pool": disk.pool}
-    return disk_words.specified(
-        view.config,
+    return disk_words.DiskWords(
         given,
         template=disk.dev_type,
         params=disk_words.anew(disk.params),
-    )
+    ).read(view.config)

@@ -167,30 +167,18 @@ def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
 
     Nor does it want spindles, or lack them, where that does not go with the node.
     """
-    if not wanted.adopt and not _has_spindles(view, wanted, node):
-        return False
-    if not wanted.kind.capabilities.provider:
-        return _has_groups(view, wanted, node)
-    told = view.told(providers_on(node.uuid)) or []
-    found = provider_called(str(wanted.params.get("provider")), told)
-    return found is not None and found.valid
-
-
-def _has_spindles(view: View, wanted: DiskSpec, node: Node) -> bool:
-    facts = wanted.kind.capabilities.facts
+    able = wanted.kind.capabilities
     try:
-        exclusive_storage.check(view.config, node, facts, wanted.spindles)
-    except MoorageError:
-        return False
-    return True
-
-
-def _has_groups(view: View, wanted: DiskSpec, node: Node) -> bool:
-    try:
+        if not wanted.adopt:
+            exclusive_storage.check(view.config, node, able.facts, wanted.spindles)
         check_groups(view, wanted, node)
     except MoorageError:
         return False
-    return True
+    if not able.provider:
+        return True
+    told = view.told(providers_on(node.uuid)) or []
+    found = provider_called(str(wanted.params.get("provider")), told)
+    return found is not None and found.valid
 
 
 def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:

@@ -6,6 +6,8 @@ parameters of a template are mixed.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any
 
@@ -107,13 +109,14 @@ class DiskSpec(Struct, frozen=True, kw_only=True, dict=True):
         return bool(self.adopt) and not self.kind.capabilities.provider
 
 
+@dataclass(slots=True)
 class DiskWords:
     """The words of a request for one disk.
 
     What they say depends on nothing but the storage pool that they name. So they are
     read once, and again only when the pool was changed.
 
-    Parameters
+    Attributes
     ----------
     given
         ``pool`` (name or uuid), ``size``, ``mode``, ``name``, ``adopt``, ``epoch``,
@@ -122,23 +125,15 @@ class DiskWords:
         Its name; None if the storage pool says it.
     params
         Those of the template or the provider; None is as if it were not given.
-    fields
-        Of the :class:`DiskSpec`, what needs no reading.
+    own
+        Fields of the :class:`DiskSpec` that need no reading.
     """
 
-    def __init__(
-        self,
-        given: Mapping[str, Any],
-        *,
-        template: object,
-        params: Mapping[str, Any],
-        **fields: Any,  # noqa: ANN401
-    ) -> None:
-        self._given = given
-        self._template = template
-        self._params = params
-        self._fields = fields
-        self._read: DiskSpec | None = None
+    given: Mapping[str, Any]
+    template: object
+    params: Mapping[str, Any]
+    own: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    _read: DiskSpec | None = dataclass_field(default=None, init=False)
 
     def read(self, config: Config) -> DiskSpec:
         """Return the disk that is wanted.
@@ -150,44 +145,27 @@ class DiskWords:
         NotFound
             If there is no such storage pool.
         """
-        named = self._given.get("pool")
+        named = self.given.get("pool")
         pool = config.pool(str(named)) if named else None
         if self._read is None or self._read.pool is not pool:
-            found = _specified(pool, self._given, self._template, self._params)
-            self._read = replace(found, **self._fields)
+            found = _specified(pool, self.given, self.template, self.params)
+            self._read = replace(found, **self.own)
         return self._read
 
 
 def mixed(
     given: Mapping[str, Any],
     default: str | None = None,
-    **fields: Any,  # noqa: ANN401
+    own: Mapping[str, Any] | None = None,
 ) -> DiskWords:
     """Return the words of ``{size: 1024, provider: nas, …}``.
 
     The disk is of the template `default`, where they name neither one nor a storage
     pool.
     """
-    return DiskWords(
-        given,
-        template=given.get("dev_type") or (None if given.get("pool") else default),
-        params={key: value for key, value in given.items() if key not in KEYS},
-        **fields,
-    )
-
-
-def specified(
-    config: Config,
-    given: Mapping[str, Any],
-    *,
-    template: object,
-    params: Mapping[str, Any],
-) -> DiskSpec:
-    """Return the disk that some fields and some parameters describe.
-
-    See :class:`DiskWords`, and what its :meth:`~DiskWords.read` raises.
-    """
-    return DiskWords(given, template=template, params=params).read(config)
+    template = given.get("dev_type") or (None if given.get("pool") else default)
+    params = {key: value for key, value in given.items() if key not in KEYS}
+    return DiskWords(given, template, params, own or {})
 
 
 def _specified(
