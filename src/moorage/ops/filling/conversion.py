@@ -10,7 +10,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Planner, Question, View
+from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -77,6 +77,7 @@ class Conversion:
             return config.group(config.node(self.node).group)
         return group_of(config, self.disk)
 
+    @once
     def worker(self, view: View) -> Node:
         """Return the node that has both volumes; raise `WrongState` if none can."""
         config, owner = view.config, view.config.owner(self.disk)

@@ -92,6 +92,7 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
         slots = ",".join(map(str, mirrored_slots(view.config, instance)))
         return f"add --disks={slots}, which names the mirrored ones"
 
+    @once
     def _secondary(self, view: View) -> Node:
         """Return the node that keeps the second copies now."""
         instance = self.instance(view)
