@@ -35,7 +35,7 @@ from moorage.store import ConfigStore, Inspection, inspect, loaded, raise_term, 
 from moorage.store.records import copied
 
 from . import master, voting
-from .failover import moved
+from .lead_record import moved
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
 from .succession import drafted
