@@ -77,9 +77,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return f"the state of cluster {self.cluster} of {when}, {self.version} commits"
 
 
-# -- making one ------------------------------------------------------------------------
-
-
 def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manifest:
     """Write a backup, whether the master runs or not; it is whole or not there.
 
@@ -212,9 +209,6 @@ def _pack(file: IO[bytes], members: dict[str, bytes]) -> None:
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.mtime = len(data), 0o600, int(time.time())
             tar.addfile(member, io.BytesIO(data))
-
-
-# -- going on from one -----------------------------------------------------------------
 
 
 def read(source: Path) -> tuple[Manifest, dict[str, bytes]]:

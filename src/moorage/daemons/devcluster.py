@@ -22,6 +22,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.jobs.job import FINISHED
 from moorage.model.hypervisors import HYPERVISORS, KVM, USUAL
 from moorage.model.misfit import misfit
 from moorage.node.extensions.examples import share
@@ -32,7 +33,6 @@ from .state_directory import claim
 
 PORT = 1811
 _SECONDS = 180.0
-_ENDED = frozenset({"success", "error", "canceled"})
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -86,9 +86,6 @@ class Scratch(Struct, frozen=True, kw_only=True):
             "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
         }
         return found | ({"MOORAGE_GUEST": self.guest} if self.guest else {})
-
-
-# -- up ------------------------------------------------------------------------------
 
 
 def up(
@@ -285,7 +282,7 @@ def _led(scratch: Scratch) -> bool:
         _, jobs = luxi.query("job", ["status"])
     own = [str(name) for (_, name), (_, role) in nodes if role == "C"]
     keys = [scratch.node(name).run / "state" / "keys" / "own.pem" for name in own]
-    ended = {status for ((_, status),) in jobs} <= _ENDED
+    ended = {status for ((_, status),) in jobs} <= FINISHED
     return ended and all(one.exists() for one in keys)
 
 
@@ -314,15 +311,12 @@ def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
     with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
         job = luxi.submit_job([opcode])
         known: list[object] | None = None
-        while known is None or known[0] not in _ENDED:
+        while known is None or known[0] not in FINISHED:
             fields = ("status", "opresult")
             change = luxi.wait_for_job_change(job, fields, (known, None))
             known = known if change == NOCHANGE else change[0]
     if known[0] != "success":
         raise Failed(f"{opcode['OP_ID']} ended as {known[0]}: {known[1]}")
-
-
-# -- while it is up ------------------------------------------------------------------
 
 
 def read(root: Path) -> Scratch:
@@ -390,9 +384,6 @@ def lose_power(scratch: Scratch, name: str) -> int:
     for volatile in ("held", "kvm"):
         shutil.rmtree(scratch.node(name).run / volatile, ignore_errors=True)
     return killed
-
-
-# -- down ----------------------------------------------------------------------------
 
 
 def down(root: Path) -> None:

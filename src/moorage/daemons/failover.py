@@ -339,6 +339,3 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
     if heritage.jobs:
         under_way = counted(heritage.jobs, "job")
         yield f"under way: {under_way}, which the new master takes up"
-
-
-# -- files -----------------------------------------------------------------------------
