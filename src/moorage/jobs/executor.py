@@ -290,6 +290,7 @@ class Executor:
             job=job.id,
             op=op.summary,
             words=user_words(op.input),
+            by=str(job.caller),
         )
         async with self._queue.turn(job):
             before = op.cursor, op.results, op.versions

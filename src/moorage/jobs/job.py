@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct, convert, field, json
 
 from moorage.model import Claim, Disk
+from moorage.model.caller import NOBODY, Caller
 
 from .locks import Lock
 from .task import Commit, Run, Task
@@ -16,6 +17,8 @@ from .task import Commit, Run, Task
 QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
 FINISHED = frozenset({CANCELED, SUCCESS, ERROR})
+BEGUN = frozenset({RUNNING, CANCELING})
+"""The states of operations that may have done something."""
 
 _WORDS = 500
 """Characters that are kept of a reason, in the stories of disks."""
@@ -24,6 +27,8 @@ FAILED, LEFT_OUT = "failed", "left out"
 
 Stamp = tuple[int, int]
 """Seconds and microseconds."""
+Opcodes = list[dict[str, Any]]
+"""The operations of one job as they are submitted, in order."""
 
 
 def stamp(now: float) -> Stamp:
@@ -155,12 +160,15 @@ class Job(Struct, kw_only=True):
 
     Attributes
     ----------
+    caller
+        Who asked for it.
     cancel_asked
         Whether somebody asked to cancel it; a new process still knows.
     """
 
     id: int
     ops: list[Op]
+    caller: Caller = NOBODY
     priority: int = 0
     received_timestamp: Stamp | None = None
     start_timestamp: Stamp | None = None

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who asks for something, and by which door."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+from moorage.errors import BadInput
+
+
+class Role(IntEnum):
+    """What somebody may do: each role may do all that those before it may."""
+
+    KNOWN = 0
+    """Look at what has no secrets: Ganeti's user without options."""
+    READ = 1
+    """Look at everything."""
+    OPERATE = 2
+    """Start, stop and move guests, use their consoles, follow and cancel jobs."""
+    WRITE = 3
+    """Everything but what the next role is for."""
+    ROOT = 4
+    """What lets a node's root act for somebody."""
+
+    @property
+    def word(self) -> str:
+        """How the role is written."""
+        return self.name.lower()
+
+    @classmethod
+    def named(cls, word: str) -> "Role":
+        """Return the role that a word means.
+
+        Raises
+        ------
+        BadInput
+            If it means none.
+        """
+        known = {one.word: one for one in cls}
+        if word not in known:
+            raise BadInput(f"a role is one of {', '.join(known)}, not '{word}'")
+        return known[word]
+
+
+class Caller(Struct, frozen=True, omit_defaults=True):
+    """Who asks.
+
+    Attributes
+    ----------
+    name
+        Of the user; empty where nobody is known.
+    door
+        ``luxi``, ``rapi``, or ``master`` for its own chores.
+    detail
+        The process or the address that it came from.
+    """
+
+    name: str
+    door: str
+    role: Role = Role.ROOT
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} by {self.door}" if self.name else self.door
+
+    def may(self, role: Role) -> bool:
+        """Whether the caller has a role, or a higher one."""
+        return self.role >= role
+
+
+NOBODY = Caller("", "")
+"""Of jobs that were queued when nobody was asked who it was."""
+MASTER = Caller("", "master")
+"""The master itself, for its own chores."""
