@@ -22,8 +22,8 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.jobs.job import FINISHED
-from moorage.model.hypervisors import HYPERVISORS, KVM, USUAL
 from moorage.model.misfit import misfit
 from moorage.node.extensions.examples import share
 
@@ -121,11 +121,9 @@ def up(
 
 
 def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
-    if hypervisor not in (*HYPERVISORS, agent.SIMULATED):
+    if hypervisor not in (*HYPERVISORS, SIMULATED):
         known = ", ".join(HYPERVISORS)
-        raise BadInput(
-            f"a hypervisor is {known} or {agent.SIMULATED}, not '{hypervisor}'"
-        )
+        raise BadInput(f"a hypervisor is {known} or {SIMULATED}, not '{hypervisor}'")
     if not 1 <= nodes <= 200:
         raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
     if root.is_dir() and (root / "scratch.json").exists():
@@ -238,7 +236,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             hooks_dir=f"{scratch.root}/hooks/{name}",
             scripts_dir=f"{scratch.root}/scripts/{name}",
             export_dir=f"{scratch.root}/export/{name}",
-            san=f"{scratch.root}/san" if scratch.hypervisor == agent.SIMULATED else "",
+            san=f"{scratch.root}/san" if scratch.hypervisor == SIMULATED else "",
         )
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
@@ -288,8 +286,8 @@ def _led(scratch: Scratch) -> bool:
 
 def cluster_settings(scratch: Scratch) -> dict[str, object]:
     """Return the settings that suit a scratch cluster; memory in MiB."""
-    hypervisor = USUAL if scratch.hypervisor == agent.SIMULATED else scratch.hypervisor
-    below = "" if scratch.hypervisor == agent.SIMULATED else scratch.root
+    hypervisor = USUAL if scratch.hypervisor == SIMULATED else scratch.hypervisor
+    below = "" if scratch.hypervisor == SIMULATED else scratch.root
     return {
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": f"{below}/shared",

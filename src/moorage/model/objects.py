@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from moorage.hypervisors import USUAL
 from moorage.units import Mib
 
-from .hypervisors import USUAL
 from .uidpool import STANDARD, UidPool
 
 MOST_DISKS = 16
