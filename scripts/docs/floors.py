@@ -58,7 +58,7 @@ def _side_by_side(layer: str) -> list[str]:
 
 def pure() -> frozenset[str]:
     """Return the rooms of the house that do no I/O."""
-    (one,) = [one for one in contracts() if one["type"] == "forbidden"]
+    (one,) = [one for one in contracts() if "os" in one.get("forbidden_modules", ())]
     return frozenset(room.removeprefix(f"{HOUSE}.") for room in one["source_modules"])
 
 

@@ -18,11 +18,10 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
+import resources
 from compared import comparison, counts
 from declared import (
     Lines,
-    about,
-    attributes,
     code,
     field_rows,
     fields,
@@ -34,12 +33,15 @@ from declared import (
 from floors import drawing
 
 from moorage import errors
+from moorage.api.rapi.limits import Limits
+from moorage.api.rapi.words import about, attributes
 from moorage.cli import options
 from moorage.cli.command import Command, Option, Program, planners
 from moorage.cli.command import programs as programs_of_commands
 from moorage.cli.help import usage
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
+from moorage.daemons.rapi import Settings as DoorSettings
 from moorage.jobs import COMMON, Operation
 from moorage.jobs.results import result_of
 from moorage.model import Disk, Provider
@@ -396,6 +398,10 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,
     "programs": programs,
+    "rapi_limits": lambda: fields(Limits),
+    "rapi_resources": resources.resources,
+    "rapi_roles": resources.roles,
+    "rapi_settings": lambda: fields(DoorSettings),
     "results": result_types,
     "scripts": scripts,
     "search_path": search_path,

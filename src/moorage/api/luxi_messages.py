@@ -95,7 +95,7 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
 
 def decode_caller(message: bytes) -> Any:  # noqa: ANN401
     """Return what a request says of who asks; None if it says nothing."""
-    return _decode(message).get("caller")
+    return _decode(message).get("caller") if b'"caller"' in message else None
 
 
 def encode_result(result: Any) -> bytes:  # noqa: ANN401

@@ -19,6 +19,7 @@ from .luxi_line import ConnectInstance, DrawTicket
 from .luxi_messages import error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
+from .luxi_unneeded import UNNEEDED
 from .query import Sources, resource_named, rows
 from .query.job import log_entries
 
@@ -124,7 +125,10 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401
 
 
 class QueryJobs(Method, frozen=True):
-    """Return values of some jobs, or of all; None for one that is not known."""
+    """Return values of some jobs, or of all; None for one that is not known.
+
+    No numbers at all mean all jobs, too.
+    """
 
     jobs: Numbers | None
     fields: Fields
@@ -132,7 +136,7 @@ class QueryJobs(Method, frozen=True):
     async def answer(self, at: Sources) -> list[list[Any] | None]:
         """Look each one up."""
         jobs = at.engine.jobs
-        wanted = sorted(jobs) if self.jobs is None else self.jobs
+        wanted = self.jobs or sorted(jobs)
         known = [number for number in wanted if number in jobs]
         values = job_values(at, [jobs[number] for number in known], self.fields)
         found = dict(zip(known, values, strict=True))
@@ -265,6 +269,7 @@ _METHODS: tuple[type[Method], ...] = (
     SetWatcherPause,
     WaitForEvents,
     *QUERIES,
+    *UNNEEDED,
 )
 METHODS = {one.__name__: one for one in _METHODS}
 """Every method by its name."""

@@ -26,7 +26,7 @@ class _Found(NamedTuple):
     """Which nodes lack something, in sentences, and when that was found."""
 
     time: float
-    nodes: list[Node]
+    nodes: tuple[Node, ...]
     sentences: tuple[str, ...]
 
 
