@@ -10,7 +10,8 @@ _MAY = {
     "known": "look at what has no secrets: Ganeti's user without options",
     "read": "look at everything, consoles and queries too",
     "operate": "start, stop and move guests, and follow or cancel jobs",
-    "write": "everything",
+    "write": "make, change and remove anything",
+    "root": "set what lets a node's root act for them, too",
 }
 
 
@@ -21,6 +22,7 @@ class Role(IntEnum):
     READ = 1
     OPERATE = 2
     WRITE = 3
+    ROOT = 4
 
     @property
     def may(self) -> str:
