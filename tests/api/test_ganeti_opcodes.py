@@ -21,6 +21,7 @@ NEEDED = {
     "changes": {},
     "disk": 0,
     "duration": 1.0,
+    "instances": [{"instance_name": "web1"}],
     "node_names": ["node1"],
     "nodes": ["node1"],
     "output_fields": ["name"],

@@ -13,6 +13,8 @@ from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
 from moorage.ops import OPERATIONS
+from moorage.ops.instance.create import InstanceCreate
+from moorage.ops.instance.multi_alloc import InstanceMultiAlloc
 
 _UUIDS = {
     "instance_uuid": ("instance_name",),
@@ -77,6 +79,7 @@ def plain(opcode: dict[str, Any]) -> dict[str, Any]:
     kind = OPERATIONS.get(str(opcode.get("OP_ID")))
     if kind is None:
         return opcode
+    opcode = _plain_parts(opcode) if kind is InstanceMultiAlloc else opcode
     known, nullable = frozenset(kind.__struct_fields__), _nullable(kind)
     found: dict[str, Any] = {}
     for name, value in opcode.items():
@@ -90,6 +93,15 @@ def plain(opcode: dict[str, Any]) -> dict[str, Any]:
         elif not _is_idle(name, value):
             found[name] = value
     return found
+
+
+def _plain_parts(opcode: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for several instances, each without what asks for nothing."""
+    create = {"OP_ID": InstanceCreate.op_id}
+    parts = opcode.get("instances")
+    found = parts if isinstance(parts, list) else []
+    told = [plain(create | one) if isinstance(one, dict) else one for one in found]
+    return opcode | ({"instances": told} if found else {})
 
 
 def _is_idle(name: str, value: object) -> bool:
