@@ -8,11 +8,12 @@ from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node, NodeGroup
 from moorage.model.hvparams import KNOWN
 from moorage.model.standstill import remedy, told
-from moorage.ops.asking.node_tasks import beparams, hvparams
+from moorage.ops.asking.node_tasks import beparams
 from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import may_power_off
 from moorage.ops.volumes.units import occupied, sunit, unit_of
 
+from . import defaults
 from .console import CONSOLE
 from .field import (
     Family,
@@ -210,7 +211,7 @@ PARAMETERS = (
         "hvparams",
         "HypervisorParameters",
         "Hypervisor parameters, the cluster's included",
-        lambda s, i: hvparams(s.config, i),
+        lambda s, i: defaults.of_instance(s.config, i),
     ),
     other(
         "beparams",
@@ -285,7 +286,12 @@ DISKS = (
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    parameters("hv", KNOWN, "Hypervisor parameter", lambda s, i: hvparams(s.config, i)),
+    parameters(
+        "hv",
+        KNOWN,
+        "Hypervisor parameter",
+        lambda s, i: defaults.of_instance(s.config, i),
+    ),
     numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), _DISKS),
     numbered(
         "disk.spindles",
