@@ -9,6 +9,7 @@ from msgspec import Meta, ValidationError, convert, json
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
+from moorage.model.caller import Role
 from moorage.model.misfit import misfit
 
 from . import deeds
@@ -41,9 +42,7 @@ class SubmitJob(Method, frozen=True):
     async def answer(self, at: Sources) -> int:
         """Queue it for whoever asks."""
         drained = self.although_drained
-        return await deeds.submit(
-            at, self.ops, CALLER.get().caller, although_drained=drained
-        )
+        return await deeds.submit(at, self.ops, CALLER.get(), although_drained=drained)
 
 
 class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
@@ -66,7 +65,7 @@ class SubmitManyJobs(Method, frozen=True):
             [False, one.message if PEER.get().ganeti else error_to_wire(one)]
             if isinstance(one, MoorageError)
             else [True, one]
-            for one in await deeds.submit_many(at, self.jobs, CALLER.get().caller)
+            for one in await deeds.submit_many(at, self.jobs, CALLER.get())
         ]
 
 
@@ -147,6 +146,7 @@ class QueryJobs(Method, frozen=True):
 class CancelJob(Method, frozen=True):
     """Cancel a job; return whether, and a sentence."""
 
+    role = Role.OPERATE
     job: int
     kill: bool = False
 
@@ -158,6 +158,7 @@ class CancelJob(Method, frozen=True):
 class ChangeJobPriority(Method, frozen=True):
     """Change when a job gets its turn; return whether, and a sentence."""
 
+    role = Role.OPERATE
     job: int
     priority: int
 
@@ -169,6 +170,7 @@ class ChangeJobPriority(Method, frozen=True):
 class ArchiveJob(Method, frozen=True):
     """Put a job away; return False if it, or one that depends on it, has not ended."""
 
+    role = Role.OPERATE
     job: int
 
     async def answer(self, at: Sources) -> bool:
@@ -179,6 +181,7 @@ class ArchiveJob(Method, frozen=True):
 class AutoArchiveJobs(Method, frozen=True):
     """Put away jobs that ended long ago; return how many, and how many are left."""
 
+    role = Role.OPERATE
     age: float
     timeout: float = 30.0
 
@@ -190,6 +193,7 @@ class AutoArchiveJobs(Method, frozen=True):
 class SetDrainFlag(Method, frozen=True):
     """Say whether new jobs are refused."""
 
+    role = Role.WRITE
     flag: bool
 
     async def answer(self, at: Sources) -> bool:
@@ -201,6 +205,7 @@ class SetDrainFlag(Method, frozen=True):
 class SetWatcherPause(Method, frozen=True):
     """Let the watcher do nothing until some time, in seconds; None: go on."""
 
+    role = Role.WRITE
     waits = True
 
     until: float | None = None
@@ -208,7 +213,7 @@ class SetWatcherPause(Method, frozen=True):
     async def answer(self, at: Sources) -> float | None:
         """Record it, by a job as any other setting; return it."""
         setting = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "watcher_pause": self.until or 0.0}
-        await deeds.done(at, [setting], CALLER.get().caller)
+        await deeds.done(at, [setting], CALLER.get())
         return self.until
 
 
@@ -224,6 +229,7 @@ class WaitForEvents(Method, frozen=True):
     waited for: the answer says where the feed is.
     """
 
+    role = Role.READ
     waits = True
 
     after: int | None = None
