@@ -9,11 +9,12 @@ from moorage.model import Config, GuestState, Instance, Node, NodeGroup
 from moorage.model.hvparams import KNOWN
 from moorage.model.objects import MOST_DISKS
 from moorage.model.standstill import remedy, told
-from moorage.ops.asking.node_tasks import beparams, hvparams
+from moorage.ops.asking.node_tasks import beparams
 from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import may_power_off
 from moorage.ops.volumes.units import occupied, sunit, unit_of
 
+from . import defaults
 from .console import CONSOLE
 from .field import (
     Family,
@@ -211,7 +212,7 @@ PARAMETERS = (
         "hvparams",
         "HypervisorParameters",
         "Hypervisor parameters, the cluster's included",
-        lambda s, i: hvparams(s.config, i),
+        lambda s, i: defaults.of_instance(s.config, i),
     ),
     other(
         "beparams",
@@ -282,7 +283,12 @@ DISKS = (
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    parameters("hv", KNOWN, "Hypervisor parameter", lambda s, i: hvparams(s.config, i)),
+    parameters(
+        "hv",
+        KNOWN,
+        "Hypervisor parameter",
+        lambda s, i: defaults.of_instance(s.config, i),
+    ),
     numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), MOST_DISKS),
     numbered(
         "disk.spindles",
