@@ -14,6 +14,7 @@ from .resources import (
     groups,
     instances,
     jobs,
+    metrics,
     nodes,
     queries,
     storage,
@@ -48,6 +49,7 @@ ROUTES: tuple[Route, ...] = (
     *storage.ROUTES,
     *queries.ROUTES,
     *events.ROUTES,
+    *metrics.ROUTES,
     *filters.ROUTES,
 )
 """Every method of every resource, by what they are about."""
