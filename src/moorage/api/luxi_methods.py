@@ -16,7 +16,7 @@ from . import deeds
 from .luxi import NOCHANGE
 from .luxi_caller import CALLER
 from .luxi_line import ConnectInstance, DrawTicket
-from .luxi_messages import error_to_wire
+from .luxi_messages import PEER, error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
 from .luxi_unneeded import UNNEEDED
@@ -62,7 +62,7 @@ class SubmitManyJobs(Method, frozen=True):
     async def answer(self, at: Sources) -> list[list[Any]]:
         """Queue one after the other; a refusal does not hold the others up."""
         return [
-            [False, error_to_wire(one)]
+            [False, one.message if PEER.get().ganeti else error_to_wire(one)]
             if isinstance(one, MoorageError)
             else [True, one]
             for one in await deeds.submit_many(at, self.jobs, CALLER.get())

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
-from moorage.model import Change, Claim, Config, Entity, successor
+from moorage.model import Change, Claim, Config, Entity, Node, successor
 from moorage.model.caller import Role
 from moorage.model.change import to_json
 from moorage.model.objects import LogicalId
@@ -49,12 +49,15 @@ class Sought:
     ----------
     guest
         Uuid of its instance; the operation holds its lock.
+    home
+        Uuid of the node that may have it.
     nodes
-        Uuids of those that may have it, and should not.
+        All that might; :class:`Config` gives the same tuple as long as none changes.
     """
 
     guest: str
-    nodes: tuple[str, ...]
+    home: str
+    nodes: tuple[Node, ...]
 
 
 Question = Ask[object]

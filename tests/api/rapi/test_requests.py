@@ -23,6 +23,7 @@ USERS = {
     Role.READ: "eye:secret",
     Role.OPERATE: "op:secret",
     Role.WRITE: "root:secret",
+    Role.ROOT: "top:secret",
 }
 STARTUP = "/2/instances/web1/startup"
 

@@ -4,7 +4,7 @@
 from http import HTTPStatus
 
 from moorage.api.luxi import NoMaster
-from moorage.errors import Failed, MoorageError, NotFound, WrongState
+from moorage.errors import Failed, Forbidden, MoorageError, NotFound, WrongState
 
 _EXPLAINED = {
     400: "Bad request syntax or unsupported method",
@@ -48,6 +48,8 @@ class HttpError(Exception):
 
 def refusal(error: MoorageError) -> HttpError:
     """Return how an error of the master is told."""
+    if isinstance(error, Forbidden):
+        return HttpError(403, error.message)
     if isinstance(error, NotFound):
         return HttpError(404, error.message)
     if isinstance(error, NoMaster | Failed):

@@ -14,6 +14,7 @@ from msgspec.structs import asdict, replace
 
 from moorage import backend
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 from moorage.jobs import Lock, Question, Run, Task, View, once
 from moorage.jobs.unread import check_unread
 from moorage.model import (
@@ -28,7 +29,6 @@ from moorage.model import (
     hvscreen,
 )
 from moorage.model.export import Dump, Export, Exported, Form
-from moorage.model.hypervisors import KVM
 from moorage.model.networks import outside
 from moorage.model.objects import reuses
 from moorage.ops.asking import node_tasks

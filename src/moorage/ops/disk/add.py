@@ -264,7 +264,7 @@ class NewDisk(Case["DiskAdd"]):
         return pairs.wanted(self.view, self.wanted, self.node, self.peer)
 
     @cached_property
-    def workers(self) -> list[Node]:
+    def workers(self) -> Sequence[Node]:
         """The nodes that may make it; drained ones if there are no others."""
         config, asked = self.view.config, self.request
         if asked.node and self.wanted.mirrored and not self._second:
@@ -273,7 +273,7 @@ class NewDisk(Case["DiskAdd"]):
         if asked.node:
             return [self.node, *([self.peer] if self.peer else [])]
         nodes = some_online(config, self._group())
-        return [node for node in nodes if not node.drained] or nodes
+        return config.hosts(nodes[0].group, drained=False) or nodes
 
     def _group(self) -> NodeGroup:
         """Return the group that was named, or the only one there is for its pool."""

@@ -8,14 +8,12 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Case, Lock, Operation, Question, Task, View
 from moorage.model import Disk, Instance, Node, successor
+from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.volumes import copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
-
-MOST_DISKS = 16
-"""Disks that an instance can have, as in Ganeti."""
 
 
 def check_free(view: View, disk: Disk, instance: Instance) -> None:

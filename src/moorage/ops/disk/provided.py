@@ -27,7 +27,7 @@ class _Found(NamedTuple):
     """Which nodes lack something, in sentences, and when that was found."""
 
     time: float
-    nodes: list[Node]
+    nodes: tuple[Node, ...]
     sentences: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ class Others:
         self._key = worker.group, wanted.driver
 
     @cached_property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> tuple[Node, ...]:
         """Those of the group that may run storage commands."""
         config = self._view.config
         return online(config, config.group(self._worker.group))
@@ -57,13 +57,13 @@ class Others:
         last = self._shelf.get(self._key)
         if last is None or not 0 <= self._view.now - last.time < _GOOD:
             return None
-        return last if last.nodes == self.nodes else None
+        return last if last.nodes is self.nodes else None
 
     def ask(self) -> list[Question]:
         """Ask the node that makes the disk; the others, too, if nobody has lately."""
         if not self._wanted.kind.capabilities.provider:
             return []
-        asked = [self._worker] if self._known else self.nodes
+        asked = (self._worker,) if self._known else self.nodes
         return [providers_on(node.uuid) for node in asked]
 
     def warnings(self) -> Iterator[str]:

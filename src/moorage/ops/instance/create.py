@@ -8,8 +8,8 @@ from moorage import backend
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import DISKLESS, Claim, hvparams, pair_of
+from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
-from moorage.ops.disk.attach import MOST_DISKS
 from moorage.ops.guests import cabling, guest_tasks, nics, osparams, screens
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import InstanceRequest, NewInstance

@@ -92,7 +92,7 @@ def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None
     if able.provider:
         return
     local = able.reach is not Reach.GROUP
-    nodes = [node] if local else online(view.config, group)
+    nodes = [node] if local else list(online(view.config, group))
     path = device(view.config, wanted, group)
     identity.check_adoption(view, path, node, nodes)
 

@@ -71,7 +71,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     # -- where ------------------------------------------------------------------------
 
-    def _candidates(self, view: View) -> list[Node]:
+    def _candidates(self, view: View) -> Sequence[Node]:
         if self.node:
             return [view.config.node(self.node)]
         return view.config.hosts()

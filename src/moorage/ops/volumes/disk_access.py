@@ -61,16 +61,12 @@ def check_own(disk: Disk) -> None:
         )
 
 
-def online(config: Config, group: NodeGroup) -> list[Node]:
+def online(config: Config, group: NodeGroup) -> tuple[Node, ...]:
     """Return the nodes of a group that may run storage commands."""
-    return list(config.follows(_online, group.uuid))
+    return config.hosts(group.uuid)
 
 
-def _online(config: Config, group: str) -> list[Node]:
-    return [node for node in config.nodes_in(config.group(group)) if node.is_host]
-
-
-def some_online(config: Config, group: NodeGroup) -> list[Node]:
+def some_online(config: Config, group: NodeGroup) -> tuple[Node, ...]:
     """Return the nodes of a group that may do so; raise `WrongState` for none."""
     nodes = online(config, group)
     if not nodes:
@@ -116,10 +112,10 @@ def candidates(config: Config, disk: Disk) -> list[Node]:
     if able(disk).reach is not Reach.GROUP:
         found = [node for node in holders(config, disk) if not node.offline]
         return sorted(found, key=lambda node: node.uuid != disk.last_node)
-    others = online(config, group_of(config, disk))
+    others = online(config, group_of(config, disk))[: TRIED + 1]
     last = config.objects.get(disk.last_node or "")
     if not isinstance(last, Node) or last.offline:
-        return others[:TRIED]
+        return list(others[:TRIED])
     return [last, *(node for node in others if node != last)][:TRIED]
 
 

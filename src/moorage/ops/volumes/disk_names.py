@@ -57,14 +57,14 @@ def check_unknown(config: Config, name: str) -> None:
 
     A provider that goes by the names of disks would take that one for the new disk's.
     """
-    for disk in config.named(Disk):
-        if name == disk.cname:
-            raise Exists(
-                f"the volume of disk {disk.label} was made as '{name}', and storage "
-                "scripts still know it by that name",
-                hint="choose another name",
-                name=name,
-            )
+    known = config.known_as(name)
+    if known:
+        raise Exists(
+            f"the volume of disk {known[0].label} was made as '{name}', and storage "
+            "scripts still know it by that name",
+            hint="choose another name",
+            name=name,
+        )
 
 
 def hold_names(*names: object) -> list[Lock]:
