@@ -151,7 +151,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from self.case(view).others.warnings()
+        return self.case(view).others.warnings()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
