@@ -88,20 +88,17 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     @cached_property
     def words(self) -> disk_words.DiskWords:
         """What describes the disk."""
-        name = check_disk_name(self.name) if self.name else None
+        own = {
+            "name": check_disk_name(self.name) if self.name else None,
+            "force": self.force_params,
+            "tags": check_tags(self.tags),
+        }
         names = ("pool", "size", "mode", "adopt", "epoch", "spindles")
-        return disk_words.DiskWords(
-            {name: getattr(self, name) for name in names},
-            template=self.disk_template,
-            params=disk_words.named_params(
-                self.params, provider=self.provider, access=self.access
-            ),
-            own={
-                "name": name,
-                "force": self.force_params,
-                "tags": check_tags(self.tags),
-            },
+        given = {name: getattr(self, name) for name in names}
+        params = disk_words.named_params(
+            self.params, provider=self.provider, access=self.access
         )
+        return disk_words.DiskWords(given, self.disk_template, params, own)
 
     def case(self, view: View) -> "NewDisk":
         """Return what it comes to on a view."""
@@ -154,7 +151,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from self.case(view).others.warnings()
+        return self.case(view).others.warnings()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
