@@ -22,7 +22,6 @@ from compared import comparison, counts
 from declared import (
     Lines,
     about,
-    attributes,
     code,
     field_rows,
     fields,
@@ -40,6 +39,8 @@ from moorage.cli.help import usage
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
+from moorage.jobs.fields import Field, attributes
+from moorage.jobs.fields import fields as declared_fields
 from moorage.jobs.results import result_of
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
@@ -52,6 +53,7 @@ from moorage.units import Mib
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 AGENT_TOML = REFERENCE.parents[1] / "debian" / "agent.toml"
+OPCODES = REFERENCE.parents[1] / "src" / "moorage" / "cli" / "opcodes.json"
 NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
 
 
@@ -392,7 +394,34 @@ def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
     sources = sorted(REFERENCE.glob("*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
-    return pages | {AGENT_TOML: "\n".join(agent_toml()) + "\n"}
+    made = {AGENT_TOML: agent_toml(), OPCODES: opcodes_json()}
+    return pages | {path: "\n".join(lines) + "\n" for path, lines in made.items()}
+
+
+def opcodes_json() -> Lines:
+    """Yield what is declared of every field of every opcode, for the command line."""
+    parts = [
+        f"{json.dumps(op_id)}: {{\n{_fields_json(operation)}}}"
+        for op_id, operation in sorted(OPERATIONS.items())
+    ]
+    yield "{\n" + ",\n".join(parts) + "\n}"
+
+
+def _fields_json(operation: type[Operation]) -> str:
+    told = {one.name: _told(one) for one in declared_fields(operation)}
+    return ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(one)}" for name, one in told.items()
+    )
+
+
+def _told(one: Field) -> dict[str, object]:
+    """Return what is said of a field; what is not said is left out."""
+    every = one._asdict().items()
+    usual = Field._field_defaults
+    return {key: value for key, value in every if value != usual.get(key, value)} | {
+        "type": one.type,
+        "words": one.words,
+    }
 
 
 def agent_toml() -> Lines:

@@ -44,7 +44,7 @@ class Option(NamedTuple):
     flags
         How it is written, the long form last.
     help
-        What it does, in one line.
+        What it does, in one line; what its field says when empty.
     metavar
         What stands for its value; empty for a switch.
     convert
@@ -175,6 +175,9 @@ class Command(NamedTuple):
         Lines to type, and what each does.
     surplus
         Hint for who types a name more than it takes; empty where ``--help`` says it.
+    operation
+        The opcode that it carries out, if it is about one: options without help of
+        their own take from its fields what they say.
     summary, aliases
         As of its `Verb`, where it has a name.
     """
@@ -185,6 +188,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
+    operation: str = ""
     summary: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -262,7 +266,12 @@ class Program(NamedTuple):
         known: Sequence[Command]
         known = import_module(f"{self.package}.{verb.module}").COMMANDS
         found = next(command for command in known if command.name == verb.name)
-        return found._replace(summary=verb.summary, aliases=verb.aliases)
+        found = found._replace(summary=verb.summary, aliases=verb.aliases)
+        if not found.operation:
+            return found
+        from .fields import told  # noqa: PLC0415 - it knows options
+
+        return told(found)
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name or alias, if any."""

@@ -1,59 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that many commands share."""
 
-import sys
-from collections.abc import Callable
-
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_rate
+from moorage.units import parse_rate
 
 from .command import Option
-from .option_syntax import backend_parameters, ident_key_values, key_values, nested
+from .option_syntax import (
+    backend_parameters,
+    ident_key_values,
+    key_values,
+    names,
+    nested,
+    seconds,
+    truth,
+)
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 NO_SSH = "nodes are reached over TLS, not by ssh"
-_YEAR = 366 * 86400
-_TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
-
-
-def truth(text: str) -> bool:
-    """Return what yes, no, true and false stand for.
-
-    Raises
-    ------
-    BadInput
-        For any other word.
-    """
-    if text.lower() not in _TRUTHS:
-        raise BadInput(f"'{text}' is neither yes nor no")
-    return _TRUTHS[text.lower()]
-
-
-def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str], int]:
-    """Return what reads a whole number.
-
-    Parameters
-    ----------
-    what
-        What is said not to be one in a refusal: ``a number of seconds``.
-    """
-
-    def convert(text: str) -> int:
-        if not is_whole(text) or not least <= int(text) <= most:
-            raise BadInput(f"'{text[:40]}' is not {what}")
-        return int(text)
-
-    return convert
-
-
-seconds = number("a number of seconds", most=_YEAR)
-epoch = number("an epoch", most=1 << 62)
-spindles = number("a number of spindles", most=99_999)
-
-
-def names(text: str) -> list[str]:
-    """Return the names in a list with commas."""
-    return [name for name in text.split(",") if name]
 
 
 def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:

@@ -12,8 +12,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
-from .option_syntax import key_values
-from .options import names
+from .option_syntax import key_values, names
 from .yamlish import Flow
 
 

@@ -9,7 +9,9 @@ from moorage.cli.option_syntax import (
     backend_parameters,
     check_changed,
     ident_key_values,
+    names,
     nested,
+    truth,
     uid_ranges,
 )
 from moorage.cli.options import (
@@ -18,8 +20,6 @@ from moorage.cli.options import (
     IALLOCATOR,
     JOB,
     NODE_PARAMETERS,
-    names,
-    truth,
 )
 from moorage.errors import BadInput
 

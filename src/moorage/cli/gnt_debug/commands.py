@@ -9,7 +9,8 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import failures, follow_many, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
-from moorage.cli.options import DEBUG, JOB, JSON, moot, number, refused
+from moorage.cli.option_syntax import number
+from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
 from moorage.cli.qfilter import of_words
 from moorage.errors import BadInput
 

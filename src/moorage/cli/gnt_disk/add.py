@@ -3,14 +3,8 @@
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    TAGS,
-    epoch,
-    spindles,
-)
+from moorage.cli.option_syntax import epoch, spindles
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS
 from moorage.errors import BadInput
 from moorage.units import parse_size
 

@@ -4,6 +4,7 @@
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
+from moorage.cli.option_syntax import names
 from moorage.cli.options import (
     IALLOCATOR,
     IGNORE_CAPACITY,
@@ -13,7 +14,6 @@ from moorage.cli.options import (
     OVERRIDES,
     YES,
     moot,
-    names,
 )
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform, perform_all
+from moorage.cli.option_syntax import seconds
 from moorage.cli.options import (
     ASKING,
     BACKEND_PARAMETERS,
@@ -12,7 +13,6 @@ from moorage.cli.options import (
     INSISTING,
     JOB,
     SHUTDOWN_TIMEOUT,
-    seconds,
 )
 
 from .modify import hypervisor_keys

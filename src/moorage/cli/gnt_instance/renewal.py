@@ -7,8 +7,8 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform_all
 from moorage.cli.operation import performs
-from moorage.cli.option_syntax import ident_key_values
-from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused, spindles
+from moorage.cli.option_syntax import ident_key_values, names, spindles
+from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, refused
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 

@@ -8,6 +8,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow, perform, perform_all
 from moorage.cli.operation import migration_mode, performs
+from moorage.cli.option_syntax import names
 from moorage.cli.options import (
     ASKING,
     IALLOCATOR,
@@ -20,7 +21,6 @@ from moorage.cli.options import (
     SHUTDOWN_TIMEOUT,
     TARGET,
     moot,
-    names,
     refused,
 )
 from moorage.errors import BadInput, MoorageError

@@ -10,7 +10,8 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
 from moorage.cli.operation import Needs, performs
-from moorage.cli.options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
+from moorage.cli.option_syntax import names
+from moorage.cli.options import ASKING, DEBUG, JOB, JSON, TAGS, refused
 from moorage.errors import BadInput
 from moorage.units import counted
 

@@ -2,7 +2,8 @@
 """What several commands on nodes take."""
 
 from moorage.cli.command import Operand, Option
-from moorage.cli.options import refused, truth
+from moorage.cli.option_syntax import truth
+from moorage.cli.options import refused
 
 NODE = (Operand("NODE", field="node_name"),)
 NODES = (Operand("NODE", 0, None),)

@@ -7,6 +7,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, print_table
 from moorage.cli.operation import performs
+from moorage.cli.option_syntax import seconds
 from moorage.cli.options import (
     ASKING,
     DEBUG,
@@ -16,7 +17,6 @@ from moorage.cli.options import (
     PRIORITY,
     moot,
     refused,
-    seconds,
 )
 from moorage.cli.table import NORMAL, UNAVAILABLE
 from moorage.errors import BadInput

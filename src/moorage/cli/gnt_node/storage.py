@@ -8,7 +8,8 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_objects
 from moorage.cli.operation import performs
-from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY, truth
+from moorage.cli.option_syntax import truth
+from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY
 from moorage.errors import BadInput
 
 from .options import NODE

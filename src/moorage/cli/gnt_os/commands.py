@@ -6,8 +6,14 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform
-from moorage.cli.option_syntax import check_changed, ident_key_values, key_values, reset
-from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY, truth
+from moorage.cli.option_syntax import (
+    check_changed,
+    ident_key_values,
+    key_values,
+    reset,
+    truth,
+)
+from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Failed, NotFound
 

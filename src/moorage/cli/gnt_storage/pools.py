@@ -9,8 +9,8 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
 from moorage.cli.operation import changes, performs, tell_changes
-from moorage.cli.option_syntax import key_values, merged, reset
-from moorage.cli.options import ASKING, FORCE_PARAMS, JOB, TAGS, names, number
+from moorage.cli.option_syntax import key_values, merged, names, number, reset
+from moorage.cli.options import ASKING, FORCE_PARAMS, JOB, TAGS
 from moorage.units import format_size
 
 PREFIX = "gnt-storage pool"

@@ -12,6 +12,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
+from moorage.model.kinds import Mebibytes, Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk.add import DiskAdd
@@ -59,7 +60,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     disk: str
     target_node: str | None = None
     compressed: bool = False
-    rate: int = 0
+    rate: Rate = 0
     format: Annotated[
         str, Unsupported("Ganeti knows no export of a disk alone", ("qcow2",))
     ] = Format.QCOW2
@@ -195,7 +196,7 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
     """
 
     found: Found
-    rate: int = 0
+    rate: Rate = 0
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fetch the export if the disk's node does not see it; then make the disk."""
@@ -244,10 +245,10 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     src_node: str | None = None
     node: str | None = None
     disk_template: str | None = None
-    size: int | None = None
+    size: Mebibytes | None = None
     params: dict[str, Any] = field(default_factory=dict)
     ignore_capacity: bool = False
-    rate: int = 0
+    rate: Rate = 0
     trust_export: bool = False
 
     @property

@@ -13,6 +13,7 @@ from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
+from moorage.model.kinds import Rate, Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.guests import guest_tasks, osparams
@@ -69,13 +70,13 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
 
     target_node: str | None = None
     shutdown: bool = True
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     long_sleep: bool = False
     remove_instance: bool = False
     ignore_remove_failures: bool = False
     format: str = Format.QCOW2
     compressed: bool = False
-    rate: int = 0
+    rate: Rate = 0
     mode: Annotated[
         str, Unsupported("an export goes to a node of this cluster", ("local",))
     ] = "local"

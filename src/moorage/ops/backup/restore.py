@@ -29,6 +29,7 @@ from moorage.model import (
 )
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
+from moorage.model.kinds import Rate
 from moorage.model.networks import outside
 from moorage.model.objects import reuses
 from moorage.ops.asking import node_tasks
@@ -62,7 +63,7 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
     """
 
     found: Found
-    rate: int = 0
+    rate: Rate = 0
     os_named: bool = False
 
     @property
@@ -195,7 +196,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     mode: str = "import"
     src_node: str | None = None
     src_path: str | None = None
-    rate: int = 0
+    rate: Rate = 0
     no_nics: bool = False
     trust_export: bool = False
 

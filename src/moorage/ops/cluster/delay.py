@@ -7,6 +7,7 @@ from typing import Annotated
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
+from moorage.model.kinds import Count, Seconds
 from moorage.protocol import Pause
 
 LONGEST = 3600.0
@@ -34,11 +35,11 @@ class Delay(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_TEST_DELAY"
 
-    duration: float
+    duration: Seconds
     on_master: bool = True
     on_nodes: tuple[str, ...] = ()
     on_node_uuids: tuple[str, ...] | None = None
-    repeat: int = 0
+    repeat: Count = 0
     interruptible: Annotated[bool, Moot("gnt-job cancel ends every delay")] = False
     no_locks: bool = False
 

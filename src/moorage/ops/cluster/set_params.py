@@ -22,6 +22,7 @@ from moorage.model import (
     successor,
     uidpool,
 )
+from moorage.model.kinds import Count
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
@@ -101,8 +102,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
     watcher_pause: float | None = None
-    candidate_pool_size: int | None = None
-    max_running_jobs: int | None = None
+    candidate_pool_size: Count | None = None
+    max_running_jobs: Count | None = None
     ndparams: dict[str, Any] | None = None
     os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
     osparams: dict[str, dict[str, Any]] | None = None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Case, Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
+from moorage.model.kinds import Access, Count, DiskMode, Epoch, Mebibytes
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk import provided
@@ -73,13 +74,13 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     name: str | None = None
     disk_template: str | None = None
     pool: str | None = None
-    size: int | None = None
+    size: Mebibytes | None = None
     provider: str | None = None
-    access: str | None = None
+    access: Access | None = None
     adopt: str | None = None
-    epoch: int = 0
-    mode: str = "rw"
-    spindles: int | None = None
+    epoch: Epoch = 0
+    mode: DiskMode = "rw"
+    spindles: Count | None = None
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None

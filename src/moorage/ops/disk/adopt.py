@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
+from moorage.model.kinds import DiskMode, Epoch, Mebibytes
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
@@ -57,9 +58,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     provider: str | None = None
     pool: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    size: int | None = None
-    epoch: int = 0
-    mode: str = "rw"
+    size: Mebibytes | None = None
+    epoch: Epoch = 0
+    mode: DiskMode = "rw"
     node: str | None = None
     group: str | None = None
 
@@ -157,7 +158,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             pool=pool.uuid if pool else None,
             size=Mib(size),
             name=disk_spec.checked_name(self.name),
-            mode=disk_spec.checked_mode(self.mode),
+            mode=self.mode,
             epoch=disk_spec.checked_epoch(self.epoch, adopts=True),
         )
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
+from moorage.model.kinds import Mebibytes
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
@@ -53,7 +54,7 @@ class Growing(Operation, frozen=True, kw_only=True):
 
     plans = True
 
-    amount: int
+    amount: Mebibytes
     absolute: bool = False
     ignore_ipolicy: bool = False
     ignore_capacity: bool = False

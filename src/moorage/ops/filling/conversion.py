@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
+from moorage.model.kinds import Access, Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests.liveness import check_known, runs
@@ -208,10 +209,10 @@ class ToStorage(Operation, frozen=True, kw_only=True):
     disk_template: str | None = None
     pool: str | None = None
     provider: str | None = None
-    access: str | None = None
+    access: Access | None = None
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
-    rate: int = 0
+    rate: Rate = 0
     force_params: bool = False
     ignore_capacity: bool = False
 

@@ -10,6 +10,7 @@ from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance, pair_of
+from moorage.model.kinds import Rate
 from moorage.ops.filling import conversion_tasks
 from moorage.ops.filling.conversion import Conversion
 from moorage.ops.instance.base import OnInstance
@@ -55,7 +56,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
     pool: str | None = None
     ext_params: dict[str, Any] = {}
     remote_node: str | None = None
-    rate: int = 0
+    rate: Rate = 0
     force_params: bool = False
     wait_for_sync: bool = True
     ignore_capacity: bool = False

@@ -6,7 +6,7 @@ the target opens; after the transfer the source closes, and the target is alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
+from moorage.model.kinds import MigrationMode
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import guest, runs
@@ -57,7 +58,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_MIGRATE"
 
-    mode: Literal["live", "non-live"] | None = None
+    mode: MigrationMode | None = None
     live: bool | None = None
     cleanup: bool = False
     allow_failover: bool = False

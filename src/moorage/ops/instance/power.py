@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
+from moorage.model.kinds import Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import runs
@@ -144,7 +145,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_SHUTDOWN"
 
-    timeout: float = SHUTDOWN_TIMEOUT
+    timeout: Seconds = SHUTDOWN_TIMEOUT
     force: bool = False
     ignore_offline_nodes: bool = False
     no_remember: bool = False
@@ -203,7 +204,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
 
     def goes_alone(self) -> bool:
         """Whether somebody insists."""

@@ -8,6 +8,7 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
+from moorage.model.kinds import Seconds
 from moorage.ops.guests.liveness import (
     check_known,
     check_unused,
@@ -49,7 +50,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     ignore_failures: bool = False
     keep_disks: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     force: Annotated[bool, Moot("only people are asked")] = False
 
     def locks(self, view: View) -> Iterator[Lock]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Instance, NodeGroup, nicparams
+from moorage.model.kinds import NicMode
 from moorage.model.networks import contains, subnet
 from moorage.model.nicparams import NicParams
 from moorage.ops.planning import links, placement
@@ -55,7 +56,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
 
     op_id = "OP_NETWORK_CONNECT"
 
-    network_mode: str | None = None
+    network_mode: NicMode | None = None
     network_link: str | None = None
     network_vlan: str | None = None
     conflicts_check: bool = True

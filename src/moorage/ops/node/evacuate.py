@@ -6,16 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.kinds import EvacuationMode
 from moorage.ops.instance.replace_disks import mirrored_slots
 from moorage.ops.volumes import copies
 
 from .moving import Leaving, Moving, Opcode, failover, migrate
 from .residents import running
-
-MODES = ("all", "primary-only", "secondary-only")
 
 
 class NodeEvacuate(Moving, frozen=True, kw_only=True):
@@ -35,19 +33,12 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     op_id = "OP_NODE_EVACUATE"
 
     remote_node: str | None = None
-    mode: str = MODES[0]
+    mode: EvacuationMode = "all"
     early_release: bool = False
 
     def wanted(self) -> str | None:
         """Return the name of the node that was named."""
         return self.remote_node
-
-    def check(self, view: View) -> None:
-        """Refuse a mode that there is not."""
-        if self.mode not in MODES:
-            known = ", ".join(MODES)
-            raise BadInput(f"'{self.mode}' is not an evacuation mode: there is {known}")
-        Moving.check(self, view)
 
     def leaving(self, view: View) -> list[Instance]:
         """Return everybody, but where only second copies are meant: there are none."""

@@ -4,6 +4,7 @@
 from moorage.errors import WrongState
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.kinds import MigrationMode
 
 from .moving import Moving, Opcode, migrate
 from .residents import running
@@ -25,7 +26,7 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
     op_id = "OP_NODE_MIGRATE"
 
     target_node: str | None = None
-    mode: str | None = None
+    mode: MigrationMode | None = None
     ignore_ipolicy: bool = False
 
     def wanted(self) -> str | None:

@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import StoragePool
+from moorage.model.kinds import Count
 from moorage.ops.new_names import check_new_name
 from moorage.ops.planning.disk_checks import check_enabled
 from moorage.storage import TEMPLATES, naming
@@ -56,7 +57,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     provider: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     volume_name: str = ""
-    longest: int = 127
+    longest: Count = 127
     groups: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     force_params: bool = False

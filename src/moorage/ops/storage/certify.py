@@ -14,6 +14,7 @@ from msgspec import convert, field
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Node, Provider
+from moorage.model.kinds import Mebibytes
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
 from moorage.ops.volumes import disk_spec
@@ -65,7 +66,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     node: str | None = None
     second_node: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    size: int = 16
+    size: Mebibytes = Mib(16)
     checks: tuple[str, ...] = ()
     force_params: bool = False
 

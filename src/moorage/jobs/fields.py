@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a request consists of, as its type declares it: every door tells the same."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from msgspec import NODEFAULT, UNSET, Struct, UnsetType, structs, to_builtins
+
+from moorage.model.kinds import kind_of
+
+from .unread import Idle, Moot, Unread, Unsupported, unread
+
+_UNREAD = {
+    Moot: "has no effect",
+    Idle: "has no effect, and the job's log says so",
+    Unsupported: "refused if it asks for something",
+}
+
+
+class Field(NamedTuple):
+    """A field of a request.
+
+    Attributes
+    ----------
+    name
+        Its key in an opcode.
+    type
+        How its type is written, without its range, its choices and its absence.
+    words
+        What it means: a sentence or more, with code in backticks.
+    unit
+        Of a quantity: ``MiB``, ``MiB/s``, ``s``; else empty.
+    least, most
+        The range of a number; None where it has no end.
+    choices
+        The words that it is one of; any when empty.
+    required
+        Whether it must be given.
+    default
+        What it is where it is not given, as JSON; None also where nothing changes.
+    """
+
+    name: str
+    type: str
+    words: str
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    required: bool = False
+    default: Any = None
+
+
+def fields(kind: type[Struct]) -> tuple[Field, ...]:
+    """Return the fields of an operation, or of another struct with such words.
+
+    >>> class Grow(Struct):
+    ...     \"\"\"Make it larger.
+    ...
+    ...     Attributes
+    ...     ----------
+    ...     disk
+    ...         Its name.
+    ...     \"\"\"
+    ...
+    ...     disk: str
+    >>> fields(Grow)[0]._asdict()["words"]
+    'Its name.'
+    """
+    told, idle = attributes(kind), unread(kind)
+    return tuple(
+        _field(one, told.get(one.name) or _idle(idle.get(one.name)))
+        for one in structs.fields(kind)
+    )
+
+
+def _field(one: structs.FieldInfo, words: str) -> Field:
+    kind = kind_of(one.type)
+    return Field(
+        name=one.name,
+        type=spelt(kind.type),
+        words=words,
+        unit=kind.unit,
+        least=kind.least,
+        most=kind.most,
+        choices=kind.choices,
+        required=one.required,
+        default=_default(one),
+    )
+
+
+def _default(one: structs.FieldInfo) -> Any:  # noqa: ANN401 - any JSON
+    made = one.default_factory
+    value = one.default if made is NODEFAULT else made()
+    return None if value in (NODEFAULT, UNSET) else to_builtins(value)
+
+
+def _idle(mark: Unread | None) -> str:
+    return f"{_UNREAD[type(mark)]}: {mark.why}" if mark else ""
+
+
+def plain(text: str) -> str:
+    """Return a docstring's text with Markdown's code marks, on one line."""
+    text = re.sub(r":\w+:`~?\.?(?:moorage\.)?([^`]*)`", r"`\1`", text)
+    return " ".join(text.replace("``", "`").split())
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """Return what the section Attributes of a class and its parents says, by name."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        doc = inspect.cleandoc(one.__doc__ or "")
+        section = re.search(r"Attributes\n-+\n(.*?)(?:\n\n\w+\n---|\Z)", doc, re.DOTALL)
+        if section:
+            found |= _entries(section[1])
+    return found
+
+
+def _entries(section: str) -> Iterator[tuple[str, str]]:
+    names, words = list[str](), list[str]()
+    for line in [*section.splitlines(), ""]:
+        if line and not line.startswith(" "):
+            yield from ((name, plain(" ".join(words))) for name in names)
+            names, words = line.split(", "), []
+        else:
+            words.append(line.strip())
+    yield from ((name, plain(" ".join(words))) for name in names)
+
+
+def spelt(kind: Any) -> str:  # noqa: ANN401 - of types there is no type
+    """Return how a type is written, without its modules and marks.
+
+    >>> spelt(dict[str, Any] | None), spelt(Literal["rw", "ro"])
+    ('dict[str, Any] | None', "'rw' | 'ro'")
+    """
+    args, origin = get_args(kind), get_origin(kind)
+    if origin is Annotated or isinstance(kind, NewType):
+        return spelt(args[0] if args else kind.__supertype__)
+    if origin is Literal:
+        return " | ".join(map(repr, args))
+    if origin in (Union, UnionType):
+        return " | ".join(spelt(one) for one in args if one is not UnsetType)
+    name = "None" if kind is NoneType else getattr(origin or kind, "__name__", "...")
+    return f"{name}[{', '.join(map(spelt, args))}]" if args else name
