@@ -408,10 +408,8 @@ def opcodes_json() -> Lines:
 
 
 def _fields_json(operation: type[Operation]) -> str:
-    told = {one.name: _told(one) for one in declared_fields(operation)}
-    return ",\n".join(
-        f"{json.dumps(name)}: {json.dumps(one)}" for name, one in told.items()
-    )
+    told = {one.name: json.dumps(_told(one)) for one in declared_fields(operation)}
+    return ",\n".join(f"{json.dumps(name)}: {one}" for name, one in told.items())
 
 
 def _told(one: Field) -> dict[str, object]:

@@ -6,7 +6,7 @@ fields stands in ``opcodes.json``, which ``docs/generate.py`` writes.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,15 @@ from typing import Any
 from moorage.units import parse_rate, parse_size
 
 from .declaration import Command, Option
-from .option_syntax import ident_key_values, key_values, nested
+from .option_syntax import (
+    ident_key_values,
+    key_values,
+    names,
+    nested,
+    number,
+    seconds,
+    truth,
+)
 
 
 @cache
@@ -41,13 +49,18 @@ def fill(flags: str, **more: Any) -> Option:  # noqa: ANN401 - as of an Option
     return Option(tuple(written.split("/")), "", dest=field, **more)
 
 
-def fills(text: str) -> tuple[Option, ...]:
+def fills(*flags: str) -> tuple[Option, ...]:
     """Return options that fill in fields, written as :func:`fill` takes them.
+
+    Parameters
+    ----------
+    flags
+        Of one option or of several, with blanks between them.
 
     >>> [option.name for option in fills("-s/--size -g/--node-group=group")]
     ['size', 'group']
     """
-    return tuple(map(fill, text.split()))
+    return tuple(fill(one) for text in flags for one in text.split())
 
 
 def claim(flags: str) -> Option:
@@ -80,7 +93,7 @@ _EXAMPLES = {"MiB": "512M, 10G", "MiB/s": "50M, 1G"}
 
 def _of(option: Option, field: Mapping[str, Any]) -> Option:
     """Return an option with what its field says, where it says nothing itself."""
-    if field["type"] != "bool" and option.convert is str:
+    if field["type"] != "bool":
         option = _typed(option, field)
     return option._replace(help=_help(option, field))
 
@@ -90,19 +103,21 @@ def _typed(option: Option, field: Mapping[str, Any]) -> Option:
     kind = field.get("unit", field["type"])
     metavar, convert = _READ.get(kind, ("", str))
     word = option.flags[-1].rpartition("-")[2].upper()
-    if option.repeats:  # it takes one at a time
+    if kind == "int":
+        metavar, convert = "N", number("a whole number", **_ends(field))
+    elif option.repeats:  # it takes one at a time
         convert = str
     elif kind == "tuple[str, ...]":
         word = f"{word.removesuffix('S')},..."
-    elif kind == "int":
-        word, convert = "N", number("a whole number", **_ends(field))
-    elif convert is ident_key_values:
-        option = option._replace(repeats=True, join=nested)
-    return option._replace(
+    option = option._replace(
         metavar=option.metavar or metavar or word,
-        convert=convert,
-        choices=tuple(field.get("choices", ())),
+        choices=option.choices or tuple(field.get("choices", ())),
     )
+    if option.convert is not str:
+        return option
+    if convert is ident_key_values:
+        option = option._replace(repeats=True, join=nested)
+    return option._replace(convert=convert)
 
 
 def _ends(field: Mapping[str, Any]) -> dict[str, int]:

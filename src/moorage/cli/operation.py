@@ -32,7 +32,6 @@ class Needs(NamedTuple):
 
 
 def performs(
-    op_id: str,
     says: str = "",
     *,
     asks: str = "",
@@ -40,7 +39,7 @@ def performs(
     lacks: str = "",
     needs: Needs | None = None,
 ) -> Callable[[Call], None]:
-    """Return the handler of a command that carries out one operation.
+    """Return the handler of a command that just carries out its operation.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def performs(
             call.ask(asks.format_map(fields))
         if warns:
             call.warn(warns.format_map(fields))
-        result = perform(call, op_id, **fields)
+        result = perform(call, **fields)
         if says:
             words = {key: _told(value) for key, value in fields.items()}
             call.terminal.print(says.format_map(words | {"result": result}))
