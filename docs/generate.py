@@ -18,6 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
+import opcodes
 from compared import comparison, counts
 from declared import (
     Lines,
@@ -39,8 +40,7 @@ from moorage.cli.help import usage
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
-from moorage.jobs.fields import Field, attributes
-from moorage.jobs.fields import fields as declared_fields
+from moorage.jobs.fields import attributes
 from moorage.jobs.results import result_of
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
@@ -53,7 +53,6 @@ from moorage.units import Mib
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 AGENT_TOML = REFERENCE.parents[1] / "debian" / "agent.toml"
-OPCODES = REFERENCE.parents[1] / "src" / "moorage" / "cli" / "opcodes.json"
 NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
 
 
@@ -157,7 +156,7 @@ def common() -> Lines:
     yield f"Every opcode also takes {told}."
 
 
-def opcodes() -> Lines:
+def operations() -> Lines:
     """Yield every operation with its fields."""
     for op_id, operation in sorted(OPERATIONS.items()):
         yield from _operation(op_id, operation)
@@ -377,7 +376,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "counts": counts,
     "errors": error_codes,
     "job_options": lambda: _options(options.JOB),
-    "opcodes": opcodes,
+    "opcodes": operations,
     "programs": programs,
     "results": result_types,
     "scripts": scripts,
@@ -394,32 +393,8 @@ def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
     sources = sorted(REFERENCE.glob("*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
-    made = {AGENT_TOML: agent_toml(), OPCODES: opcodes_json()}
+    made = {AGENT_TOML: agent_toml(), opcodes.PLACE: opcodes.lines()}
     return pages | {path: "\n".join(lines) + "\n" for path, lines in made.items()}
-
-
-def opcodes_json() -> Lines:
-    """Yield what is declared of every field of every opcode, for the command line."""
-    parts = [
-        f"{json.dumps(op_id)}: {{\n{_fields_json(operation)}}}"
-        for op_id, operation in sorted(OPERATIONS.items())
-    ]
-    yield "{\n" + ",\n".join(parts) + "\n}"
-
-
-def _fields_json(operation: type[Operation]) -> str:
-    told = {one.name: json.dumps(_told(one)) for one in declared_fields(operation)}
-    return ",\n".join(f"{json.dumps(name)}: {one}" for name, one in told.items())
-
-
-def _told(one: Field) -> dict[str, object]:
-    """Return what is said of a field; what is not said is left out."""
-    every = one._asdict().items()
-    usual = Field._field_defaults
-    return {key: value for key, value in every if value != usual.get(key, value)} | {
-        "type": one.type,
-        "words": one.words,
-    }
 
 
 def agent_toml() -> Lines:
@@ -460,6 +435,8 @@ def main() -> int:
         found = stale()
         sys.stderr.writelines(f"{name} is stale\n" for name in found)
         return 1 if found else 0
+    # First what options say: the pages tell it.
+    opcodes.PLACE.write_text("\n".join(opcodes.lines()) + "\n")
     for path, text in written().items():
         path.write_text(text)
     return 0

@@ -15,6 +15,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Option
+from .fields import fill
 from .option_syntax import (
     Action,
     action,
@@ -79,13 +80,7 @@ def _params(text: str) -> dict[str, str]:
     return {k: "" if v is None else str(v) for k, v in key_values(text).items()}
 
 
-DEFAULTS = Option(
-    ("-N", "--nic-parameters"),
-    "how network cards are connected: mode=bridged|routed|openvswitch,link=br0,vlan=",
-    "KEY=VALUE,...",
-    _params,
-    dest="nicparams",
-)
+DEFAULTS = fill("-N/--nic-parameters=nicparams", convert=_params)
 MODIFIED = Option(
     ("--net",),
     "N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the card is "

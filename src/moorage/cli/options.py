@@ -2,16 +2,11 @@
 """Options that many commands share."""
 
 from moorage.errors import BadInput
-from moorage.units import parse_rate
 
 from .command import Option
+from .fields import fill
 from .option_syntax import (
     backend_parameters,
-    ident_key_values,
-    key_values,
-    names,
-    nested,
-    seconds,
     truth,
 )
 
@@ -90,8 +85,6 @@ FORCE = Option(
 YES = Option(("--yes",), "answer every question with yes", local=True)
 NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse", local=True)
 
-RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_rate)
-
 JOB = (
     Option(("--submit",), "submit the job, print its number, do not wait", local=True),
     Option(
@@ -112,48 +105,8 @@ ASKING = (FORCE, YES, NO_INPUT)
 INSISTING = (FORCE._replace(local=False), YES, NO_INPUT)
 """The same, where the operation is told of ``-f``, too."""
 
-FORCE_PARAMS = Option(
-    ("--force-params",), "hand over parameters that the disk's provider does not list"
-)
-DISK_PARAMETERS = Option(
-    ("-D", "--disk-parameters"),
-    "defaults of a disk template; may be repeated",
-    "NAME:KEY=VALUE,...",
-    ident_key_values,
-    repeats=True,
-    dest="diskparams",
-    join=nested,
-)
-BACKEND_PARAMETERS = Option(
-    ("-B", "--backend-parameters"),
-    "memory=1G,vcpus=2 and the like",
-    "KEY=VALUE,...",
-    backend_parameters,
-    dest="beparams",
-)
-FILE_STORAGE_DIR = Option(
-    ("--file-storage-dir",), "directory for image files, below the cluster's", "DIR"
-)
-NODE_PARAMETERS = Option(
-    ("--node-parameters",),
-    "its parameters",
-    "KEY=VALUE,...",
-    key_values,
-    dest="ndparams",
-)
-IALLOCATOR = Option(
-    ("-I", "--iallocator"), "choose the node with this allocator", "NAME"
-)
-TARGET = Option(("-n", "--target-node"), "the node to go to", "NODE")
-SHUTDOWN_TIMEOUT = Option(
-    ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", seconds
-)
-MIGRATION_MODE = Option(
-    ("--migration-mode",),
-    "live or non-live",
-    "MODE",
-    choices=("live", "non-live"),
-    dest="mode",
+BACKEND_PARAMETERS = fill(
+    "-B/--backend-parameters=beparams", convert=backend_parameters
 )
 NON_LIVE = Option(("--non-live",), "pause the guests while they move", local=True)
 NO_WAIT_FOR_SYNC = Option(
@@ -162,15 +115,3 @@ NO_WAIT_FOR_SYNC = Option(
     dest="wait_for_sync",
     value=False,
 )
-IGNORE_CONSISTENCY = Option(
-    ("--ignore-consistency",), "go on though a mirror is degraded"
-)
-IGNORE_IPOLICY = Option(
-    ("--ignore-ipolicy",), "do not mind the instance policy of the node group"
-)
-IGNORE_CAPACITY = Option(
-    ("--ignore-capacity",), "take more memory or room than there is"
-)
-OVERRIDES = (IGNORE_IPOLICY, IGNORE_CAPACITY)
-"""Options of each command that takes memory or room."""
-TAGS = Option(("--tags",), "tags, with commas", "TAGS", names)

@@ -43,7 +43,7 @@ def _show(call: Call) -> None:
 
 def _search(call: Call) -> int:
     (pattern,) = call.words
-    found = fetch(call, "OP_TAGS_SEARCH", pattern=pattern)
+    found = fetch(call, pattern=pattern)
     call.show(found, (f"{path} {tag}" for path, tag in found))
     return int(not found)
 
@@ -93,6 +93,7 @@ _SEARCH = Command(
     (Operand("PATTERN"),),
     (PRIORITY, JSON, DEBUG),
     examples={"gnt-cluster search-tags ^gold$": "whatever is gold"},
+    operation="OP_TAGS_SEARCH",
 )
 
 
@@ -117,12 +118,14 @@ def commands(program: str) -> tuple[Command, ...]:
             (*about, _TAG),
             (_FROM, *JOB),
             examples={f"{program} add-tags{name} gold": "the tag gold"},
+            operation="OP_TAGS_SET",
         ),
         Command(
             "remove-tags",
             _changes("OP_TAGS_DEL", "Removed", "from"),
             (*about, _TAG),
             (_FROM, *JOB),
+            operation="OP_TAGS_DEL",
         ),
         *search_too,
     )

@@ -100,6 +100,7 @@ INIT = Command(
             "with a directory that all nodes see"
         )
     },
+    operation="OP_CLUSTER_SET_PARAMS",
 )
 DESTROY = Command(
     "destroy",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import failures, follow_many, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
 from moorage.cli.option_syntax import number
@@ -34,7 +35,7 @@ def _delay(call: Call) -> None:
         if not times.isdecimal():
             raise BadInput(f"'{times}' is not a number of times")
         fields["repeat"] = int(times)
-    perform(call, "OP_TEST_DELAY", duration=seconds, **fields)
+    perform(call, duration=seconds, **fields)
 
 
 def submit(call: Call) -> int:
@@ -117,18 +118,11 @@ COMMANDS = (
             Option(
                 ("--no-master",), "not on the master", dest="on_master", value=False
             ),
-            Option(
-                ("-n", "--node"),
-                "on this node",
-                "NODE",
-                repeats=True,
-                dest="on_nodes",
-            ),
-            Option(("-r", "--repeat"), "so many times", "N"),
-            Option(("-l", "--no-locks"), "without locks of the nodes"),
-            Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
+            fill("-n/--node=on_nodes", repeats=True),
+            *fills("-r/--repeat -l/--no-locks -i/--interruptible"),
             *JOB,
         ),
+        operation="OP_TEST_DELAY",
     ),
     Command(
         "submit-job",
@@ -148,5 +142,6 @@ COMMANDS = (
         _test_queue,
         (),
         (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
+        operation="OP_TEST_DELAY",
     ),
 )

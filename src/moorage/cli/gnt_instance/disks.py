@@ -2,16 +2,13 @@
 """gnt-instance grow-disk, activate-disks, deactivate-disks, replace-disks."""
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
-from moorage.cli.option_syntax import names
 from moorage.cli.options import (
-    IALLOCATOR,
-    IGNORE_CAPACITY,
     JOB,
     NO_INPUT,
     NO_WAIT_FOR_SYNC,
-    OVERRIDES,
     YES,
     moot,
 )
@@ -35,7 +32,7 @@ def _which(word: str) -> int | str:
 
 
 def _activate(call: Call) -> None:
-    for place in perform(call, "OP_INSTANCE_ACTIVATE_DISKS", **call.fields):
+    for place in perform(call, **call.fields):
         call.terminal.print("{}:{}:{}".format(*place))
 
 
@@ -47,42 +44,43 @@ def _replace_disks(call: Call) -> None:
             hint="-n NODE for a new secondary node, -a for the copy that is bad",
         )
     mode = _MODES[asked[0]]
-    perform(call, "OP_INSTANCE_REPLACE_DISKS", **call.fields, mode=mode)
+    perform(call, **call.fields, mode=mode)
 
 
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        performs("OP_INSTANCE_GROW_DISK"),
+        performs(),
         (
             *INSTANCE,
             Operand("DISK", field="disk", convert=_which),
             Operand("AMOUNT", field="amount", convert=parse_size),
         ),
         (
-            Option(("--absolute",), "AMOUNT is the new size, not what is added"),
-            *OVERRIDES,
+            *fills("--absolute --ignore-ipolicy --ignore-capacity"),
             NO_WAIT_FOR_SYNC,
             *JOB,
         ),
         examples={"gnt-instance grow-disk web1 0 5G": "5 GiB more"},
+        operation="OP_INSTANCE_GROW_DISK",
     ),
     Command(
         "activate-disks",
         _activate,
         INSTANCE,
         (
-            Option(("--ignore-size",), "also disks whose devices have another size"),
-            Option(("--wait-for-sync",), "wait until copies of disks are the same"),
+            *fills("--ignore-size --wait-for-sync"),
             *JOB,
         ),
+        operation="OP_INSTANCE_ACTIVATE_DISKS",
     ),
     Command(
         "deactivate-disks",
-        performs("OP_INSTANCE_DEACTIVATE_DISKS"),
+        performs(),
         INSTANCE,
         (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
+        operation="OP_INSTANCE_DEACTIVATE_DISKS",
     ),
     Command(
         "replace-disks",
@@ -97,21 +95,9 @@ COMMANDS = (
                 "in new volumes on the secondary node",
                 local=True,
             ),
-            Option(
-                ("-n", "--new-secondary"),
-                "on this node, from now on",
-                "NODE",
-                dest="remote_node",
-            ),
-            IALLOCATOR,
+            fill("-n/--new-secondary=remote_node", metavar="NODE"),
+            *fills("-I/--iallocator --disks --early-release --ignore-capacity"),
             Option(("-a", "--auto"), "the copy that is bad", local=True),
-            Option(
-                ("--disks",), "these disks only: slots, with commas", "SLOTS", names
-            ),
-            Option(
-                ("--early-release",), "remove the old copy before the new one is made"
-            ),
-            IGNORE_CAPACITY,
             moot("--ignore-ipolicy", "no size changes"),
             *JOB,
         ),
@@ -119,5 +105,6 @@ COMMANDS = (
             "gnt-instance replace-disks -n node3 web1": "node3 becomes secondary",
             "gnt-instance replace-disks -s web1": "new volumes on the secondary",
         },
+        operation="OP_INSTANCE_REPLACE_DISKS",
     ),
 )

@@ -3,12 +3,13 @@
 
 from moorage.cli import join_token
 from moorage.cli.addresses import resolved
-from moorage.cli.command import Call, Command, Option
+from moorage.cli.command import Call, Command
+from moorage.cli.fields import claim, fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, performs, tell_changes
-from moorage.cli.options import FORCE, JOB, NO_SSH, NODE_PARAMETERS, moot, refused
+from moorage.cli.options import FORCE, JOB, NO_SSH, moot, refused
 
-from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
+from .options import CAPABLE, NODE, SECONDARY_IP, STATES
 
 
 def _add(call: Call) -> None:
@@ -16,7 +17,7 @@ def _add(call: Call) -> None:
     found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
     found["token"] = join_token.token(call, name)
     more = {field: value for field, value in found.items() if value}
-    perform(call, "OP_NODE_ADD", **call.fields, **more)
+    perform(call, **call.fields, **more)
     call.terminal.print(f"Added node {name}")
 
 
@@ -24,7 +25,7 @@ def _modify(call: Call) -> None:
     secondary = resolved(call, "secondary_ip")
     more = {"secondary_ip": secondary} if secondary else {}
     fields = changes(call, "gnt-node modify --help", **more)
-    result = perform(call, "OP_NODE_SET_PARAMS", **fields)
+    result = perform(call, **fields)
     asked = {**call.given, **more}
     tell_changes(call, f"node {call.words[0]}", result or asked.items())
 
@@ -34,18 +35,11 @@ ADD = Command(
     _add,
     NODE,
     (
-        Option(
-            ("-p", "--primary-ip"),
-            "where its agent is reached, if not where its token says",
-            "ADDRESS",
-            local=True,
-        ),
+        fill("-p/--primary-ip", metavar="ADDRESS", local=True),
         SECONDARY_IP,
-        Option(("-g", "--node-group"), "the group it joins", "GROUP", dest="group"),
+        *fills("-g/--node-group=group --readd --node-parameters=ndparams"),
         *join_token.OPTIONS,
-        Option(("--readd",), "take a known node back"),
         *CAPABLE,
-        NODE_PARAMETERS,
         *STATES,
         refused("--force-join", "a node that is in a cluster leaves that one first"),
         moot("--no-node-setup", "nothing is set up over ssh"),
@@ -54,27 +48,28 @@ ADD = Command(
         *JOB,
     ),
     examples={"gnt-node add --token-file join-token node2": "node2 joins"},
+    operation="OP_NODE_ADD",
 )
 REMOVE = Command(
     "remove",
-    performs("OP_NODE_REMOVE", "Removed node {node_name}"),
+    performs("Removed node {node_name}"),
     NODE,
     JOB,
+    operation="OP_NODE_REMOVE",
 )
 MODIFY = Command(
     "modify",
     _modify,
     NODE,
     (
-        claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
-        claim(("-D", "--drained"), "it takes no new instances"),
-        claim(("-C", "--master-candidate"), "it may become the master"),
-        claim(("--node-powered",), "its power is on", "powered"),
+        claim("-O/--offline"),
+        claim("-D/--drained"),
+        claim("-C/--master-candidate"),
+        claim("--node-powered=powered"),
         *CAPABLE,
         SECONDARY_IP,
-        Option(("--auto-promote",), "others become candidates in its place"),
+        *fills("--auto-promote --node-parameters=ndparams"),
         *STATES,
-        NODE_PARAMETERS,
         FORCE._replace(local=False),
         *JOB,
     ),
@@ -82,5 +77,6 @@ MODIFY = Command(
         "gnt-node modify --offline yes node1": "node1 lost power",
         "gnt-node modify --drained yes node2": "before node2 is emptied",
     },
+    operation="OP_NODE_SET_PARAMS",
 )
 COMMANDS = (ADD, REMOVE, MODIFY)

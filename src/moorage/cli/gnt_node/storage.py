@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_objects
 from moorage.cli.operation import performs
@@ -36,22 +37,22 @@ _TYPES = ("lvm-pv", "lvm-vg", "file", "sharedfile", "gluster", "rbd", "drbd8", "
 
 
 def _list_storage(call: Call) -> int:
-    return _table(call, "OP_NODE_QUERY_STORAGE", _STORAGE, tuple(_STORAGE))
+    return _table(call, _STORAGE, tuple(_STORAGE))
 
 
 def _volumes(call: Call) -> int:
     usual = tuple(name for name in _VOLUMES if name != "disk")  # scripts count columns
-    return _table(call, "OP_NODE_QUERYVOLS", _VOLUMES, usual)
+    return _table(call, _VOLUMES, usual)
 
 
 def _table(
-    call: Call, op_id: str, known: Mapping[str, tuple[str, str]], usual: tuple[str, ...]
+    call: Call, known: Mapping[str, tuple[str, str]], usual: tuple[str, ...]
 ) -> int:
     fields = chosen(call.option("output"), usual)
     for name in fields:
         if name not in known:
             raise BadInput(f"there is no field '{name}': there is {', '.join(known)}")
-    found = fetch(call, op_id, **call.fields)
+    found = fetch(call, **call.fields)
     print_objects(call, known, fields, found["rows"])
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
@@ -61,7 +62,7 @@ def _table(
 def _modify_storage(call: Call) -> None:
     allocatable = call.option("allocatable")
     changes = {} if allocatable is None else {"allocatable": allocatable}
-    perform(call, "OP_NODE_MODIFY_STORAGE", **call.named, changes=changes)
+    perform(call, **call.named, changes=changes)
 
 
 _COLUMNS = {
@@ -124,17 +125,19 @@ COMMANDS = (
         (
             OUTPUT,
             *LOOK,
-            Option(("-t", "--storage-type"), "this type alone", "TYPE", choices=_TYPES),
+            fill("-t/--storage-type", choices=_TYPES),
             PRIORITY,
             DEBUG,
         ),
         examples={"gnt-node list-storage -t lvm-pv node1": "physical volumes"},
+        operation="OP_NODE_QUERY_STORAGE",
     ),
     Command(
         "volumes",
         _volumes,
         _NODES,
         (OUTPUT, *LOOK, PRIORITY, DEBUG),
+        operation="OP_NODE_QUERYVOLS",
     ),
     Command(
         "modify-storage",
@@ -149,18 +152,19 @@ COMMANDS = (
                 "before /dev/sdb is taken out"
             )
         },
+        operation="OP_NODE_MODIFY_STORAGE",
     ),
     Command(
         "repair-storage",
         performs(
-            "OP_REPAIR_NODE_STORAGE",
             "Repaired storage unit '{name}' on node '{node_name}'",
         ),
         _UNIT,
         (
-            Option(("--ignore-consistency",), "even if disks lose their only copy"),
+            *fills("--ignore-consistency"),
             *JOB,
         ),
+        operation="OP_REPAIR_NODE_STORAGE",
     ),
     Command(
         "list-drbd",

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform
 from moorage.cli.option_syntax import (
     check_changed,
-    ident_key_values,
     key_values,
     reset,
     truth,
@@ -116,7 +116,7 @@ def _modify(call: Call) -> None:
         raise BadInput("nothing to modify", hint="gnt-os modify --help")
     if call.option("force"):
         fields["force"] = True
-    perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
+    perform(call, **fields)
     call.terminal.print(f"Modified OS {name}")
 
 
@@ -155,50 +155,19 @@ COMMANDS = (
         _modify,
         (Operand("OS"),),
         (
-            Option(
-                ("-H", "--hypervisor-parameters"),
-                "parameters of the hypervisor, for its instances",
-                "NAME:KEY=VALUE,...",
-                ident_key_values,
-                repeats=True,
-                dest="os_hvp",
-                join=dict,
-            ),
-            Option(
-                ("-O", "--os-parameters"),
-                "for its scripts; -KEY drops one",
-                "KEY=VALUE,...",
-                _changes,
-                dest="osparams",
-            ),
-            Option(
-                ("--os-parameters-private",),
-                "likewise; shown to nobody",
-                "KEY=VALUE,...",
-                _changes,
-                dest="osparams_private_cluster",
-            ),
-            Option(
-                ("--hidden",),
-                "whether it is listed: yes or no",
-                "YES",
-                truth,
-                dest="hidden_os",
-            ),
-            Option(
-                ("--blacklisted",),
-                "whether new instances cannot have it: yes or no",
-                "YES",
-                truth,
-                dest="blacklisted_os",
-            ),
-            Option(("-f", "--force"), "take an OS and parameters that no node knows"),
+            fill("-H/--hypervisor-parameters=os_hvp", repeats=True, join=dict),
+            fill("-O/--os-parameters=osparams", convert=_changes),
+            fill("--os-parameters-private=osparams_private_cluster", convert=_changes),
+            fill("--hidden=hidden_os", convert=truth),
+            fill("--blacklisted=blacklisted_os", convert=truth),
+            *fills("-f/--force"),
             *JOB,
         ),
         examples={
             "gnt-os modify --hidden yes old": "no longer listed",
             "gnt-os modify -O mirror=local debian": "for all instances",
         },
+        operation="OP_CLUSTER_SET_PARAMS",
     ),
     Command(
         "diagnose",
