@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from sys import maxsize
 from typing import Any
 
 from moorage.units import parse_rate, parse_size
@@ -86,6 +87,7 @@ _READ: dict[str, tuple[str, Callable[[str], Any]]] = {
     "dict[str, Any]": ("KEY=VALUE,...", key_values),
     "dict[str, dict[str, Any]]": ("NAME:KEY=VALUE,...", ident_key_values),
     "tuple[str, ...]": ("", names),
+    "list[int | str]": ("", names),
 }
 """What stands for a value, and what reads it, by a field's unit or type."""
 _EXAMPLES = {"MiB": "512M, 10G", "MiB/s": "50M, 1G"}
@@ -107,7 +109,7 @@ def _typed(option: Option, field: Mapping[str, Any]) -> Option:
         metavar, convert = "N", number("a whole number", **_ends(field))
     elif option.repeats:  # it takes one at a time
         convert = str
-    elif kind == "tuple[str, ...]":
+    elif convert is names:
         word = f"{word.removesuffix('S')},..."
     option = option._replace(
         metavar=option.metavar or metavar or word,
@@ -122,7 +124,8 @@ def _typed(option: Option, field: Mapping[str, Any]) -> Option:
 
 def _ends(field: Mapping[str, Any]) -> dict[str, int]:
     """Return the range of a whole number, as :func:`number` takes it."""
-    return {name: field[name] for name in ("least", "most") if name in field}
+    ends = {name: field[name] for name in ("least", "most") if name in field}
+    return {"least": -maxsize} | ends
 
 
 def _help(option: Option, field: Mapping[str, Any]) -> str:
@@ -137,5 +140,5 @@ def _help(option: Option, field: Mapping[str, Any]) -> str:
     if any(word not in said for word in option.choices) and not option.bare:
         *early, last = option.choices
         more = f"{', '.join(early)} or {last}"
-    said = f"{said}: {more}" if more else said
+    said = f"{said} ({more})" if more else said
     return f"{said}; may be repeated" if option.repeats else said

@@ -21,6 +21,8 @@ Rate = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "MiB/s"})]
 """How much is copied in a second at most; 0 for no limit."""
 Seconds = Annotated[float, Meta(ge=0, le=YEAR, extra={"unit": "s"})]
 """How long something may take."""
+Moment = Annotated[float, Meta(extra={"unit": "s since 1970"})]
+"""A time."""
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 """How many of something."""
 Epoch = Annotated[int, Meta(ge=0, le=1 << 62)]
@@ -71,13 +73,13 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
     ('MiB/s', ('rw', 'ro'))
     """
     bare, marks = _without_marks(declared)
-    told = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
+    told = [mark for mark in marks if isinstance(mark, Meta)]
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     return Kind(
         type=str if choices else bare,
-        unit=(told.extra or {}).get("unit", ""),
-        least=told.ge,
-        most=told.le,
+        unit=next((one.extra["unit"] for one in told if one.extra), ""),
+        least=max((one.ge for one in told if one.ge is not None), default=None),
+        most=min((one.le for one in told if one.le is not None), default=None),
         choices=choices,
     )
 

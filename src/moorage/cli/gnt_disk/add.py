@@ -2,7 +2,7 @@
 """Make a disk that belongs to nobody, or make one of a volume that is there."""
 
 from moorage.cli.command import Call, Command, Operand
-from moorage.cli.fields import fills
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.options import JOB
 from moorage.errors import BadInput
@@ -43,6 +43,7 @@ ADD = Command(
             "--force-params --tags --ignore-capacity",
         ),
         PARAM,
+        fill("--adopt", metavar="NAME"),
         *JOB,
     ),
     examples={

@@ -2,7 +2,7 @@
 """Bring a disk's data to other storage: the disk itself, or a copy."""
 
 from moorage.cli.command import Command
-from moorage.cli.fields import fills
+from moorage.cli.fields import fill, fills
 from moorage.cli.operation import Needs, performs
 from moorage.cli.options import JOB
 
@@ -29,7 +29,7 @@ COMMANDS = (
         (DISK,),
         (
             *_TARGET,
-            *fills("--adopt"),
+            fill("--adopt", metavar="NAME"),
             *_HOW,
         ),
         examples={

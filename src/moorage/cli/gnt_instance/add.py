@@ -150,7 +150,12 @@ COMMANDS = (
             refused("--commit", _AT_ONCE),
             refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
             nic_options.CONFLICTS,
-            fill("--file-driver", choices=("loop", "blktap", "blktap2")),
+            fill(
+                "--file-driver",
+                help="loop; others are refused: QEMU itself opens image files",
+                metavar="NAME",
+                choices=("loop", "blktap", "blktap2"),
+            ),
             *JOB,
         ),
         examples={

@@ -80,6 +80,8 @@ COMMANDS = (
         (
             fill(
                 "--disk=disks",
+                help="N:add,size=..., N:attach,name=..., N:detach, N:remove, "
+                "N:modify,...; N may be a name or uuid where the disk is there already",
                 repeats=True,
                 join=disk_options.changes,
                 convert=disk_option,

@@ -46,7 +46,7 @@ COMMANDS = (
         OPERANDS,
         (
             *SELECTORS,
-            BACKEND_PARAMETERS._replace(help="memory=…,vcpus=…: for this run only"),
+            BACKEND_PARAMETERS,
             fill("-H/--hypervisor-parameters=hvparams", convert=hypervisor_keys),
             *fills(
                 "--no-remember --ignore-offline=ignore_offline_nodes",

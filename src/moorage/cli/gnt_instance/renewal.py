@@ -8,7 +8,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform_all
 from moorage.cli.operation import performs
-from moorage.cli.option_syntax import spindles
+from moorage.cli.option_syntax import ident_key_values, spindles
 from moorage.cli.options import ASKING, JOB, moot, refused
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
@@ -98,8 +98,14 @@ COMMANDS = (
             *fills(
                 "-o/--os-type --clear-os-parameters=clear_osparams",
                 "--clear-os-parameters-private=clear_osparams_private",
+            ),
+            fill(
                 "--remove-os-parameters=remove_osparams",
+                metavar="KEY,...",
+            ),
+            fill(
                 "--remove-os-parameters-private=remove_osparams_private",
+                metavar="KEY,...",
             ),
             Option(("--select-os",), "choose the OS from a list", local=True),
             FORCE_VARIANT,
@@ -120,7 +126,13 @@ COMMANDS = (
         INSTANCE,
         (
             fill(
-                "--disk=disks", repeats=True, join=_disks, metavar="N[:size=SIZE,...]"
+                "--disk=disks",
+                help="one of them, by slot, name or uuid; size=, mode=, spindles= "
+                "change it",
+                metavar="N[:size=SIZE,...]",
+                convert=ident_key_values,
+                repeats=True,
+                join=_disks,
             ),
             fill("-n/--node=nodes", convert=_pair, metavar="A[:B]"),
             refused(

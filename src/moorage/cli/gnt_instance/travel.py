@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand
-from moorage.cli.fields import fills
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import follow, perform, perform_all
 from moorage.cli.operation import migration_mode, performs
 from moorage.cli.options import (
@@ -165,7 +165,8 @@ COMMANDS = (
         _change_group,
         INSTANCE,
         (
-            *fills("-I/--iallocator --to=target_groups --ignore-ipolicy"),
+            *fills("-I/--iallocator --ignore-ipolicy"),
+            fill("--to=target_groups", metavar="GROUP,..."),
             moot("--early-release", "locks are released as early as can be"),
             *ASKING,
             *JOB,

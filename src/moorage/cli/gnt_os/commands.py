@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform
-from moorage.cli.option_syntax import (
+from moorage.cli.option_syntax import ident_key_values, (
     check_changed,
     key_values,
     reset,
@@ -155,11 +155,37 @@ COMMANDS = (
         _modify,
         (Operand("OS"),),
         (
-            fill("-H/--hypervisor-parameters=os_hvp", repeats=True, join=dict),
-            fill("-O/--os-parameters=osparams", convert=_changes),
-            fill("--os-parameters-private=osparams_private_cluster", convert=_changes),
-            fill("--hidden=hidden_os", convert=truth),
-            fill("--blacklisted=blacklisted_os", convert=truth),
+            fill(
+                "-H/--hypervisor-parameters=os_hvp",
+                metavar="NAME:KEY=VALUE,...",
+                convert=ident_key_values,
+                repeats=True,
+                join=dict,
+            ),
+            fill(
+                "-O/--os-parameters=osparams",
+                help="for its scripts; -KEY drops one",
+                metavar="KEY=VALUE,...",
+                convert=_changes,
+            ),
+            fill(
+                "--os-parameters-private=osparams_private_cluster",
+                help="likewise; shown to nobody",
+                metavar="KEY=VALUE,...",
+                convert=_changes,
+            ),
+            fill(
+                "--hidden=hidden_os",
+                help="whether it is listed: yes or no",
+                metavar="YES",
+                convert=truth,
+            ),
+            fill(
+                "--blacklisted=blacklisted_os",
+                help="whether new instances cannot have it: yes or no",
+                metavar="YES",
+                convert=truth,
+            ),
             *fills("-f/--force"),
             *JOB,
         ),

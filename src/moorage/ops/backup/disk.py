@@ -52,7 +52,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     compressed
         Whether the dump is compressed.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     op_id = "OP_DISK_EXPORT"
@@ -192,7 +192,7 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
     found
         The export, and where it lies.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     found: Found
@@ -220,7 +220,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     disk_template
         Its template; that of the disk that was exported, if it names none.
     size
-        In MiB; that of the disk that was exported without it.
+        Its size; that of the disk that was exported without it.
     ignore_capacity
         Whether it may be larger than the room that its storage has.
     params
@@ -232,7 +232,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     src_path
         Its name, or its directory.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     trust_export
         Whether all that the export says is taken, as if it had been typed.
     """

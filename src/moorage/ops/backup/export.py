@@ -47,7 +47,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     target_node
         Where the export is to lie; the instance's own node if it names none.
     shutdown
@@ -63,7 +63,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     compressed
         Whether the dumps are compressed.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     op_id = "OP_BACKUP_EXPORT"

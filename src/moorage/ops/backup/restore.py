@@ -57,7 +57,7 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
     found
         The export, and where it lies.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     os_named
         Whether the request names the OS; else it is that of the export.
     """
@@ -186,7 +186,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     src_path
         Its name, or its directory; empty for the name of the instance.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     no_nics
         Whether it gets no network card, whatever the export says.
     trust_export

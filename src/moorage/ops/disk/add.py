@@ -35,7 +35,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        One that no other disk has; without it the disk has its uuid alone.
+        A name that no other disk has; without one it has its uuid alone.
     disk_template
         How it is stored; not needed with a provider or a pool.
     provider
@@ -45,23 +45,24 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     mode
         ``rw``, or ``ro`` for a disk that no guest writes to.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     size
-        In MiB; not for an adopted device, whose node tells it.
+        Its size; not for an adopted device, whose node tells it.
     adopt
         A device or a volume that is there: it keeps its data, and nothing but an
         explicit remove destroys it.
     epoch
-        That an adopted disk starts with, where its storage has seen others.
+        The epoch that an adopted disk starts with, where its storage has seen others.
     pool
         The storage pool that it is made in: it says template and provider.
     spindles
         How many physical volumes it gets for itself, with exclusive storage.
     params
         Parameters of the template or the provider.
-    node, group
-        Where: a node for templates that stay on one, else a group; the only group
-        when there is one.
+    node
+        The node that is to hold it, for a template that stays on one.
+    group
+        The node group that is to reach it; the only one when there is one.
     force_params
         Accept parameters that the provider does not list.
     ignore_capacity

@@ -33,20 +33,27 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        One that no other disk has; without it the disk has its uuid alone.
+        A name that no other disk has; without one it has its uuid alone.
     mode
         ``rw``, or ``ro`` for a disk that no guest writes to.
     volume
         Its name in the storage, or its path.
-    disk_template, provider, pool, params
-        Where it is: a template, a provider or a storage pool, with parameters.
+    disk_template
+        How it is stored; not needed with a provider or a pool.
+    provider
+        The ExtStorage provider of a disk of template ``ext``.
+    pool
+        The storage pool that it is in: it says template and provider.
+    params
+        Parameters of the template or the provider.
     size
-        In MiB, for storage that does not tell it.
+        Its size, for storage that does not tell it.
     epoch
-        That the disk starts with, where its storage has seen others.
-    node, group
-        Where it is seen: a node for templates that stay on one, else a group; the only
-        group when there is one.
+        The epoch that the disk starts with, where its storage has seen others.
+    node
+        The node that sees it, for a template that stays on one.
+    group
+        The node group that sees it; the only one when there is one.
     """
 
     op_id = "OP_DISK_ADOPT"

@@ -45,7 +45,7 @@ class Growing(Operation, frozen=True, kw_only=True):
     absolute
         Whether `amount` is the new size, and not what is added.
     amount
-        MiB: what to add, or (`absolute`) the new size.
+        What to add, or (`absolute`) the new size.
     ignore_ipolicy
         Whether the policy of the instance's node group does not count.
     ignore_capacity

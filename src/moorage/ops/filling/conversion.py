@@ -196,7 +196,7 @@ class ToStorage(Operation, frozen=True, kw_only=True):
         a node. A disk that an instance has is where the instance is. Behind a colon,
         the second node of a mirrored disk: ``node1:node2``, or ``:node2``.
     rate
-        MiB a second at most; 0 for no limit.
+        How much is copied in a second at most; 0 for no limit.
     force_params
         Accept parameters that the provider does not list.
     ignore_capacity

@@ -75,7 +75,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
 
     op_id = ""
 
-    nics: list[list[Any]] = []
+    nics: list[list[int | str | dict[str, Any] | None]] = []
     conflicts_check: bool = True
 
     def card_mods(self, view: View) -> list[Mod]:

@@ -53,7 +53,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     Attributes
     ----------
     disks
-        See :func:`parse_mods`.
+        Changes: action, disk (slot, name or uuid), parameters.
     keep_disks
         Forget removed disks without destroying their data.
     """

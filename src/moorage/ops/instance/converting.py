@@ -37,7 +37,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
     remote_node
         The second node, for a template whose data the cluster mirrors.
     rate
-        MiB a second at most that are copied; 0 for no limit.
+        How much is copied in a second at most; 0 for no limit.
     force_params
         Accept parameters that a disk's provider does not list.
     wait_for_sync
@@ -51,7 +51,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         enabled for that.
     """
 
-    disks: list[list[Any]] = []
+    disks: list[list[int | str | dict[str, Any] | None]] = []
     disk_template: str | None = None
     pool: str | None = None
     ext_params: dict[str, Any] = {}

@@ -37,7 +37,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     ignore_consistency
         Whether it goes on with a second copy that lacks what was written last.
     start

@@ -47,8 +47,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    mode, live
-        Whether the guest runs while it moves; ``non-live`` or false: it stands still.
+    mode
+        ``live``, or ``non-live``: the guest stands still while it moves.
+    live
+        Whether the guest runs while it moves, as older clients say it.
     cleanup
         Instead of moving it, find out where it runs after a migration that broke,
         and record that.

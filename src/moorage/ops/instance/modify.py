@@ -30,9 +30,13 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    hvparams, beparams, osparams
-        Parameters of the hypervisor, the back end, the OS; the value ``default`` drops
-        one.
+    hvparams
+        Parameters of the hypervisor; the value ``default`` drops one.
+    beparams
+        Memory (``memory``, in MiB), processors (``vcpus``) and the like; the value
+        ``default`` drops one.
+    osparams
+        OS parameters; the value ``default`` drops one.
     os_name
         Another OS definition, with variant; nothing is installed.
     offline

@@ -45,7 +45,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
     target_node
         The node to go to.
     shutdown_timeout
-        Seconds that a guest gets that must be shut down for it.
+        How long a guest gets that must be shut down for it.
     """
 
     op_id = "OP_INSTANCE_MOVE"

@@ -38,8 +38,11 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    hvparams, beparams
-        For this run of the guest only.
+    hvparams
+        Parameters of the hypervisor, for this run of the guest only.
+    beparams
+        Memory (``memory``, in MiB) and processors (``vcpus``), for this run of the
+        guest only.
     startup_paused
         Let it stand still before its first instruction; starting it again lets it go.
     no_remember
@@ -130,7 +133,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     timeout
-        Seconds that the guest gets; then its process is ended.
+        How long the guest gets; then its process is ended.
     force
         Also one that is marked offline, which it stays.
     ignore_offline_nodes
@@ -195,7 +198,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         starts it, as its record is by now: memory, processors, media, screen. ``full``
         does so, and takes its disks from the node meanwhile.
     shutdown_timeout
-        Seconds that the guest gets to power down; ``soft`` asks for none.
+        How long the guest gets to power down; ``soft`` asks for none.
     ignore_secondaries
         Start it although the second copy of a mirrored disk cannot follow.
     """

@@ -37,7 +37,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     ignore_failures
         Let the instance go although its node is marked offline, or storage fails; the
         job is a success, and its warnings say what stays behind. A guest that cannot

@@ -47,8 +47,13 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    network_mode, network_link, network_vlan
-        How its cards are connected there; the cluster's defaults where none is named.
+    network_mode
+        How its cards are connected there; as the cluster's defaults say without it.
+    network_link
+        The bridge or the routing table of its cards there; that of the cluster's
+        defaults without it.
+    network_vlan
+        The VLAN of its cards there; that of the cluster's defaults without it.
     conflicts_check
         Whether no instance of the group may have one of its addresses already, nor
         another network that is connected there in the same way.

@@ -22,7 +22,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     Attributes
     ----------
     remote_node
-        Where they go; Ganeti's name for it.
+        Where they go; the planner chooses a node for each without it.
     mode
         ``primary-only`` for instances that belong to the node, ``secondary-only`` for
         second copies of disks, ``all`` for both.

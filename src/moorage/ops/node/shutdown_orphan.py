@@ -26,7 +26,7 @@ class NodeShutdownOrphan(OnNode, frozen=True, kw_only=True):
     guest
         Its uuid, or its name, if nothing else has that.
     timeout
-        Seconds that the guest gets; then its process is ended.
+        How long the guest gets; then its process is ended.
     """
 
     op_id = "OP_NODE_SHUTDOWN_ORPHAN"

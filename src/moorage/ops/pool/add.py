@@ -33,7 +33,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     pool_name
         One that no other storage pool has.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     disk_template
         Its disks' template; not needed with a provider.
     provider
@@ -41,7 +41,8 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     params
         Parameters that its disks get, where they are given no others.
     volume_name
-        Pattern of the names of its volumes; empty for the template's own.
+        Pattern of the names of its volumes, of ``{uuid}``, ``{short}``, ``{instance}``,
+        ``{index}`` and ``{pool}``; empty for the template's own.
     longest
         Characters that such a name may have.
     groups

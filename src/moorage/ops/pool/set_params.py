@@ -28,7 +28,8 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
     params
         Parameters of disks to come; the value ``default`` drops one.
     volume_name
-        Pattern of the names of volumes to come; empty for the template's own.
+        Pattern of the names of volumes to come, of ``{uuid}``, ``{short}``,
+        ``{instance}``, ``{index}`` and ``{pool}``; empty for the template's own.
     longest
         Characters that such a name may have.
     force_params

@@ -53,7 +53,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     params
         Parameters of the volumes.
     size
-        Of each volume, in MiB.
+        Size of each volume.
     checks
         The only checks to make; all of them when empty.
     force_params
