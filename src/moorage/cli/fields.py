@@ -47,7 +47,8 @@ def fill(flags: str, **more: Any) -> Option:  # noqa: ANN401 - as of an Option
         What is different from the field, as of :class:`Option`.
     """
     written, _, field = flags.partition("=")
-    return Option(tuple(written.split("/")), "", dest=field, **more)
+    said = {"help": "", "dest": field} | more
+    return Option(tuple(written.split("/")), **said)
 
 
 def fills(*flags: str) -> tuple[Option, ...]:

@@ -73,13 +73,13 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
     ('MiB/s', ('rw', 'ro'))
     """
     bare, marks = _without_marks(declared)
-    told = [mark for mark in marks if isinstance(mark, Meta)]
+    told = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
     choices = get_args(bare) if get_origin(bare) is Literal else ()
     return Kind(
         type=str if choices else bare,
-        unit=next((one.extra["unit"] for one in told if one.extra), ""),
-        least=max((one.ge for one in told if one.ge is not None), default=None),
-        most=min((one.le for one in told if one.le is not None), default=None),
+        unit=(told.extra or {}).get("unit", ""),
+        least=told.ge,
+        most=told.le,
         choices=choices,
     )
 

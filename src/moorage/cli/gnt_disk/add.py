@@ -38,7 +38,7 @@ ADD = Command(
     (Operand("NAME", 0),),
     (
         *fills(
-            "-t/--disk-template -s/--size -p/--provider --pool --access --adopt",
+            "-t/--disk-template -s/--size -p/--provider --pool --access",
             "--epoch --name -n/--node -g/--node-group=group --mode --spindles",
             "--force-params --tags --ignore-capacity",
         ),

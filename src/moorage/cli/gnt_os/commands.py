@@ -7,8 +7,9 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform
-from moorage.cli.option_syntax import ident_key_values, (
+from moorage.cli.option_syntax import (
     check_changed,
+    ident_key_values,
     key_values,
     reset,
     truth,

@@ -9,7 +9,7 @@ from msgspec import Meta
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model.kinds import Count, Seconds
+from moorage.model.kinds import Count
 from moorage.protocol import Pause
 
 MOST = 1000
@@ -37,7 +37,7 @@ class Delay(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_TEST_DELAY"
 
-    duration: Annotated[Seconds, Meta(ge=0, le=3600)]
+    duration: Annotated[float, Meta(ge=0, le=3600, extra={"unit": "s"})]
     on_master: bool = True
     on_nodes: tuple[str, ...] = ()
     on_node_uuids: tuple[str, ...] | None = None

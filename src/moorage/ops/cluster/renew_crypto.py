@@ -9,6 +9,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Node
+from moorage.model.kinds import Count
 from moorage.ops import certificates
 from moorage.protocol import (
     AbandonAuthority,
@@ -43,7 +44,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     force: bool = False
     renew_ssh_keys: Annotated[bool, _NO_SSH] = False
     ssh_key_type: Annotated[str | None, _NO_SSH] = None
-    ssh_key_bits: Annotated[int | None, _NO_SSH] = None
+    ssh_key_bits: Annotated[Count | None, _NO_SSH] = None
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the authority; where it changes, nobody may come in or go."""

@@ -2,7 +2,9 @@
 """``gnt-disk attach``: a disk gets an owner, running or not."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
@@ -100,7 +102,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
 
     disk: str
     instance_name: str
-    index: int = -1
+    index: Annotated[int, Meta(ge=-1)] = -1
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and the instance; share its node."""
