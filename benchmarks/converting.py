@@ -22,7 +22,9 @@ from msgspec.structs import replace
 from moorage.node.hypervisors.base import Drive
 from moorage.node.verbs.copying import copying
 from moorage.testing.guest_image import build
-from moorage.testing.qemu_pair import Lab
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.qemu_pair import Lab
 
 SIZES = (256, 1024)
 """MiB."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moorage.copies import CommitLog, LoggedEngine, Pace, Replication
+from moorage.copies import CommitLog, Pace, Replication
 from moorage.daemons import failover
 from moorage.daemons.leadership import Standing
 from moorage.daemons.paths import MasterPlaces, NodePlaces
@@ -15,7 +15,7 @@ from moorage.jobs import Nodes
 from moorage.model import Change, successor
 from moorage.model.commits import Head, Key
 from moorage.node.records.state_copy import StateCopy
-from moorage.store import ConfigStore, checksums, inspect
+from moorage.store import ConfigStore, Store, checksums, inspect
 from moorage.testing.nodes import SimNodes
 
 QUICK = Pace(patience=0.4, beat=0.05, again=0.02, checked=3600.0)
@@ -30,7 +30,7 @@ class Town:
 
     directory: Path
     nodes: SimNodes
-    store: LoggedEngine
+    store: Store
     log: CommitLog
     truth: ConfigStore
     standing: Standing
@@ -94,7 +94,7 @@ def on_disk(town: Town, name: str) -> tuple[Head | None, Mapping[Key, bytes]]:
 
 
 async def led(
-    directory: Path, nodes: SimNodes, store: LoggedEngine, way: Nodes | None = None
+    directory: Path, nodes: SimNodes, store: Store, way: Nodes | None = None
 ) -> Town:
     """Start a master on a store.
 

@@ -2,7 +2,7 @@
 """The disk templates, Ganeti's nine: what is true of each, whoever asks.
 
 Storage, the planner and the command line read it here. What a template *can* do, its
-class declares; most of them have none yet, and the planner knows them all the same.
+class declares.
 """
 
 from collections.abc import Iterable
@@ -108,6 +108,11 @@ class TemplateFacts(NamedTuple):
     def reach(self) -> Reach:
         """Where a volume can be used: who mirrors its data decides."""
         return _REACH[self.mirror]
+
+    @property
+    def stored_as(self) -> str:
+        """The template of its volumes, by which nodes tell the room of their units."""
+        return self.volume or self.name
 
     @property
     def movable(self) -> bool:
@@ -273,8 +278,7 @@ def sharing(kind: str) -> tuple[str, ...]:
     facts = IN_UNITS.get(kind)
     if facts is None:
         return (kind,)
-    base = facts.volume or facts.name
-    found = (one.unit for one in IN_UNITS.values() if base in (one.name, one.volume))
+    found = (one.unit for one in IN_UNITS.values() if one.stored_as == facts.stored_as)
     return (kind, *(one for one in found if one != kind))
 
 

@@ -106,6 +106,13 @@ class WrongState(Refused):
     ganeti = "wrong_state"
 
 
+class Forbidden(Refused):
+    """Whoever asks may not ask for it."""
+
+    code = "forbidden"
+    ganeti = "wrong_input"
+
+
 class NotSupported(Refused):
     """The storage template or provider lacks the capability."""
 

@@ -2,12 +2,16 @@
 """``gnt-disk story``, typed at a master on simulated nodes."""
 
 import json
+import os
+import pwd
 from collections.abc import Iterator
 
 import pytest
 
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.served import Served, served
+
+WHO = f"{pwd.getpwuid(os.geteuid()).pw_name} by luxi"
 
 
 @pytest.fixture
@@ -26,21 +30,22 @@ def test_everything_that_happened_to_a_disk_with_the_users_words(types) -> None:
     lines = types(f"gnt-disk story {told['uuid']}").splitlines()
     assert lines[0] == f"Disk data1 ({told['uuid']}), which is gone"
     assert lines[1] == (
-        '1970-01-01 00:16:40  record disk data1  (job 1 DISK_ADD(data1) · "for web1")'
+        "1970-01-01 00:16:40  record disk data1  "
+        f'(job 1 DISK_ADD(data1) · {WHO} · "for web1")'
     )
     assert "    size: 1.0G" in lines
     assert "    last_node: node1" in lines
     given = lines.index(
         "1970-01-01 00:16:40  give disk data1 to web1, epoch 1"
-        "  (job 2 DISK_ATTACH(data1))"
+        f"  (job 2 DISK_ATTACH(data1) · {WHO})"
     )
     assert lines[given + 1 : given + 3] == [
         "    epoch: 0 -> 1",
         "    instance: (none) -> web1",
     ]
-    assert any('DISK_DETACH(data1) · "maintenance")' in line for line in lines)
+    assert any(f'DISK_DETACH(data1) · {WHO} · "maintenance")' in line for line in lines)
     assert "    size: 1.0G -> 2.0G" in lines
-    assert lines[-1].endswith("forget disk data1  (job 5 DISK_REMOVE(data1))")
+    assert lines[-1].endswith(f"forget disk data1  (job 5 DISK_REMOVE(data1) · {WHO})")
     assert [one["kind"] for one in told["events"] if "kind" in one] == [
         "made",
         "removed",

@@ -30,6 +30,7 @@ LEFT_OUT = {
     ("gnt-cluster", "destroy"),  # it ends the master that all others are typed at
     ("gnt-instance", "console"),  # it takes over the terminal
     ("moorage", "agent"),  # these run until they are ended
+    ("moorage", "events"),
     ("moorage", "master"),
     ("moorage", "tour"),
     ("moorage", "up"),

@@ -44,6 +44,17 @@ def test_settings_that_are_none_are_told_in_a_sentence(
     assert "agent.json does not hold settings" in capsys.readouterr().err
 
 
+def test_an_agent_has_no_hypervisor_that_nobody_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agent.json").write_text('{"hypervisor": "xen"}')
+    monkeypatch.setattr("sys.argv", ["moorage", "agent", str(tmp_path)])
+    assert run(moorage.PROGRAM) == 1
+    assert "there is no hypervisor 'xen': kvm and fake are known" in (
+        capsys.readouterr().err
+    )
+
+
 def test_the_guest_is_built_where_it_belongs(tmp_path: Path) -> None:
     """Never in the directory where somebody happens to stand."""
     home = {"HOME": str(tmp_path)}

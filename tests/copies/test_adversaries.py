@@ -18,7 +18,7 @@ from moorage.node.records.fence import Fence
 from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Pause, silent
 from moorage.protocol.sender import ourselves
-from moorage.store import MemoryStore, SqliteStore, create, inspect
+from moorage.store import MemoryStore, SqliteStore, create, inspect, raise_term
 from moorage.store.records import at_once, opened, put_head
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
@@ -246,7 +246,7 @@ async def test_a_term_that_jumped_begins_with_a_commit_of_its_own(five: Town) ->
     await again.stop()
     await again.log.close()
     path = five.directory / "own" / "state.sqlite"
-    succession.raise_term(path, term + 100)
+    raise_term(path, term + 100)
     third = await led(five.directory, five.nodes, SqliteStore(path))
     await third.whole("node2", "node3", "node4", "node5")
     five.nodes.nodes["node5"].agent._leaders.hear(third.truth.term, _sender("node1"))
@@ -300,7 +300,7 @@ async def test_a_living_master_gets_the_nodes_back_that_a_broken_failover_told(
     await again.stop()
     await again.log.close()
     path = five.directory / "own" / "state.sqlite"
-    succession.raise_term(path, term)
+    raise_term(path, term)
     third = await led(five.directory, five.nodes, SqliteStore(path))
     await third.truth.commit(None)
     assert len(await _obey(third)) == 5

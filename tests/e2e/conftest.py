@@ -22,7 +22,6 @@ from moorage.jobs import Job
 from moorage.model import Disk
 from moorage.model.story import Event, shown
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.deaths import Death, Watch
 from moorage.testing.scenarios import (
     LOST,
     MIRRORS,
@@ -34,6 +33,7 @@ from moorage.testing.scenarios import (
     pier,
 )
 from moorage.testing.state_snapshot import Picture, epochs, picture, renumbered
+from support.deaths import Death, Watch
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.deaths import Death, different_points
 from moorage.testing.scenarios import Scenario
+from support.deaths import Death, different_points
 
 SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
 ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 6)

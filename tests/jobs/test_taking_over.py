@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from moorage.jobs import Job, Run
 from moorage.jobs.job import decode, encode
-from moorage.model import Change, successor
+from moorage.model import Change, Disk, successor
+from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster
 
 START = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
@@ -184,3 +185,32 @@ async def test_what_an_earlier_task_told_is_found_again(
     await running.boot()
     assert (await running.finished(number)).status == "success"
     assert running.config.instance("web").primary_node != "node1"
+
+
+@pytest.mark.parametrize("point", range(6))
+async def test_a_doubt_about_a_disk_outlives_the_master_that_had_it(
+    cluster: SimCluster, point: int
+) -> None:
+    """Its volume could not be taken back: whoever goes on keeps the disk in sight."""
+    passed = []
+
+    def refuse(_node: str, command: Command) -> bool:
+        return command.argv[0].endswith(("/attach", "/remove"))
+
+    async def die(name: str) -> None:
+        if " undoing " in name:
+            passed.append(name)
+            if len(passed) == point + 1:
+                cluster.die()
+                raise Crash(name)
+
+    cluster.nodes.nodes["node1"].machine.refuse = refuse
+    cluster.extra_point = die
+    add = {"OP_ID": "OP_DISK_ADD", "name": "new", "disk_template": "ext"}
+    number = await cluster.engine.submit([add | {"provider": "san", "size": 8}])
+    await dead(cluster, number)
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "error"
+    (left,) = cluster.config.called(Disk, "new")
+    assert "undoing 'create disk new on node1'" in str(left.quarantine)
+    assert left.logical_id[1] in cluster.nodes.san.volumes

@@ -138,6 +138,32 @@ async def test_what_others_changed_since_is_not_taken_back(cluster: SimCluster) 
     assert cluster.config.instance("web").disks == ("a",)
 
 
+async def test_a_disk_in_doubt_is_quarantined_though_others_changed_it(
+    cluster: SimCluster,
+) -> None:
+    """The attach could not be taken back, and neither can the commit before it."""
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+
+    def refuse(_node: str, command: Command) -> bool:
+        return command.argv[0].endswith("/detach")
+
+    async def meddle(name: str) -> None:
+        if name == "after attach disk a on node1":
+            cluster.nodes.nodes["node1"].machine.refuse = refuse
+            await cluster.engine.cancel(number)
+        if name == "after undoing attach disk a on node1":
+            theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
+            await cluster.truth.commit(Change((theirs,)))
+
+    cluster.extra_point = meddle
+    number = await cluster.submit("OP_DISK_ATTACH", disk="a", instance_name="web")
+    error = from_json((await cluster.finished(number)).ops[0].error)
+    assert "was changed by others" in error.message
+    why = cluster.config.disk("theirs").quarantine
+    assert why is not None
+    assert "undoing 'attach disk a on node1'" in why
+
+
 async def test_a_defect_of_ours_is_undone_and_told(
     cluster: SimCluster, caplog: pytest.LogCaptureFixture
 ) -> None:

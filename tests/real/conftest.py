@@ -24,8 +24,8 @@ from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, prepare
-from moorage.testing.node_guests import NodeGuest, NodeGuests
-from moorage.testing.qemu_pair import Lab
+from support.node_guests import NodeGuest, NodeGuests
+from support.qemu_pair import Lab
 
 sys.path.insert(0, str(Path(__file__).parent))
 

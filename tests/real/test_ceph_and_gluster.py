@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from moorage.testing.ceph import POOL, SECOND, USER, Ceph
-from moorage.testing.gluster import VOLUME, Gluster
+from support.ceph import POOL, SECOND, USER, Ceph
+from support.gluster import VOLUME, Gluster
 
 pytestmark = pytest.mark.real
 

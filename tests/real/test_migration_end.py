@@ -17,7 +17,7 @@ from moorage.errors import Failed
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.ops.instance.migrate import _whole
-from moorage.testing.qemu_pair import Lab
+from support.qemu_pair import Lab
 
 pytestmark = pytest.mark.real
 

@@ -18,8 +18,8 @@ from moorage.node.hypervisors.kvm import Kvm, consoles
 from moorage.node.hypervisors.kvm.accelerator import Accelerators
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.storage import Where
-from moorage.testing.qemu_pair import Lab
 from moorage.units import Mib
+from support.qemu_pair import Lab
 
 pytestmark = pytest.mark.real
 

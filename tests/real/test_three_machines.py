@@ -17,7 +17,7 @@ import pytest
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, write_image
-from moorage.testing.machines import Machine, Switch
+from support.machines import Machine, Switch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))

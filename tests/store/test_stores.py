@@ -216,7 +216,7 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
         [(("job", "1"), b"")],
     )
     # the disk, what happened to it, the instance, the serial number, the job
-    assert store.sizes[-1] == 5
+    assert store.sizes[-1] == 6
 
 
 async def test_readers_keep_their_snapshot() -> None:

@@ -63,7 +63,7 @@ async def open_line(
         hypervisor=instance.hypervisor,
         kind=wanted.kind,
         ticket=wanted.ticket,
-        by=CALLER.get(),
+        by=str(CALLER.get()),
     )
     line = await at.lines(node, asked, at.truth.term)
     told = {"instance": instance.name, "node": node.name}
@@ -86,7 +86,7 @@ class DrawTicket(Method, frozen=True):
             name=instance.name,
             hypervisor=instance.hypervisor,
             address=node.primary_ip,
-            by=CALLER.get(),
+            by=str(CALLER.get()),
         )
         drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
         _LOG.info(

@@ -2,27 +2,29 @@
 """LUXI's methods on the master: those on jobs, and the table of all."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, ValidationError, convert
+from msgspec import Meta, ValidationError, convert, json
 
-from moorage.errors import BadInput, MoorageError, from_json
+from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
 from moorage.model.misfit import misfit
 
-from . import job_kill
+from . import deeds
 from .luxi import NOCHANGE
+from .luxi_caller import CALLER
 from .luxi_line import ConnectInstance, DrawTicket
 from .luxi_messages import error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
-from .opcode_checks import PRIORITIES, check_opcodes
 from .query import Sources, resource_named, rows
 from .query.job import log_entries
 
 LONGEST_WAIT = 89.0
 """Seconds that a client waits for a job's change at most, as in Ganeti."""
+MOST_ENTRIES = 500
+"""Entries of the feed in one answer."""
 
 # -- submitting ----------------------------------------------------------------------
 
@@ -36,10 +38,11 @@ class SubmitJob(Method, frozen=True):
     ops: Opcodes
 
     async def answer(self, at: Sources) -> int:
-        """Check the common fields, then let the engine check the others."""
-        check_opcodes(at.engine, self.ops, [])
+        """Queue it for whoever asks."""
         drained = self.although_drained
-        return await at.engine.submit(self.ops, although_drained=drained)
+        return await deeds.submit(
+            at, self.ops, CALLER.get().caller, although_drained=drained
+        )
 
 
 class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
@@ -58,18 +61,12 @@ class SubmitManyJobs(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[list[Any]]:
         """Queue one after the other; a refusal does not hold the others up."""
-        answers: list[list[Any]] = []
-        earlier: list[int | None] = []
-        for ops in self.jobs:
-            try:
-                check_opcodes(at.engine, ops, earlier)
-                number = await at.engine.submit(ops)
-                answers.append([True, number])
-                earlier.append(number)
-            except MoorageError as error:
-                answers.append([False, error_to_wire(error)])
-                earlier.append(None)
-        return answers
+        return [
+            [False, error_to_wire(one)]
+            if isinstance(one, MoorageError)
+            else [True, one]
+            for one in await deeds.submit_many(at, self.jobs, CALLER.get().caller)
+        ]
 
 
 # -- jobs ----------------------------------------------------------------------------
@@ -96,7 +93,7 @@ class WaitForJobChange(Method, frozen=True):
             if values != self.seen or entries or job.finished:
                 return [values, entries]
             left = end - clock()
-            if left <= 0 or not await at.engine.queue.changed(self.job, left):
+            if left <= 0 or not await deeds.changed(at, self.job, left):
                 return NOCHANGE
         return None
 
@@ -151,14 +148,7 @@ class CancelJob(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[Any]:
         """Cancel, and end the script that the job waits for, if asked to."""
-        done, text = await at.engine.cancel(self.job)
-        job = at.engine.queue.working.get(self.job)
-        ends = job and (self.kill or job_kill.breakable(job))
-        if job and ends and (done or job.current.undoing):
-            ended = await job_kill.kill(at, job)
-            if ended and not done:
-                return [True, f"{text}; the script that it waited for is ended"]
-        return [done, text]
+        return list(await deeds.cancel(at, self.job, kill=self.kill))
 
 
 class ChangeJobPriority(Method, frozen=True):
@@ -169,13 +159,7 @@ class ChangeJobPriority(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[Any]:
         """Change it for the slot, and the locks that the job does not wait for yet."""
-        if self.priority not in PRIORITIES:
-            raise BadInput(
-                f"a priority is a number from -20 to 19, not {self.priority}"
-            )
-        if not await at.engine.change_priority(self.job, self.priority):
-            return [False, f"Job {self.job} has ended"]
-        return [True, f"Job {self.job} has priority {self.priority} now"]
+        return list(await deeds.change_priority(at, self.job, self.priority))
 
 
 class ArchiveJob(Method, frozen=True):
@@ -184,10 +168,8 @@ class ArchiveJob(Method, frozen=True):
     job: int
 
     async def answer(self, at: Sources) -> bool:
-        """Archive, once the end of the job is stored: else it would come back."""
-        if at.engine.job(self.job).finished:
-            await at.engine.finished(self.job)
-        return await at.engine.queue.archive(self.job)
+        """Archive it."""
+        return await deeds.archive(at, self.job)
 
 
 class AutoArchiveJobs(Method, frozen=True):
@@ -198,23 +180,7 @@ class AutoArchiveJobs(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[int]:
         """Archive those older than `age` seconds, all if it is negative."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self.timeout
-        old = list(_ended_before(at, self.age))
-        done = 0
-        for number in old:
-            if loop.time() >= end:
-                break
-            done += await at.engine.queue.archive(number)
-        return [done, len(old) - done]
-
-
-def _ended_before(at: Sources, age: float) -> Iterator[int]:
-    limit = at.clock() - age
-    for job in list(at.engine.jobs.values()):
-        ended = job.end_timestamp
-        if ended and (age < 0 or ended[0] < limit):
-            yield job.id
+        return list(await deeds.archive_old(at, self.age, self.timeout))
 
 
 class SetDrainFlag(Method, frozen=True):
@@ -224,7 +190,7 @@ class SetDrainFlag(Method, frozen=True):
 
     async def answer(self, at: Sources) -> bool:
         """Set it."""
-        await at.engine.queue.drain(draining=self.flag)
+        await deeds.drain(at, draining=self.flag)
         return True
 
 
@@ -238,12 +204,41 @@ class SetWatcherPause(Method, frozen=True):
     async def answer(self, at: Sources) -> float | None:
         """Record it, by a job as any other setting; return it."""
         setting = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "watcher_pause": self.until or 0.0}
-        number = await at.engine.submit([setting], although_drained=True)
-        await at.engine.finished(number)
-        error = at.engine.job(number).ops[0].error
-        if error is not None:
-            raise from_json(error)
+        await deeds.done(at, [setting], CALLER.get().caller)
         return self.until
+
+
+# -- events --------------------------------------------------------------------------
+
+
+class WaitForEvents(Method, frozen=True):
+    """Return what happened since an entry of the feed, waiting until something does.
+
+    The answer has the ``number`` to ask from next time, and the ``entries`` behind the
+    one that was named (at most `MOST_ENTRIES`). ``reset`` says that there is none such
+    any more: whoever asks has to read everything anew. With no number, nothing is
+    waited for: the answer says where the feed is.
+    """
+
+    waits = True
+
+    after: int | None = None
+    timeout: float = LONGEST_WAIT
+
+    async def answer(self, at: Sources) -> dict[str, Any]:
+        """Wait for them."""
+        feed = at.truth.feed
+        if self.after is None:
+            return {"number": feed.last, "reset": False, "entries": []}
+        found = feed.after(self.after, MOST_ENTRIES)
+        if found == []:
+            await feed.grown(self.after, min(self.timeout, LONGEST_WAIT))
+            found = feed.after(self.after, MOST_ENTRIES)
+        if found is None:
+            return {"number": feed.last, "reset": True, "entries": []}
+        entries = [json.decode(one) for one in found]
+        number = entries[-1]["number"] if entries else self.after
+        return {"number": number, "reset": False, "entries": entries}
 
 
 # -- all -----------------------------------------------------------------------------
@@ -262,6 +257,7 @@ _METHODS: tuple[type[Method], ...] = (
     ConnectInstance,
     DrawTicket,
     SetWatcherPause,
+    WaitForEvents,
     *QUERIES,
 )
 METHODS = {one.__name__: one for one in _METHODS}

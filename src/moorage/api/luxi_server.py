@@ -171,7 +171,9 @@ class LuxiServer:
         except Exception as error:  # noqa: BLE001
             await self._send(writer, encode_error(sentence(error)))
             return
-        with traced(wanted.kind, f"{told['instance']} on {told['node']}", CALLER.get()):
+        with traced(
+            wanted.kind, f"{told['instance']} on {told['node']}", str(CALLER.get())
+        ):
             await self._send(writer, encode_result(told))
             await carry(StreamLine(reader, writer), line)
 

@@ -23,6 +23,7 @@ PROGRAM = Program(
             "bring back what should run; a timer runs this every five minutes",
         ),
         Verb("master", "daemon", "run, start or stop the master, or look at its store"),
+        Verb("events", "events", "print what happens in the cluster, as it happens"),
         Verb(
             "backup",
             "state_backup",

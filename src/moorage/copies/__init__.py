@@ -2,7 +2,7 @@
 """Copies of the master's state on the candidates, kept equal commit by commit."""
 
 from .follower import Pace
-from .log import CommitLog, LoggedEngine
+from .log import CommitLog
 from .replication import Replication
 
-__all__ = ["CommitLog", "LoggedEngine", "Pace", "Replication"]
+__all__ = ["CommitLog", "Pace", "Replication"]

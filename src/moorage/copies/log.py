@@ -4,24 +4,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from moorage.model.commits import Head, Key, Logged, Write
 from moorage.store import Store, Stored
 
 _MOST, _LONGEST = 16 * 1024 * 1024, 5000
 """Bytes and commits that are kept; who lacks more gets a whole copy."""
-
-
-class LoggedEngine(Store, Protocol):
-    """An engine that tells where it stands, and what it holds."""
-
-    @property
-    def head(self) -> Head:
-        """What the last commit made, or else the taking of the lead."""
-
-    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
-        """Return all records, and the head that they belong to."""
 
 
 class CommitLog:
@@ -41,7 +29,7 @@ class CommitLog:
         lead was taken. The engine may be a commit ahead, which its thread has written.
     """
 
-    def __init__(self, engine: LoggedEngine) -> None:
+    def __init__(self, engine: Store) -> None:
         self.grown = asyncio.Event()
         self.head = Head(0, 0, 0)
         self._engine = engine

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from moorage import durable
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.addresses import place
+from moorage.model.hypervisors import USUAL, check_hypervisor
 from moorage.model.misfit import misfit
 from moorage.node import server
 from moorage.node.agent import Agent
@@ -29,6 +30,7 @@ from moorage.node.extensions.oses import SEARCH_PATH as OS_PATH
 from moorage.node.extensions.providers import Providers
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.hypervisors.known import Station, hypervisor_named
 from moorage.node.hypervisors.wiring import SCRIPTS as WIRING
 from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.local_host import LocalMachine
@@ -45,6 +47,8 @@ from . import log_limit, node_socket, own_address, process, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
+SIMULATED = "sim"
+"""What stands for a hypervisor where the whole machine is simulated."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -84,7 +88,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     address: str = "0.0.0.0"  # noqa: S104
     port: int = 1811
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
@@ -110,14 +114,14 @@ def read_settings(places: NodePlaces) -> Settings:
     Raises
     ------
     BadInput
-        If the file holds something else.
+        If the file holds something else, or there is no such hypervisor.
     """
     for file, decode in (
         (places.settings, json.decode),
         (places.machine_settings, toml.decode),
     ):
         try:
-            return decode(file.read_bytes(), type=Settings)
+            found = decode(file.read_bytes(), type=Settings)
         except FileNotFoundError:
             continue
         except (DecodeError, UnicodeError) as error:
@@ -126,6 +130,9 @@ def read_settings(places: NodePlaces) -> Settings:
                 f"{file} does not hold settings: {told}",
                 hint=f"mv {file} {file}.old brings the defaults back",
             ) from None
+        if found.hypervisor != SIMULATED:
+            check_hypervisor(found.hypervisor)
+        return found
     return Settings()
 
 
@@ -244,7 +251,7 @@ async def _wait_outside(
 def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
-    if settings.hypervisor == "sim":
+    if settings.hypervisor == SIMULATED:
         # Simulated nodes are for trying and testing: a real one never loads them.
         from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
         from moorage.testing.machine import SimMachine  # noqa: PLC0415
@@ -252,8 +259,8 @@ def _parts(
 
         san = San.in_directory(Path(settings.san))
         simulated = SimMachine(name, san)
-        simulated.hook_scripts = Hooks(Path(settings.hooks_dir), places.logs)
-        return simulated, {"kvm": SimHypervisor(name, san)}
+        simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
+        return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
         name,
@@ -271,10 +278,18 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts, images),
     )
     machine.contents = Contents(places.run / "images", scripts)
-    machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
     own = Path(settings.scripts_dir)
-    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
-    return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
+    machine.admin_scripts = AdminScripts(own, scripts)
+    station = Station(
+        run=places.run,
+        address=settings.address,
+        images=images,
+        wiring=Wiring(Path(settings.network_scripts)),
+        unsafe_live_emulation=settings.unsafe_live_emulation,
+    )
+    kind = settings.hypervisor
+    return machine, {kind: hypervisor_named(kind, station)}
 
 
 def _scripts(places: NodePlaces) -> Scripts:
@@ -285,18 +300,3 @@ def _scripts(places: NodePlaces) -> Scripts:
             "group goes on"
         )
     return Scripts(places.run / "scripts", groups)
-
-
-def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hypervisor:
-    if settings.hypervisor == "fake":
-        from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
-
-        return Fake(places.run / "fake")
-    from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
-
-    wiring = Wiring(Path(settings.network_scripts))
-    found = Kvm(places.run / "kvm", settings.address, images, wiring=wiring)
-    found.unsafe_live_emulation = settings.unsafe_live_emulation
-    if found.unsafe_live_emulation:
-        _LOG.warning("unsafe_live_emulation: emulated guests may lose what they write")
-    return found

@@ -31,14 +31,14 @@ from moorage.node.certificates.authority import Authority
 from moorage.node.doors import enrolment
 from moorage.node.records.copies import read_keys
 from moorage.protocol import GetStanding
-from moorage.store import ConfigStore, Inspection, SqliteStore, inspect, loaded
+from moorage.store import ConfigStore, Inspection, inspect, loaded, raise_term, store_at
 from moorage.store.records import copied
 
 from . import master, voting
 from .failover import moved
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
-from .succession import drafted, raise_term
+from .succession import drafted
 from .voting import LEAP
 
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
@@ -307,7 +307,7 @@ def _named(name: str) -> str:
 async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
     """Make a store that was put back one that nodes take orders of."""
     path = draft / _STORE
-    truth, _ = await ConfigStore.open(SqliteStore(path))
+    truth, _ = await ConfigStore.open(store_at(path))
     try:
         votes = await _heard(truth.config, draft / "keys")
         if not force:

@@ -42,7 +42,7 @@ from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
 from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory
-from moorage.store import ConfigStore, SqliteStore, create, require_cluster
+from moorage.store import ConfigStore, create, require_cluster, store_at
 from moorage.units import counted
 
 from . import master
@@ -133,7 +133,7 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     node = next(one for one in change.put if isinstance(one, Node))
     authority = Authority.make(places.keys, cluster.cluster_name)
     # The node comes last: who is interrupted can still tell it to leave.
-    store = SqliteStore(places.store)
+    store = store_at(places.store)
     try:
         await create(store, change)
     finally:
@@ -301,7 +301,7 @@ def _dissolve(places: MasterPlaces, *passed_over: type[Exception]) -> None:
 async def _leave(places: MasterPlaces) -> None:
     """Let the last node go, if the cluster is empty."""
     nodes = HttpNodes(master.authority(places))
-    truth, _ = await ConfigStore.open(SqliteStore(places.store))
+    truth, _ = await ConfigStore.open(store_at(places.store))
     try:
         require_cluster(truth)
         _check_empty(truth.config)

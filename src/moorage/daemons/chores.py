@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from moorage.api.luxi_methods import AutoArchiveJobs
+from moorage.api import deeds
 from moorage.api.query import Sources
 
 from . import key_renewal, leading_keys, pauses, settling
@@ -29,7 +29,7 @@ _BUSY = 12
 async def _tidy(sources: Sources) -> None:
     """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
     while True:
-        await AutoArchiveJobs(age=_KEPT).answer(sources)
+        await deeds.archive_old(sources, _KEPT)
         await asyncio.sleep(_TIDIED)
 
 

@@ -22,6 +22,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.model.hypervisors import HYPERVISORS, KVM, USUAL
 from moorage.model.misfit import misfit
 from moorage.node.extensions.examples import share
 
@@ -123,8 +124,11 @@ def up(
 
 
 def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
-    if hypervisor not in ("kvm", "fake", "sim"):
-        raise BadInput(f"a hypervisor is kvm, fake or sim, not '{hypervisor}'")
+    if hypervisor not in (*HYPERVISORS, agent.SIMULATED):
+        known = ", ".join(HYPERVISORS)
+        raise BadInput(
+            f"a hypervisor is {known} or {agent.SIMULATED}, not '{hypervisor}'"
+        )
     if not 1 <= nodes <= 200:
         raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
     if root.is_dir() and (root / "scratch.json").exists():
@@ -135,7 +139,7 @@ def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
         raise BadInput(f"{root} is a file, and no directory")
     if root.exists() and any(root.iterdir()):
         raise BadInput(f"{root} is not empty")
-    if hypervisor == "kvm":
+    if hypervisor == KVM:
         _check_kvm()
     return Scratch(
         root=str(root),
@@ -237,7 +241,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             hooks_dir=f"{scratch.root}/hooks/{name}",
             scripts_dir=f"{scratch.root}/scripts/{name}",
             export_dir=f"{scratch.root}/export/{name}",
-            san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
+            san=f"{scratch.root}/san" if scratch.hypervisor == agent.SIMULATED else "",
         )
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
@@ -287,8 +291,8 @@ def _led(scratch: Scratch) -> bool:
 
 def cluster_settings(scratch: Scratch) -> dict[str, object]:
     """Return the settings that suit a scratch cluster; memory in MiB."""
-    hypervisor = "fake" if scratch.hypervisor == "fake" else "kvm"
-    below = "" if scratch.hypervisor == "sim" else scratch.root
+    hypervisor = USUAL if scratch.hypervisor == agent.SIMULATED else scratch.hypervisor
+    below = "" if scratch.hypervisor == agent.SIMULATED else scratch.root
     return {
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": f"{below}/shared",

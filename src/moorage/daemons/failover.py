@@ -34,7 +34,7 @@ from moorage.node.records.copies import OWN, read_keys
 from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Standing, silent
 from moorage.protocol.sender import HIGHEST
-from moorage.store import ConfigStore, SqliteStore, inspect, loaded
+from moorage.store import ConfigStore, inspect, loaded, raise_term, store_at
 from moorage.store.records import copied, head_of, to_read
 from moorage.units import counted
 
@@ -42,7 +42,7 @@ from . import handing, master, process, voting
 from .handing import Ending
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
-from .succession import drafted, put_aside, raise_term
+from .succession import drafted, put_aside
 from .voting import LEAP, ask, asking
 
 _WHOLE = 15.0
@@ -490,7 +490,7 @@ async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
 async def _written(path: Path, heritage: Heritage, term: int) -> None:
     """Write the copy as a store that its new master leads."""
     copied(heritage.path, path)
-    truth, _ = await ConfigStore.open(SqliteStore(path))
+    truth, _ = await ConfigStore.open(store_at(path))
     try:
         await truth.commit(moved(truth.config, heritage.own, term))
     finally:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from moorage.copies import CommitLog
 from moorage.errors import WrongState
 from moorage.node.certificates.authority import Authority
-from moorage.store import ConfigStore, StoreLost
+from moorage.store import ConfigStore, StoreLost, raise_term
 
 from . import succession, voting
 from .leadership import fenced
@@ -124,5 +124,5 @@ async def _raised(
         term + 1,
     )
     await truth.close()
-    succession.raise_term(places.store, term)
+    raise_term(places.store, term)
     return True

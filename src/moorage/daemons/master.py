@@ -27,7 +27,7 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
+from moorage.store import ConfigStore, Damaged, StoreError, store_at
 
 from . import chores, lead, log_limit, pauses, process, systemd, watched
 from .leadership import Standing
@@ -163,7 +163,7 @@ async def _opened(
     """
     pause = 0.5
     while not stopped.is_set():
-        log = CommitLog(SqliteStore(places.store))
+        log = CommitLog(store_at(places.store))
         try:
             return log, *await ConfigStore.open(log)
         except StoreError as error:

@@ -8,21 +8,22 @@ from msgspec import DecodeError, ValidationError, json
 
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
-from moorage.jobs.engine import BEGUN
-from moorage.jobs.job import Job
+from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
 from moorage.model.apply import assembled
 from moorage.model.change import decode
 from moorage.model.objects import Entity
 from moorage.model.story import REMOVED, Event
-from moorage.store import inspect, stories
+from moorage.store import feed, inspect, stories
 from moorage.units import counted
 
 from . import master, process
 from .paths import MasterPlaces
 
-_OTHERS = frozenset({"config", "queue", "job", stories.KIND, replication.KIND})
+_OTHERS = frozenset(
+    {"config", "queue", "job", stories.KIND, feed.KIND, replication.KIND}
+)
 """Kinds of records that are no objects of the configuration."""
 
 _Records = Mapping[str, Mapping[str, bytes]]
@@ -63,6 +64,7 @@ def check(places: MasterPlaces) -> Checked:
     objects, jobs = _objects(records), _jobs(records)
     told = _stories(records)
     faults = [*found.faults, *objects.faults, *jobs.faults, *told.faults]
+    faults += _feed(records)
     faults += _keys(places)
     state = f"version {found.version}, term {found.term}"
     summary = f"{objects.summary}, {jobs.summary}, {told.summary}, {state}"
@@ -144,6 +146,14 @@ def _stories(records: _Records) -> Checked:
     return Checked(
         faults, f"{counted(len(found), 'event')} of {counted(len(last), 'disk')}"
     )
+
+
+def _feed(records: _Records) -> Iterator[str]:
+    for name, value in records.get(feed.KIND, {}).items():
+        try:
+            feed.decoded(value)
+        except _UNREADABLE as error:
+            yield f"entry {name} of the feed: {error}"
 
 
 def _wrong(job: Job, name: str) -> Iterator[str]:

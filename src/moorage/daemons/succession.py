@@ -2,11 +2,10 @@
 """A master that was followed by another one becomes a node, and says so."""
 
 import shutil
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from moorage import durable
@@ -15,7 +14,6 @@ from moorage.jobs import Nodes
 from moorage.model import Config
 from moorage.model.commits import Head
 from moorage.protocol import GetStanding, HeedTerm
-from moorage.store.records import at_once, head_of, put_head
 
 from . import voting
 from .paths import MasterPlaces
@@ -139,14 +137,6 @@ def _newest(votes: voting.Votes, head: Head, config: Config) -> bool:
     among = voting.keepers(config)
     led = votes.successor(head.term - 1, among)
     return led is None and votes.further(head, among) is None
-
-
-def raise_term(path: Path, term: int) -> None:
-    """Let the next master of a store count a higher term than `term`."""
-    database = sqlite3.connect(path, isolation_level=None)
-    with closing(database), at_once(database):
-        head, _ = head_of(database)
-        put_head(database, head._replace(term=max(term, head.term)))
 
 
 def stand_down(places: MasterPlaces, head: Head, leader: str) -> WrongState:

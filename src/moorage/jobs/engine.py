@@ -7,8 +7,9 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.errors import Failed, MoorageError, WrongState
 from moorage.model import Config, Instance
+from moorage.model.caller import MASTER, Caller
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
@@ -18,21 +19,22 @@ from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
 from .hooks import Hooks, HooksOf
 from .job import (
+    BEGUN,
     CANCELED,
-    CANCELING,
     ERROR,
     FINISHED,
     QUEUED,
-    RUNNING,
     SUCCESS,
     WAITING,
     Job,
     Op,
+    Opcodes,
     cancel,
     stamp,
 )
 from .operation import Operation
 from .queue import Queue, Records
+from .taking import taken
 from .turns import breathing
 from .waiting import Waiting, in_turn
 
@@ -42,8 +44,6 @@ COMMON = frozenset(
     {"OP_ID", "reason", "priority", "depends", "comment", "debug_level", "dry_run"}
 )
 """Fields that every opcode has; the engine reads them, operations do not."""
-BEGUN = frozenset({RUNNING, CANCELING})
-"""The states of operations that may have done something."""
 
 
 class Engine:
@@ -99,14 +99,20 @@ class Engine:
     # -- asking -------------------------------------------------------------------
 
     async def submit(
-        self, opcodes: list[dict[str, Any]], *, although_drained: bool = False
+        self,
+        opcodes: Opcodes,
+        caller: Caller = MASTER,
+        *,
+        although_drained: bool = False,
     ) -> int:
-        """Queue a job of `opcodes` and return its number.
+        """Queue a job of `opcodes` for a caller, and return its number.
 
         Raises
         ------
         BadInput
             If an opcode is not known or its fields are off; nothing is queued.
+        Forbidden
+            If the caller may not ask for that.
         WrongState
             If the queue is drained, or the master stops.
         """
@@ -117,22 +123,14 @@ class Engine:
             )
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
-        job = self._new(opcodes)
+        job = self._new(opcodes, caller)
         await self.queue.add([job])
         self._begin(job, self._live(job))
         return job.id
 
-    def _new(self, opcodes: list[dict[str, Any]]) -> Job:
-        if not opcodes:
-            raise BadInput("a job needs at least one operation")
-        ops = [
-            Op(input=opcode, summary=self._operation(opcode).summary())
-            for opcode in opcodes
-        ]
-        priority = min(int(opcode.get("priority") or 0) for opcode in opcodes)
-        job = Job(id=self.queue.number(), ops=ops, priority=priority)
-        job.received_timestamp = stamp(self._clock())
-        return job
+    def _new(self, opcodes: Opcodes, caller: Caller) -> Job:
+        number = self.queue.number
+        return taken(number, opcodes, caller, self._operation, self._clock())
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""
@@ -340,20 +338,20 @@ class Engine:
         if decision.tasks and not await self._executor.carry(job, op):
             return []
         op.result, opcodes = await self._deciding.told(decision, op.results)
-        make = partial(self._following, decision.view.config)
+        make = partial(self._following, decision.view.config, job.caller)
         follow = await in_turn(opcodes, make)
         if follow:
             jobs = [[True, one.id] for one in follow]
             op.result = {**(op.result or {}), "jobs": jobs}
         return follow
 
-    def _following(self, config: Config, opcodes: list[dict[str, Any]]) -> Job:
+    def _following(self, config: Config, who: Caller, opcodes: Opcodes) -> Job:
         """Make a job that follows: it finds an instance that is renamed meanwhile."""
-        job = self._new(opcodes)
+        job, field = self._new(opcodes, who), "instance_name"
         for op in job.ops:
-            name = op.input.get("instance_name")
+            name = op.input.get(field)
             if name and config.knows(Instance, name):
-                op.input = op.input | {"instance_name": config.instance(name).uuid}
+                op.input = op.input | {field: config.instance(name).uuid}
         return job
 
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:

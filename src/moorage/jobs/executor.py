@@ -29,14 +29,11 @@ from moorage.store import ConfigStore
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
 from .effects import Effects
-from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp, user_words
+from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, Suspect, stamp, user_words
 from .queue import Queue
 from .task import Commit, Run, Task, today
 
 _LOG = logging.getLogger(__name__)
-
-Suspect = tuple[Disk, str, bool]
-"""A disk, why it cannot be proven safe, and whether its volume may be another's."""
 
 
 class Parked(BaseException):
@@ -78,10 +75,15 @@ class Executor:
 
     async def carry(self, job: Job, op: Op) -> bool:
         """Do the tasks from the cursor on, or undo them; return whether all is done."""
-        if not op.undoing:
-            await self._forward(job, op)
-        if op.undoing:
-            await self._back(job, op)
+        try:
+            if not op.undoing:
+                await self._forward(job, op)
+            if op.undoing:
+                await self._back(job, op)
+        except Exception:
+            if op.suspects:  # they stay what they are, however this ends
+                await self._quarantine(job, op)
+            raise
         return op.error is None
 
     async def recover(self, job: Job, op: Op) -> bool:
@@ -93,7 +95,12 @@ class Executor:
             If what the operation works on was changed by others since: whatever it
             did then, neither way is safe.
         """
-        self._check_untouched(op, op.versions)
+        try:
+            self._check_untouched(op, op.versions)
+        except Failed:
+            if op.suspects:
+                await self._quarantine(job, op)
+            raise
         interrupted = op.cursor < len(op.tasks) and not op.undoing and not op.parked
         op.parked = False
         if interrupted and not op.committed_to():
@@ -192,8 +199,8 @@ class Executor:
         op.cursor = behind
         disk = one_disk(task.do)
         why = f"{task.what}: {error.message}"
-        suspects = [(disk, why, False)] if disk else []
-        await self._quarantine(job, op, suspects)
+        op.suspects = _suspects(disk, why)
+        await self._quarantine(job, op)
 
     # -- back ---------------------------------------------------------------------
 
@@ -206,7 +213,6 @@ class Executor:
         await self._queue.save(job)
 
     async def _back(self, job: Job, op: Op) -> None:
-        suspects: list[Suspect] = []
         while op.cursor >= 0:
             task = op.tasks[op.cursor]
             await self._world.point(f"before undoing {task.what}")
@@ -214,12 +220,12 @@ class Executor:
                 back, what = self._taken_back(op, task), f"undo '{task.what}'"
                 await self._commit(job, op, back, op.cursor - 1, what)
                 continue
-            suspects += await self._undo(job, op, task)
+            op.suspects = [*op.suspects, *await self._undo(job, op, task)]
             op.cursor -= 1
             await self._queue.save(job)
             await self._world.point(f"after undoing {task.what}")
-        if suspects:
-            await self._quarantine(job, op, suspects)
+        if op.suspects:
+            await self._quarantine(job, op)
 
     async def _undo(self, job: Job, op: Op, task: Run) -> list[Suspect]:
         """Take a task back; return the disk that it could not be proven safe for."""
@@ -238,7 +244,8 @@ class Executor:
                     await self._world.sleep(PAUSE)
                     continue
                 disk = one_disk(task.undo)
-                return [(disk, cause, _unproven(task.undo, error))] if disk else []
+                unproven = _unproven(task.undo, error)
+                return _suspects(disk, cause, unproven=unproven)
             else:
                 return []
         return []
@@ -247,20 +254,22 @@ class Executor:
         """Whether what a task did went with the power of its node."""
         return not task.lasting and self._truth.config.node(task.node).offline
 
-    async def _quarantine(self, job: Job, op: Op, suspects: list[Suspect]) -> None:
-        """Keep the disks visible, and unusable until somebody has looked."""
+    async def _quarantine(self, job: Job, op: Op) -> None:
+        """Keep the suspects visible, and unusable until somebody has looked."""
         put: dict[str, Disk] = {}
-        for disk, cause, unproven in suspects:
+        for one in op.suspects:
+            disk = one.disk
             known = self._truth.config.objects.get(disk.uuid)
             last = known if isinstance(known, Disk) else disk
-            why = f"job {job.id}: {' '.join(cause.split())}"  # scripts print lines
-            doubt = last.unproven or unproven
+            why = f"job {job.id}: {' '.join(one.cause.split())}"  # scripts print lines
+            doubt = last.unproven or one.unproven
             if doubt:
                 why = f"{why}; {ways_out(disk)}"
             put[disk.uuid] = successor(
                 last, self._clock(), quarantine=why, unproven=doubt
             )
-            self._queue.note(job, op, f"disk {disk.label} is quarantined: {cause}")
+            self._queue.note(job, op, f"disk {disk.label} is quarantined: {one.cause}")
+        op.suspects = []  # in the same transaction
         change = Change(tuple(put.values()))
         await self._commit(job, op, change, op.cursor, "quarantine")
 
@@ -281,6 +290,7 @@ class Executor:
             job=job.id,
             op=op.summary,
             words=user_words(op.input),
+            by=str(job.caller),
         )
         async with self._queue.turn(job):
             before = op.cursor, op.results, op.versions
@@ -317,6 +327,10 @@ class Executor:
 def _still_canceled(job: Job, op: Op) -> bool:
     """Whether a job was cancelled before the point of no return, which is next."""
     return job.cancel_asked and not any(task.final for task in op.tasks[: op.cursor])
+
+
+def _suspects(disk: Disk | None, why: str, *, unproven: bool = False) -> list[Suspect]:
+    return [Suspect(disk=disk, cause=why, unproven=unproven)] if disk else []
 
 
 def _unproven(undo: Call, error: MoorageError) -> bool:

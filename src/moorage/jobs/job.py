@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct, convert, field, json
 
-from moorage.model import Claim
+from moorage.model import Claim, Disk
+from moorage.model.caller import NOBODY, Caller
 
 from .locks import Lock
 from .task import Commit, Run, Task
@@ -16,6 +17,8 @@ from .task import Commit, Run, Task
 QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
 FINISHED = frozenset({CANCELED, SUCCESS, ERROR})
+BEGUN = frozenset({RUNNING, CANCELING})
+"""The states of operations that may have done something."""
 
 _WORDS = 500
 """Characters that are kept of a reason, in the stories of disks."""
@@ -24,6 +27,8 @@ FAILED, LEFT_OUT = "failed", "left out"
 
 Stamp = tuple[int, int]
 """Seconds and microseconds."""
+Opcodes = list[dict[str, Any]]
+"""The operations of one job as they are submitted, in order."""
 
 
 def stamp(now: float) -> Stamp:
@@ -53,6 +58,24 @@ class Pending(Struct, frozen=True, kw_only=True):
     env: dict[str, str]
 
 
+class Suspect(Struct, frozen=True, kw_only=True):
+    """A disk that cannot be proven safe.
+
+    Attributes
+    ----------
+    disk
+        As the step knew it; its record may not exist.
+    cause
+        Why, in a sentence.
+    unproven
+        Whether its volume may be somebody else's.
+    """
+
+    disk: Disk
+    cause: str
+    unproven: bool = False
+
+
 class Op(Struct, kw_only=True):
     """One operation of a job, and how far it has come.
 
@@ -69,6 +92,9 @@ class Op(Struct, kw_only=True):
         that the operation could do without, `LEFT_OUT` for what depended on it.
     undoing
         Whether the cursor runs backwards.
+    suspects
+        What was left in doubt on the way back; quarantined at its end, whoever is the
+        master then.
     error
         Why it failed, as JSON values.
     locks
@@ -100,6 +126,7 @@ class Op(Struct, kw_only=True):
     cursor: int = 0
     passed: dict[int, str] = field(default_factory=dict)
     undoing: bool = False
+    suspects: list[Suspect] = field(default_factory=list)
     error: dict[str, Any] | None = None
     locks: list[Lock] = field(default_factory=list)
     versions: dict[str, int] = field(default_factory=dict)
@@ -133,12 +160,15 @@ class Job(Struct, kw_only=True):
 
     Attributes
     ----------
+    caller
+        Who asked for it.
     cancel_asked
         Whether somebody asked to cancel it; a new process still knows.
     """
 
     id: int
     ops: list[Op]
+    caller: Caller = NOBODY
     priority: int = 0
     received_timestamp: Stamp | None = None
     start_timestamp: Stamp | None = None

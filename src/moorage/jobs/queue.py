@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from moorage.errors import NotFound
 from moorage.model import Change
+from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write
 
@@ -61,6 +62,7 @@ class Queue:
         self._clock = clock
         self._patience = patience
         self._last = 0
+        self._statuses: dict[int, str] = {}
         self._turns: dict[int, asyncio.Lock] = {}
         self._changed: dict[int, asyncio.Event] = {}
         self._progress: dict[int, dict[str, Any]] = {}
@@ -77,6 +79,7 @@ class Queue:
             map(decode, records.get("job", {}).values()), key=lambda job: job.id
         )
         self.jobs = {job.id: job for job in found}
+        self._statuses = {job.id: job.status for job in found}
         self._last = max([int(told.get("last", b"0")), *self.jobs])
         left = [job for job in found if job.end_timestamp is None]
         for job in left:
@@ -132,8 +135,14 @@ class Queue:
             forget(job)
         copies = [_copy(job) for job in jobs]  # they may go on meanwhile
         remarks: list[str] = []
-        records = [_record(job) for job in jobs]
-        await self._truth.commit(change, [*records, *more], occasion, remarks)
+        records = [*map(_record, jobs), *more]
+        if occasion is NOTHING:
+            first = jobs[0]
+            by = str(first.caller)
+            occasion = Occasion(time=self._clock(), job=first.id, by=by)
+        told = list(self._events(jobs))
+        await self._truth.commit(change, records, occasion, remarks, told)
+        self._statuses |= {event.job: event.status for event in told}
         if remarks:  # they are part of what these jobs have to say, for good
             for job in copies:
                 for text in remarks:
@@ -141,6 +150,14 @@ class Queue:
             await self._truth.commit(None, [_record(job) for job in copies])
         for copy in copies:
             self._show(copy)
+
+    def _events(self, jobs: Sequence[Job]) -> Iterator[Event]:
+        """Yield what becomes of jobs that are about to be stored."""
+        for job in jobs:
+            status, before = job.status, self._statuses.get(job.id)
+            if status != before:
+                what = ADDED if before is None else CHANGED
+                yield _event(what, job, status)
 
     def over(self, job: Job) -> None:
         """Forget what only a job under way needs."""
@@ -153,8 +170,13 @@ class Queue:
         awaited = any(number == n for job in open_ for n, _ in dependencies(job))
         if not self.job(number).finished or awaited:
             return False
-        await self._truth.commit(None, [(("job", str(number)), None)])
+        job = self.job(number)
+        gone = [_event(REMOVED, job, job.status)]
+        now = Occasion(time=self._clock())
+        record = ("job", str(number)), None
+        await self._truth.commit(None, [record], now, jobs=gone)
         self.jobs.pop(number, None)
+        self._statuses.pop(number, None)
         self._changed.pop(number, None)
         return True
 
@@ -229,6 +251,11 @@ class Queue:
         event = self._changed.pop(number, None)
         if event is not None:
             event.set()
+
+
+def _event(what: str, job: Job, status: str) -> Event:
+    summary = ", ".join(op.summary for op in job.ops)
+    return Event(kind=JOB, event=what, job=job.id, status=status, summary=summary)
 
 
 def _record(job: Job) -> Write:

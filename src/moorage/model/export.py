@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from moorage.errors import BadInput
 from moorage.units import Mib
 
+from .hypervisors import KVM
 from .objects import Disk, Nic
 
 VERSION = 1
@@ -77,7 +78,7 @@ class Exported(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     os: str = ""
-    hypervisor: str = "kvm"
+    hypervisor: str = KVM
     hvparams: dict[str, Any] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     osparams: dict[str, Any] = field(default_factory=dict)

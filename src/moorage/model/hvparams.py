@@ -17,9 +17,9 @@ from moorage.errors import BadInput
 
 from . import hvscreen
 from .hvignored import IGNORED, check_ignored, unheeded
+from .hypervisors import KVM
 from .misfit import misfit
 
-KVM = "kvm"
 _CACHES: dict[str, dict[str, bool]] = {
     "none": {"direct": True, "no-flush": False},
     "directsync": {"direct": True, "no-flush": False},

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from moorage.units import Mib
 
+from .hypervisors import USUAL
 from .uidpool import STANDARD, UidPool
 
 DISKLESS = "diskless"
@@ -202,7 +203,7 @@ class Instance(Entity, frozen=True, kw_only=True):
     name: str
     primary_node: str
     os: str = ""
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     hvparams: dict[str, Any] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     osparams: dict[str, Any] = field(default_factory=dict)
@@ -400,7 +401,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     shared_file_storage_dir: str = ""
     gluster_storage_dir: str = ""
     volume_group_name: str = ""
-    enabled_hypervisors: tuple[str, ...] = ("kvm",)
+    enabled_hypervisors: tuple[str, ...] = (USUAL,)
     enabled_disk_templates: tuple[str, ...] = ()
     hvparams: dict[str, dict[str, Any]] = field(default_factory=dict)
     beparams: dict[str, dict[str, Any]] = field(default_factory=dict)

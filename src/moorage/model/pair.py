@@ -8,7 +8,7 @@ The first node is the one whose data counted when the pair was made.
 from dataclasses import dataclass
 from typing import Any
 
-from moorage.disk_templates import FACTS, METADATA, Mirror
+from moorage.disk_templates import FACTS, Mirror
 
 from .objects import Disk
 
@@ -16,8 +16,6 @@ PORTS = range(11000, 15000)
 """Where mirrors listen, as in Ganeti; no two disks of a cluster share one."""
 HIDDEN = "hidden"
 """What is shown in the place of a secret."""
-META_SIZE = METADATA
-"""MiB of metadata that each copy has beside its data, whatever its size."""
 
 _VOLUME: tuple[type, ...] = (str, str)
 _PAIR: tuple[type, ...] = (str, str, int, int, int, str)

@@ -43,6 +43,8 @@ class Occasion(Struct, frozen=True, kw_only=True, omit_defaults=True):
         The operation, as job lists show it.
     words
         The reason that a person gave.
+    by
+        Who asked for it, and by which door.
     """
 
     time: float = 0.0
@@ -50,6 +52,7 @@ class Occasion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     job: int = 0
     op: str = ""
     words: str = ""
+    by: str = ""
 
 
 class Event(Occasion, frozen=True, kw_only=True, omit_defaults=True):

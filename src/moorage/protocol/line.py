@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from moorage.model.hypervisors import USUAL
+
 from .sender import Mark, Sender, Term
 from .verb import Reading
 
@@ -29,7 +31,7 @@ class GuestLine(Struct, frozen=True, kw_only=True):
 
     uuid: str
     name: str
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     kind: Kind = "serial"
     ticket: str = ""
     by: Asker = ""
@@ -89,6 +91,6 @@ class DrawTicket(Reading[Drawn], frozen=True, kw_only=True, tag="console.ticket"
 
     uuid: str
     name: str
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     address: str
     by: Asker = ""

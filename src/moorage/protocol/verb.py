@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Disk
+from moorage.model.hypervisors import USUAL
 from moorage.storage import Holder
 
 R_co = TypeVar("R_co", covariant=True)
@@ -162,7 +163,7 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     fenced: ClassVar[tuple[str, ...]] = ("disk",)
 
     disk: Disk
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     settings: dict[str, str] = {}
     pool: str = ""
     holders: tuple[Holder, ...] = ()
@@ -179,7 +180,7 @@ class OnGuest(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
 
     uuid: str
     name: str = ""
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
 
     def touched(self) -> frozenset[str]:
         """Return the guest, and the disks."""

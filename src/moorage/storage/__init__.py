@@ -19,5 +19,6 @@ from .command import (
     Steps,
     Where,
 )
+from .mirrored import Mirrored
 from .templates import TEMPLATES, check_made, template_named
 from .templates.ext import metadata

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from moorage.errors import BadInput, NotSupported
-from moorage.model import Disk, MirrorState, Need, Pair, Unit, Volume, id_parts
+from moorage.model import Disk, Need, Pair, Unit, Volume, id_parts
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Id, Outcome, Params, Settings, Site, Steps, Where
 from moorage.storage.validation import check_name, flag, looks_ours, number, text
@@ -55,12 +55,6 @@ class Template(ABC):
                 f"data is must be said in {len(parts)} parts ({kinds})",
                 disk=disk.uuid,
             )
-
-    @classmethod
-    def children(cls, born: "VolumeRequest", size: Mib) -> tuple[Disk, ...]:
-        """Return the volumes that a new disk of `size` MiB is made of, if several."""
-        del born, size
-        return ()
 
     @classmethod
     def parameters(cls, given: Params) -> dict[str, Any]:
@@ -123,16 +117,6 @@ class Template(ABC):
         return volume
 
     @classmethod
-    def unit_template(cls) -> str:
-        """Return the template that tells the room of the units that disks are in."""
-        return cls.name
-
-    @classmethod
-    def occupies(cls, size: Mib) -> Mib:
-        """Return what a disk of `size` MiB takes of its unit, on each of its nodes."""
-        return size
-
-    @classmethod
     def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the key of the storage unit that a disk is in.
 
@@ -186,11 +170,11 @@ class Template(ABC):
 
     def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volume. One that is there already is left alone."""
-        raise self._lacks("create a volume", disk)
+        raise self.lacks("create a volume", disk)
 
     def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the volume, if it is there."""
-        raise self._lacks("remove a volume", disk)
+        raise self.lacks("remove a volume", disk)
 
     @abstractmethod
     def attach(self, disk: Disk) -> Steps[Where]:
@@ -205,14 +189,6 @@ class Template(ABC):
         del disk, exclusive
         return nothing()
 
-    def open_alone(self, disk: Disk) -> Steps[Outcome]:
-        """Open for this node alone, although another copy may not follow."""
-        return self.open(disk, exclusive=True)
-
-    def seize(self, disk: Disk) -> Steps[Outcome]:
-        """Open for this node alone, although its copy may lack what was written."""
-        return self.open(disk, exclusive=True)
-
     def close(self, disk: Disk) -> Steps[Outcome]:
         """Tell the storage that this node stops writing."""
         del disk
@@ -220,11 +196,11 @@ class Template(ABC):
 
     def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Enlarge the volume to `to` MiB; a larger one is left alone."""
-        raise self._lacks(f"grow to {to} MiB", disk)
+        raise self.lacks(f"grow to {to} MiB", disk)
 
     def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a copy-in-time called `name`, `size` MiB large."""
-        raise self._lacks(f"take snapshot {name} of {size} MiB", disk)
+        raise self.lacks(f"take snapshot {name} of {size} MiB", disk)
 
     def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep `text` beside the volume, where the storage has a place for it."""
@@ -244,7 +220,7 @@ class Template(ABC):
 
     def measure(self, disk: Disk) -> Steps[Mib]:
         """Ask the storage how large the volume is, rounded down to MiB."""
-        raise self._lacks("tell a volume's size", disk)
+        raise self.lacks("tell a volume's size", disk)
 
     def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask whether this node has what disks need, besides programs and modules.
@@ -253,31 +229,6 @@ class Template(ABC):
         """
         return ()
         yield  # what makes this a generator
-
-    def mirrors(self) -> Steps[tuple[MirrorState, ...]]:
-        """Ask for this node's side of all mirrored disks."""
-        return ()
-        yield  # what makes this a generator
-
-    def initialise(self, disk: Disk) -> Steps[Outcome]:
-        """Write new metadata: on the first node of a pair, the data there counts."""
-        raise self._lacks("be mirrored", disk)
-
-    def meet(self, disk: Disk) -> Steps[Outcome]:
-        """Wait until the nodes that keep the copies are connected, but not for long."""
-        raise self._lacks("be mirrored", disk)
-
-    def renew(self, disk: Disk) -> Steps[Outcome]:
-        """Put new volumes in the place of this node's, which are kept aside."""
-        raise self._lacks("replace a copy", disk)
-
-    def restore(self, disk: Disk) -> Steps[Outcome]:
-        """Take back :meth:`renew`."""
-        raise self._lacks("replace a copy", disk)
-
-    def release(self, disk: Disk) -> Steps[Outcome]:
-        """Remove what :meth:`renew` kept aside."""
-        raise self._lacks("replace a copy", disk)
 
     def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask which storage unit this node has by `site`'s settings and parameters.
@@ -305,7 +256,8 @@ class Template(ABC):
             f"disk template '{self.name}' does not tell which volumes there are"
         )
 
-    def _lacks(self, what: str, disk: Disk) -> NotSupported:
+    def lacks(self, what: str, disk: Disk) -> NotSupported:
+        """Return the error of a verb that this template does not have."""
         return NotSupported(
             f"disk template '{self.name}' cannot {what} (disk {disk.label})",
             disk=disk.uuid,

@@ -11,6 +11,7 @@ from msgspec import field as struct_field
 
 from moorage.errors import NotSupported
 from moorage.model import Provider
+from moorage.model.hypervisors import USUAL
 from moorage.model.pair import HIDDEN
 
 Settings = Mapping[str, str]
@@ -276,7 +277,7 @@ class Site:
     """
 
     node: str
-    hypervisor: str = "kvm"
+    hypervisor: str = USUAL
     settings: Settings = field(default_factory=dict)
     params: Params = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)

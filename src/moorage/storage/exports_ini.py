@@ -16,6 +16,7 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.model import DISKLESS, Nic
 from moorage.model.export import Dump, Export, Exported, Form
+from moorage.model.hypervisors import KVM
 from moorage.units import Mib
 
 Sections = Mapping[str, Mapping[str, Any]]
@@ -140,7 +141,7 @@ def _export(name: str, parser: ConfigParser, about: Mapping[str, str]) -> Export
         instance=Exported(
             name=told["name"],
             os=os,
-            hypervisor=told.get("hypervisor", "kvm"),
+            hypervisor=told.get("hypervisor", KVM),
             hvparams=sections.get("hypervisor", {}),
             beparams=sections.get("backend", {}),
             osparams=dict(parser["os"]) if parser.has_section("os") else {},

@@ -5,9 +5,10 @@ from moorage.model.commits import Key, Write
 
 from .base import Damaged, Store, Stored, StoreError, StoreLost
 from .config_store import ConfigStore, create, loaded, require_cluster
+from .engine import store_at
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
-from .sqlite import SqliteStore
+from .sqlite import SqliteStore, raise_term
 
 __all__ = [
     "ConfigStore",
@@ -24,5 +25,7 @@ __all__ = [
     "create",
     "inspect",
     "loaded",
+    "raise_term",
     "require_cluster",
+    "store_at",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from moorage.errors import Failed
-from moorage.model.commits import Key, Write
+from moorage.model.commits import Head, Key, Write
 
 ADVICE = "moorage master check"
 """What to type when a store is damaged: it says what is wrong."""
@@ -52,7 +52,11 @@ class StoreLost(BaseException):
 
 
 class Store(Protocol):
-    """The engine: four verbs and a door."""
+    """The engine: it tells where it stands, and what it holds, and commits."""
+
+    @property
+    def head(self) -> Head:
+        """What the last commit made, or else the taking of the lead."""
 
     async def lead(self) -> int:
         """Become the only writer; return the term, higher than every earlier one.
@@ -65,6 +69,9 @@ class Store(Protocol):
 
     async def load(self) -> Stored:
         """Return all records."""
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and the head that they belong to."""
 
     async def read(self, kind: str, prefix: str) -> Mapping[str, bytes]:
         """Return the records of a kind whose names begin with `prefix`, by name."""

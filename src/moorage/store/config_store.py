@@ -9,14 +9,15 @@ from typing import Any
 from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
-from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
+from moorage.model import KIND_OF, KINDS, Change, Config, apply, events, load
 from moorage.model.change import decode, encode
 from moorage.model.commits import Key, Write
 from moorage.model.objects import Entity
 from moorage.model.story import NOTHING, Event, Occasion
 
-from . import stories
+from . import feed, stories
 from .base import ADVICE, Damaged, Store, StoreLost
+from .feed import Feed
 from .stories import Stories
 
 _LOG = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class ConfigStore:
         Called with each change that was committed.
     stories
         What is told of disks, and of those that are gone.
+    feed
+        What happens, for those who want to hear of it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -55,6 +58,7 @@ class ConfigStore:
         self.settled: Callable[[int], Awaitable[Sequence[str]]] = _nobody
         self.watchers: list[Callable[[Change], None]] = []
         self.stories = Stories()
+        self.feed = Feed()
         self._store = store
         self._version = 0
         self._writer = asyncio.Lock()
@@ -86,6 +90,11 @@ class ConfigStore:
         except ValueError as error:
             said = f"an event of a disk in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
+        try:
+            truth.feed = Feed.load(others.pop(feed.KIND, {}), truth._number())
+        except ValueError as error:
+            said = f"an entry of the feed in the store: {error}"
+            raise Damaged(said, hint=ADVICE) from error
         return truth, others
 
     async def commit(
@@ -94,13 +103,17 @@ class ConfigStore:
         records: Sequence[Write] = (),
         occasion: Occasion = NOTHING,
         remarks: list[str] | None = None,
+        jobs: Sequence[events.Event] = (),
     ) -> Config:
         """Apply `change` and write `records`, all or nothing, durably.
 
-        What it does to disks is added to their stories, with its `occasion`.
+        What it does to disks is added to their stories, with its `occasion`, and what
+        it does to any object to the feed.
 
         Parameters
         ----------
+        jobs
+            What the feed tells of the jobs among `records`.
         remarks
             Gets what is to be told of copies that do not have it.
 
@@ -114,7 +127,7 @@ class ConfigStore:
         """
         # A caller that is cancelled must not leave the store a version ahead of us.
         told = [] if remarks is None else remarks
-        work = asyncio.create_task(self._commit(change, records, occasion, told))
+        work = asyncio.create_task(self._commit(change, records, occasion, told, jobs))
         work.add_done_callback(_heard)
         return await asyncio.shield(work)
 
@@ -142,6 +155,7 @@ class ConfigStore:
         records: Sequence[Write],
         occasion: Occasion,
         remarks: list[str],
+        jobs: Sequence[events.Event],
     ) -> Config:
         async with self._writer:
             if self._over:
@@ -150,15 +164,25 @@ class ConfigStore:
             config = apply(old, change) if change else old
             chapter = self.stories.writes(old, config, change or Change(), occasion)
             writes = [*_writes(change, config), *chapter.writes, *records]
-            self._version = await self._written(writes)
+            number = self._number(1)
+            entry = events.entry(number, old, change or Change(), jobs, occasion)
+            noted = self.feed.writes(entry) if entry else []
+            self._version = await self._written([*writes, *noted])
             self.config = config
             self.stories.note(chapter)
+            if entry:
+                self.feed.note(number, json.encode(entry))
             version = self._version
         remarks += await self._told(version)
+        self.feed.show(number)
         if change:
             for watcher in self.watchers:
                 watcher(change)
         return config
+
+    def _number(self, commits: int = 0) -> int:
+        """Return the number of the newest commit, or one of those that come."""
+        return events.number(self.term, self._version + commits)
 
     async def _told(self, version: int) -> Sequence[str]:
         try:

@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -207,3 +208,11 @@ def _room(directory: Path) -> str:
         return ""
     free = found.f_bavail * found.f_frsize
     return " (its file system is full)" if free < _LITTLE else ""
+
+
+def raise_term(path: Path, term: int) -> None:
+    """Let the next master of a store count a higher term than `term`."""
+    database = sqlite3.connect(path, isolation_level=None)
+    with closing(database), at_once(database):
+        head, _ = head_of(database)
+        put_head(database, head._replace(term=max(term, head.term)))

@@ -4,7 +4,8 @@
 from typing import Any
 
 from moorage.model import Instance, NodeFacts, hvscreen
-from moorage.model.hvparams import KVM, parameters
+from moorage.model.hvparams import parameters
+from moorage.model.hypervisors import KVM
 from moorage.ops.asking import node_tasks
 
 from .field import Missing, other

@@ -91,6 +91,12 @@ JOB = Resource(
         number("id", "ID", "Number"),
         text("status", "Status", "Status"),
         number("priority", "Priority", "From -20 (first) to 19"),
+        text(
+            "caller",
+            "Caller",
+            "Who asked for it, and by which door",
+            lambda _s, job: str(job.caller),
+        ),
         flag("archived", "Archived", "No: it is forgotten then", lambda _s, _j: False),
         _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
         _per_op("ops", "OpCodes", "Operations", lambda op, _j: shown(op.input)),

@@ -36,7 +36,7 @@ def _headline(event: Mapping[str, Any]) -> str:
     job = f"job {event['job']} {event.get('op', '')}" if event.get("job") else ""
     words = f'"{event["words"]}"' if event.get("words") else ""
     what = event.get("what") or event.get("kind", "changed")
-    about = " · ".join(part for part in (job, words) if part)
+    about = " · ".join(filter(None, (job, event.get("by", ""), words)))
     return f"{what}  ({about})" if about else what
 
 

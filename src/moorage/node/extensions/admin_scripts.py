@@ -6,6 +6,7 @@ power of other nodes. What is in these directories is root's decision on this no
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
@@ -13,30 +14,27 @@ from moorage.node.machine import commands
 from moorage.node.machine.scripts import Scripts
 from moorage.node.machine.trust import distrust
 from moorage.protocol import Said
-from moorage.storage import Command
+from moorage.storage import Command, limits
 
 DIRECTORY = "/etc/ganeti"
 KINDS = ("restricted-commands", "oob")
-LIMIT = 240.0
-"""Seconds that one script may last."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
+@dataclass(frozen=True, slots=True)
 class AdminScripts:
     """The scripts of a node.
 
-    Parameters
+    Attributes
     ----------
     directory
         Has a directory of each kind; they need not be there.
+    scripts
+        Where each is noted while it runs.
     """
 
-    def __init__(
-        self, directory: Path, log_dir: Path, scripts: Scripts | None = None
-    ) -> None:
-        self._directory = directory
-        self._log_dir = log_dir
-        self._scripts = scripts
+    directory: Path
+    scripts: Scripts | None = None
 
     async def run(self, kind: str, name: str, arguments: tuple[str, ...]) -> Said:
         """Run one, and return what it printed.
@@ -48,17 +46,16 @@ class AdminScripts:
         Failed
             If others than root could have written it, or it does not end.
         """
-        path = self._directory / kind / name
+        path = self.directory / kind / name
         if kind not in KINDS or not _NAME.fullmatch(name) or not path.is_file():
-            raise NotFound(f"there is no {self._directory / kind}/{name[:80]}")
-        problem = distrust(path)
-        if problem:
+            raise NotFound(f"there is no {self.directory / kind}/{name[:80]}")
+        if problem := distrust(path):
             raise Failed(f"{path} is not run: {problem}")
         argv = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1', str(path), *arguments)
         command = Command(argv, failure=f"{kind}/{name}", check=False)
         try:
             found = await commands.run(
-                command, log_dir=self._log_dir, timeout=LIMIT, scripts=self._scripts
+                command, timeout=limits.ADMIN_SCRIPT, scripts=self.scripts
             )
         except CommandFailed as error:
             raise Failed(" ".join(error.message.split())) from None

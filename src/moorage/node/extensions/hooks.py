@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.errors import CommandFailed
@@ -16,37 +17,32 @@ from moorage.node.machine import commands
 from moorage.node.machine.scripts import Scripts
 from moorage.node.machine.trust import distrust
 from moorage.protocol import HookRun
-from moorage.storage import Command
+from moorage.storage import Command, limits
 
 DIRECTORY = "/etc/ganeti/hooks"
 PATH = "/sbin:/bin:/usr/sbin:/usr/bin"
-LIMIT = 900.0
-"""Seconds that one script may last."""
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
+@dataclass(frozen=True, slots=True)
 class Hooks:
     """The hooks of a node.
 
-    Parameters
+    Attributes
     ----------
     directory
         Where the directories of the hooks are; it need not be there.
-    log_dir
-        For the logs of scripts that want one; none does.
+    scripts
+        Where each is noted while it runs.
     """
 
-    def __init__(
-        self, directory: Path, log_dir: Path, scripts: Scripts | None = None
-    ) -> None:
-        self._directory = directory
-        self._log_dir = log_dir
-        self._scripts = scripts
+    directory: Path
+    scripts: Scripts | None = None
 
     def found(self, name: str) -> list[Path]:
         """Return the scripts of a directory, in their order."""
         try:
-            entries = sorted((self._directory / name).iterdir())
+            entries = sorted((self.directory / name).iterdir())
         except OSError:
             return []
         return [one for one in entries if _NAME.fullmatch(one.name) and _runs(one)]
@@ -57,8 +53,7 @@ class Hooks:
 
     async def _one(self, script: Path, env: Mapping[str, str]) -> HookRun:
         called = f"{script.parent.name}/{script.name}"
-        problem = distrust(script)
-        if problem:
+        if problem := distrust(script):
             return HookRun(script=called, problem=f"it is not run: {problem}")
         command = Command(
             (str(script),),
@@ -67,9 +62,7 @@ class Hooks:
             failure=called,
         )
         try:
-            await commands.run(
-                command, log_dir=self._log_dir, timeout=LIMIT, scripts=self._scripts
-            )
+            await commands.run(command, timeout=limits.HOOK, scripts=self.scripts)
         except CommandFailed as error:
             return HookRun(script=called, problem=_said(called, error.message))
         return HookRun(script=called)

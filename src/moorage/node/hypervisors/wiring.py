@@ -21,6 +21,7 @@ from moorage.node.hypervisors.base import Card
 from moorage.node.machine.commands import PATH
 from moorage.node.machine.links import OVS, setting
 from moorage.node.text import clean
+from moorage.storage import limits
 
 Argv = tuple[str, ...]
 
@@ -28,8 +29,6 @@ SCRIPTS = "/etc/moorage"
 """Where scripts for networks are, unless the agent is told otherwise."""
 _UP, _DOWN = ("kvm-ifup-custom", "kvm-vif-bridge"), ("kvm-ifdown-custom",)
 _NET, _CONF = Path("/sys/class/net"), Path("/proc/sys/net")
-_LIMIT = 30.0
-"""Seconds that one command may last."""
 _SAID = 500
 _OTHERS = 0o022
 
@@ -297,12 +296,12 @@ async def _run(argv: Argv, what: str, variables: dict[str, str] | None = None) -
             hint=_PACKAGES.get(argv[0], ""),
         ) from None
     try:
-        async with asyncio.timeout(_LIMIT):
+        async with asyncio.timeout(limits.WIRING):
             said, _ = await child.communicate()
     except TimeoutError:
         child.kill()
         await child.wait()
-        raise Failed(f"{what}: {' '.join(argv)} lasted {_LIMIT:.0f} s") from None
+        raise Failed(f"{what}: {' '.join(argv)} lasted {limits.WIRING:.0f} s") from None
     if child.returncode:
         last = clean(said.decode(errors="replace"))[-_SAID:].strip()
         raise Failed(f"{what}: {' '.join(argv)} failed: {last or child.returncode}")

@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -24,7 +24,7 @@ from moorage.storage import Command, Output, Steps
 
 from .images import NOTHING, Handed
 from .progress import Watch, watched, without_percentages
-from .scripts import Scripts
+from .scripts import Note, Scripts
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAIL = 20
@@ -81,8 +81,8 @@ async def drive(
 async def run(
     command: Command,
     *,
-    log_dir: Path,
     timeout: float,  # noqa: ASYNC109
+    log_dir: Path | None = None,
     scripts: Scripts | None = None,
     handed: Handed = NOTHING,
     report: Report = silent,
@@ -91,10 +91,10 @@ async def run(
 
     Parameters
     ----------
-    log_dir
-        Where the output of commands with a `log` goes, as ``<log>-<time>.log``.
     timeout
         Seconds after which the command is killed, and what it started.
+    log_dir
+        Where the output of commands with a `log` goes, as ``<log>-<time>.log``.
     scripts
         Where the command is noted while it runs.
     handed
@@ -238,6 +238,32 @@ async def _start(
         ) from error
 
 
+async def start_daemon(
+    words: Sequence[str], descriptors: Sequence[int], log: IO[bytes], note: Note | None
+) -> asyncio.subprocess.Process:
+    """Start a program that serves until it is ended; what it says goes to `log`.
+
+    Raises
+    ------
+    Failed
+        If it cannot be started.
+    """
+    try:
+        return await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env={"PATH": PATH, "LC_ALL": "C"},
+            start_new_session=True,
+            pass_fds=descriptors,
+            preexec_fn=note.write if note else None,
+        )
+    except OSError as error:
+        raise Failed(f"{words[0]} cannot be run: {error.strerror}") from error
+
+
 @contextmanager
 def _piped(
     command: Command, handed: Handed, out: IO[bytes]
@@ -257,8 +283,8 @@ def _handed(env: Mapping[str, str], handed: Handed) -> dict[str, str]:
     return {name: handed.word(value) for name, value in env.items()}
 
 
-def _log_file(name: str, log_dir: Path) -> IO[bytes]:
-    if not log_dir.is_dir():
+def _log_file(name: str, log_dir: Path | None) -> IO[bytes]:
+    if log_dir is None or not log_dir.is_dir():
         raise CommandFailed(f"Cannot find log directory: {log_dir}")
     try:
         return (log_dir / f"{name}-{int(time.time())}.log").open("a+b")

@@ -41,7 +41,7 @@ from moorage.node.text import clean
 from moorage.storage import Content
 
 from . import users
-from .commands import PATH, tail_of
+from .commands import start_daemon, tail_of
 from .images import Handed
 from .room import Room
 from .scripts import Note, Scripts
@@ -171,7 +171,7 @@ class Contents:
             with its:
                 words = [*front, *_words(images, its.fileno())]
                 fds = [*(one.descriptor for one in images), *keep, its.fileno()]
-                process = await _start(words, fds, log, note)
+                process = await start_daemon(words, fds, log, note)
             client = QMPClient("images", _LINE)
             try:
                 await _connect(client, own, log)
@@ -263,25 +263,6 @@ def _word(connection: int, number: int) -> str:
     server = {"type": "fd", "str": str(connection)}
     node = {"driver": "nbd", "server": server, "export": str(number)}
     return "json:" + json.dumps({"driver": "raw", "file": node})
-
-
-async def _start(
-    words: Sequence[str], fds: Sequence[int], log: IO[bytes], note: Note | None
-) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env={"PATH": PATH, "LC_ALL": "C"},
-            start_new_session=True,
-            pass_fds=fds,
-            preexec_fn=note.write if note else None,
-        )
-    except OSError as error:
-        raise Failed(f"{words[0]} cannot be run: {error.strerror}") from error
 
 
 async def _connect(client: QMPClient, own: socket.socket, log: IO[bytes]) -> None:

@@ -12,7 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ from moorage.errors import Failed
 from moorage.storage import Opened
 from moorage.storage.uri import local_files, protocol_node, renamed
 
-from .commands import PATH, tail_of
+from .commands import start_daemon, tail_of
 from .images import Handed, Images
 from .scripts import Note, Scripts
 
@@ -91,7 +91,8 @@ class Exports:
                 handed = await asyncio.to_thread(stack.enter_context, opened)
                 if handed is None:
                     raise Failed(f"'{uri}' cannot be served: there is no such file")
-                process = await _start(_words(uri, path, handed), handed, log, note)
+                words, fds = _words(uri, path, handed), handed.descriptors
+                process = await start_daemon(words, fds, log, note)
                 try:
                     await _ready(process, uri, _pidfile(path), log)
                     yield str(path)
@@ -131,22 +132,6 @@ def _words(uri: str, path: Path, handed: Handed) -> tuple[str, ...]:
 def _pidfile(path: Path) -> Path:
     """Return what the daemon writes when the file is there."""
     return path.with_suffix(".pid")
-
-
-async def _start(
-    words: Sequence[str], handed: Handed, log: IO[bytes], note: Note
-) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        cwd="/",
-        env={"PATH": PATH, "LC_ALL": "C"},
-        start_new_session=True,
-        pass_fds=handed.descriptors,
-        preexec_fn=note.write,
-    )
 
 
 async def _ready(

@@ -32,13 +32,12 @@ from moorage.storage import (
     Steps,
     Template,
     Where,
+    limits,
     template_named,
 )
 from moorage.storage.provider import usable
 
 R = TypeVar("R")
-LIMIT = 900.0
-"""Seconds that a storage command may last; Ganeti's limit for such calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class NodeContext:
 
     async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""
-        return await self.machine.run(command, LIMIT, report)
+        return await self.machine.run(command, limits.COMMAND, report)
 
     async def do(self, steps: Steps[R], report: Report = silent) -> R:
         """Run the commands that `steps` yield, and return what came of it."""

@@ -26,7 +26,7 @@ from moorage.protocol import (
     VerifyDisk,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
-from moorage.storage import Outcome, Steps, Template, Where
+from moorage.storage import Mirrored, Outcome, Steps, Template, Where
 from moorage.storage.ownership import could_be_taken, ways_out
 from moorage.units import Mib
 
@@ -129,11 +129,18 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
 
 
 def _opening(template: Template, args: AttachDisk) -> Steps[Outcome]:
-    if args.opened == SEIZED:
+    if args.opened == SEIZED and isinstance(template, Mirrored):
         return template.seize(args.disk)
-    if args.opened == ALONE:
-        return template.open_alone(args.disk)
+    if args.opened in (ALONE, SEIZED):
+        return _alone(template, args.disk)
     return template.open(args.disk, exclusive=args.opened == EXCLUSIVE)
+
+
+def _alone(template: Template, disk: Disk) -> Steps[Outcome]:
+    """Open for this node alone; a second copy, where there is one, may not follow."""
+    if isinstance(template, Mirrored):
+        return template.open_alone(disk)
+    return template.open(disk, exclusive=True)
 
 
 async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
@@ -148,7 +155,7 @@ async def open_(at: NodeContext, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
     template = at.template_of(args)
     if args.alone:
-        return await at.do(template.open_alone(args.disk))
+        return await at.do(_alone(template, args.disk))
     return await at.do(template.open(args.disk, exclusive=args.exclusive))
 
 

@@ -16,7 +16,7 @@ from moorage.protocol import (
     Report,
     RestoreCopy,
 )
-from moorage.storage import TEMPLATES, Mirror, Outcome
+from moorage.storage import TEMPLATES, Mirrored, Outcome
 
 from .context import NodeContext
 
@@ -29,10 +29,18 @@ async def mirrors(
 ) -> list[MirrorState]:
     """Return this node's side of all mirrored disks."""
     found: list[MirrorState] = []
-    for kind in TEMPLATES.values():
-        if kind.capabilities.mirror is Mirror.INTERNAL:
-            found += await at.do(at.template(kind.name).mirrors())
+    for name in TEMPLATES:
+        if isinstance(template := at.template(name), Mirrored):
+            found += await at.do(template.mirrors())
     return found
+
+
+def _mirrored(at: NodeContext, args: OnDisk[object]) -> Mirrored:
+    """Return the template of a mirrored disk; raise `NotSupported` for another disk."""
+    template = at.template_of(args)
+    if isinstance(template, Mirrored):
+        return template
+    raise template.lacks("be mirrored", args.disk)
 
 
 async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> MirrorState:
@@ -54,7 +62,7 @@ async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> Mirror
         elif met or found is None:
             raise _stuck(at, args, found)
         else:
-            await at.do(at.template_of(args).meet(args.disk))
+            await at.do(_mirrored(at, args).meet(args.disk))
             met = True
             continue
         await asyncio.sleep(pause)
@@ -72,7 +80,7 @@ async def _side(at: NodeContext, args: OnDisk[MirrorState]) -> MirrorState | Non
         label = args.disk.label
         raise Failed(f"node {at.name} keeps no copy of disk {label}")
     minor = pair.minors[names.index(at.name)]
-    found = await at.do(at.template_of(args).mirrors())
+    found = await at.do(_mirrored(at, args).mirrors())
     return next((one for one in found if one.minor == minor), None)
 
 
@@ -93,22 +101,22 @@ def _stuck(at: NodeContext, args: AwaitSync, found: MirrorState | None) -> Faile
 
 async def begin(at: NodeContext, args: BeginMirror, _report: Report) -> Outcome:
     """Write new metadata."""
-    return await at.do(at.template_of(args).initialise(args.disk))
+    return await at.do(_mirrored(at, args).initialise(args.disk))
 
 
 async def renew(at: NodeContext, args: RenewCopy, _report: Report) -> Outcome:
     """Put new volumes in the place of this node's."""
-    return await at.do(at.template_of(args).renew(args.disk))
+    return await at.do(_mirrored(at, args).renew(args.disk))
 
 
 async def restore(at: NodeContext, args: RestoreCopy, _report: Report) -> Outcome:
     """Put the old volumes back."""
-    return await at.do(at.template_of(args).restore(args.disk))
+    return await at.do(_mirrored(at, args).restore(args.disk))
 
 
 async def release(at: NodeContext, args: ReleaseCopy, _report: Report) -> Outcome:
     """Remove the old volumes."""
-    return await at.do(at.template_of(args).release(args.disk))
+    return await at.do(_mirrored(at, args).release(args.disk))
 
 
 VERBS = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from moorage.errors import MoorageError
 from moorage.model import Device
-from moorage.storage import Command, Where
+from moorage.storage import Command, Where, limits
 from moorage.storage.uri import image_name
 from moorage.units import Mib
 
@@ -14,10 +14,10 @@ from .context import NodeContext
 
 URI = "uri"
 """The kind of a device that is none: storage that QEMU reaches by itself."""
-_LIMIT = 30.0
-"""Seconds that storage may take to say how large it is."""
 _LOOK = Command(
-    ("qemu-img", "info", "--force-share", "--output=json"), reads=True, limit=_LIMIT
+    ("qemu-img", "info", "--force-share", "--output=json"),
+    reads=True,
+    limit=limits.LOOK,
 )
 
 

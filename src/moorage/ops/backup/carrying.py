@@ -14,7 +14,7 @@ from moorage.jobs import Run, Task, View
 from moorage.jobs.job import FINISHED, Job
 from moorage.model import Config, Node, hvparams
 from moorage.model.export import Export
-from moorage.model.hvparams import KVM
+from moorage.model.hypervisors import KVM
 from moorage.protocol import (
     Door,
     FetchExport,

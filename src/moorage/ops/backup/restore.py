@@ -28,7 +28,7 @@ from moorage.model import (
     hvscreen,
 )
 from moorage.model.export import Dump, Export, Exported, Form
-from moorage.model.hvparams import KVM
+from moorage.model.hypervisors import KVM
 from moorage.model.kinds import Rate
 from moorage.model.networks import outside
 from moorage.model.objects import reuses

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from moorage.model import Config, Nic, hvparams
 from moorage.model.export import Dump, Exported
-from moorage.model.hvparams import KVM
+from moorage.model.hypervisors import KVM
 
 OPTION = "--trust-export"
 """The word that takes all of it."""

@@ -11,12 +11,11 @@ from typing import Any
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
+from moorage.model.hypervisors import KVM, USUAL, check_hypervisor
 from moorage.ops.merging import check_diskparams
 from moorage.ops.planning.placement import check_allocator
 from moorage.storage import TEMPLATES
 
-HYPERVISORS = ("kvm", "fake")
-"""Every hypervisor that a node can have."""
 _MOST = 1000
 """The highest number that a setting can be."""
 
@@ -59,19 +58,12 @@ def problems(cluster: Cluster) -> Iterator[tuple[str, MoorageError]]:
             yield option, error
 
 
-def check_hypervisor(name: str) -> None:
-    """Raise `BadInput` for a hypervisor that no node can have."""
-    if name not in HYPERVISORS:
-        told = " and ".join(HYPERVISORS)
-        raise BadInput(f"there is no hypervisor '{name}': {told} are known")
-
-
 def check_some_hypervisors(names: Collection[str]) -> None:
     """Raise `BadInput` unless these can be all hypervisors of a cluster."""
     if not names:
         raise BadInput(
             "at least one hypervisor must be enabled",
-            hint="--enabled-hypervisors=kvm",
+            hint=f"--enabled-hypervisors={USUAL}",
         )
     for name in names:
         check_hypervisor(name)
@@ -98,7 +90,7 @@ def check_some_templates(names: Collection[str]) -> None:
 def check_hvparams(name: str, own: Mapping[str, Any]) -> None:
     """Raise `BadInput` for parameters that a hypervisor cannot honour."""
     check_hypervisor(name)
-    hvparams.check(hvparams.KVM, own)  # fake takes what kvm takes
+    hvparams.check(KVM, own)  # fake takes what kvm takes
 
 
 def check_beparams(profile: str, own: Mapping[str, Any]) -> None:

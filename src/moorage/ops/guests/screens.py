@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed
 from moorage.model import Config, Instance, hvscreen
-from moorage.model.hvparams import KVM, Parameters, parameters
+from moorage.model.hvparams import Parameters, parameters
+from moorage.model.hypervisors import KVM
 
 PORTS = range(15000, 19000)
 """Where screens are: beyond the ports of mirrored disks."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS, METADATA
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
-from moorage.model.pair import META_SIZE
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.node_tasks import of_disk
 from moorage.ops.guests.liveness import holds, runs
@@ -25,15 +25,14 @@ from moorage.ops.volumes import behind, copies, pairs
 from moorage.ops.volumes.disk_spec import DiskSpec, parameters
 from moorage.ops.volumes.units import kept_as, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
-from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 
 def is_in_place(disk: Disk, wanted: DiskSpec) -> bool:
     """Whether a disk gets or loses its second copy, and its data stays where it is."""
-    kind, to = template_named(disk.dev_type), wanted.kind
-    gets = pairs.is_mirrored(to.name) and to.unit_template() == disk.dev_type
-    loses = pair_of(disk) is not None and kind.unit_template() == to.name
+    before, after = FACTS[disk.dev_type], FACTS[wanted.template]
+    gets = pairs.is_mirrored(after.name) and after.stored_as == before.name
+    loses = pair_of(disk) is not None and before.stored_as == after.name
     return (gets or loses) and wanted.pool is None and not wanted.adopt
 
 
@@ -45,7 +44,7 @@ def rooms(
     yield copies.room(config, disks, template, peer)
     kind, _ = kept_as(template, unit_of(config, disks[0]))
     meta = ((kind, _beside(disk, _given(config, to, node))) for disk, to in wishes)
-    yield Claim(node=node.uuid, rooms=tuple((unit, META_SIZE) for unit in meta))
+    yield Claim(node=node.uuid, rooms=tuple((unit, METADATA) for unit in meta))
 
 
 def _given(config: Config, wanted: DiskSpec, node: Node) -> dict[str, Any]:
@@ -170,7 +169,7 @@ class Mirroring:
                 size=disk.size,
                 nodes=pair.nodes,
             )
-            size = Mib(META_SIZE)
+            size = Mib(METADATA)
             meta = replace(data, uuid=f"{disk.uuid}-meta", logical_id=where, size=size)
             new = successor(
                 disk,

@@ -146,7 +146,7 @@ def how_to_adopt(wanted: DiskSpec, volume: str) -> str:
     if Can.LIST in can:
         where = f"-t {template}" + (f" -p {named}" if named else "")
         return f"gnt-disk adopt {where} {volume} makes one to attach"
-    made_of = wanted.kind.unit_template()
+    made_of = wanted.kind.capabilities.facts.stored_as
     return f"gnt-disk adopt -t {made_of} {volume}; then: gnt-disk convert -t {template}"
 
 

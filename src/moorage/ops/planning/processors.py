@@ -5,7 +5,8 @@ from typing import Any
 
 from moorage.errors import BadInput
 from moorage.jobs import View
-from moorage.model import Instance, Node, cpumask, hvparams
+from moorage.model import Instance, Node, cpumask
+from moorage.model.hypervisors import KVM
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
 
@@ -17,7 +18,7 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
     that was not asked, or is silent, may have any number.
     """
     given = node_tasks.hvparams(view.config, instance)
-    if instance.hypervisor != hvparams.KVM or not given.get("cpu_mask"):
+    if instance.hypervisor != KVM or not given.get("cpu_mask"):
         return
     text = str(given["cpu_mask"])
     mask, vcpus = cpumask.parsed(text), _vcpus(view, instance)

@@ -68,14 +68,14 @@ def _once(found: Sequence[Place]) -> Iterator[Place]:
     """Yield places but those whose room others tell: volume groups are told once."""
     there = {one.template for one in found}
     for one in found:
-        teller = template_named(one.template).unit_template()
+        teller = FACTS[one.template].stored_as
         if teller == one.template or teller not in there:
             yield one
 
 
 def _spindled(place: Place) -> Place:
     """Return a place whose physical volumes are to be told, too, where it has some."""
-    if not FACTS[template_named(place.template).unit_template()].spindles:
+    if not FACTS[FACTS[place.template].stored_as].spindles:
         return place
     return replace(place, settings=(*place.settings, (EXCLUSIVE, "yes")))
 

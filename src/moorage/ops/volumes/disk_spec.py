@@ -26,7 +26,7 @@ from moorage.model import (
 from moorage.model.objects import REUSE, reuses
 from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
-from moorage.storage import Can, Reach, Template, VolumeRequest
+from moorage.storage import Can, Mirrored, Reach, Template, VolumeRequest
 from moorage.storage.templates import template_named
 from moorage.storage.validation import flag
 from moorage.units import Mib
@@ -358,7 +358,7 @@ def bear(
         uuid=view.fresh(),
         dev_type=wanted.template,
         logical_id=kind.logical_id(born),
-        children=kind.children(born, size),
+        children=kind.children(born, size) if issubclass(kind, Mirrored) else (),
         size=size,
         mode=wanted.mode,
         name=wanted.name,

@@ -15,7 +15,6 @@ from moorage.ops.asking.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.provider import room_key
 from moorage.storage.templates import template_named
-from moorage.units import Mib
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("lvm-vg", "xenvg")``."""
@@ -41,7 +40,7 @@ def _key_of(cluster: Cluster, disk: Disk) -> str:
 def template_of(unit: Named) -> str:
     """Return the template by which nodes tell a unit; jobs that wait may know none."""
     found = IN_UNITS.get(unit[0])
-    return template_named(found.name if found else unit[0]).unit_template()
+    return (found or template_named(unit[0]).capabilities.facts).stored_as
 
 
 def told_as(unit: Named) -> Named:
@@ -79,7 +78,7 @@ def _shares_spindles(facts: TemplateFacts) -> bool:
 
 def storage_of(cluster: Cluster, disk: Disk) -> Named:
     """Return template and key of the storage that a disk is in, whatever its room."""
-    return template_named(disk.dev_type).unit_template(), _key_of(cluster, disk)
+    return FACTS[disk.dev_type].stored_as, _key_of(cluster, disk)
 
 
 def own_room(config: Config, pool: StoragePool | None) -> str:
@@ -132,7 +131,7 @@ def unit_named(
 
 def occupied(template: str, size: int) -> int:
     """Return the MiB that a disk takes of its unit, on each of its nodes."""
-    return template_named(template).occupies(Mib(size))
+    return size + FACTS[template].metadata
 
 
 def is_provided(unit: Named) -> bool:
@@ -153,7 +152,7 @@ def kept_as(template: str, unit: Named) -> Named:
 
 def has_room(template: str) -> bool:
     """Whether nodes can measure the room of the units of a template's disks."""
-    told_by = template_named(template_named(template).unit_template())
+    told_by = template_named(FACTS[template].stored_as)
     return Can.ROOM in told_by.capabilities.can
 
 

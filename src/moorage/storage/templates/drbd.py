@@ -9,11 +9,10 @@ DRBD's metadata, which are driven by the template ``plain``.
 from dataclasses import replace as with_params
 from typing import Any
 
-from moorage.disk_templates import FACTS
+from moorage.disk_templates import FACTS, METADATA
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Need, Pair, Unit
-from moorage.model.pair import META_SIZE
-from moorage.storage.base import Template, VolumeRequest
+from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.storage.drbd_side import (
@@ -26,6 +25,7 @@ from moorage.storage.drbd_side import (
     setup,
 )
 from moorage.storage.drbd_status import Resource, devices
+from moorage.storage.mirrored import Mirrored
 from moorage.units import Mib
 
 from .plain import Plain
@@ -41,7 +41,7 @@ _ON_ERROR = "detach"
 """What becomes of a disk that fails: the other copy serves the guest."""
 
 
-class Drbd(Template):
+class Drbd(Mirrored):
     """A disk on two nodes, of which one writes and the other follows."""
 
     name = "drbd"
@@ -73,7 +73,7 @@ class Drbd(Template):
         """Return the volumes of each copy: data and metadata."""
         (group, name), nodes = Plain.logical_id(born), cls._born(born).nodes
         beside = str(born.params.get("metavg") or group)
-        parts = (("data", group, size), ("meta", beside, Mib(META_SIZE)))
+        parts = (("data", group, size), ("meta", beside, Mib(METADATA)))
         return tuple(
             Disk(
                 uuid=f"{born.unique}-{part}",
@@ -93,16 +93,6 @@ class Drbd(Template):
                 hint="for disks with one copy: gnt-instance modify -t drbd -n NODE",
             )
         return born.pair
-
-    @classmethod
-    def unit_template(cls) -> str:
-        """Return the template of the volumes."""
-        return Plain.name
-
-    @classmethod
-    def occupies(cls, size: Mib) -> Mib:
-        """Return the data and the metadata; their groups are taken for one."""
-        return Mib(size + META_SIZE)
 
     @classmethod
     def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:

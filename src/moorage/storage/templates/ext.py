@@ -10,6 +10,7 @@ from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.objects import REUSE
+from moorage.storage import limits
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
@@ -37,8 +38,6 @@ from moorage.units import Mib
 PROGRESS = "VOL_PROGRESS"
 """The variable that names the file where a script may write how far it is."""
 
-CAPACITY_LIMIT = 4.0
-"""Seconds that ``capacity`` may take: a node's facts wait for it."""
 Room = tuple[Mib | None, Mib | None]
 """Total and free."""
 
@@ -294,7 +293,7 @@ class Ext(Template):
                 images=_opened(provider, params),
                 failure="External storage's capacity script",
                 reads=True,
-                limit=CAPACITY_LIMIT,
+                limit=limits.CAPACITY,
             )
             if not told.stdout.strip():
                 return None, None  # it cannot tell, or is not set up here

@@ -23,10 +23,9 @@ from msgspec import json
 
 import moorage
 from moorage.errors import Failed
+from moorage.testing.foreign import run
+from moorage.testing.guest import LONGEST_ANSWER, PATIENCE, Guest
 from moorage.testing.guest_image.system import CHANNEL
-
-from .foreign import run
-from .guest import LONGEST_ANSWER, PATIENCE, Guest
 
 _MEMORY = 512
 """MiB of each; what it does not touch costs the host nothing."""

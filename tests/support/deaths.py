@@ -8,9 +8,9 @@ got any further are one: the next master finds the same.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from moorage.store import Stored, Write
-
-from .cluster import Crash, SimCluster
+from moorage.model.commits import Head, Key, Write
+from moorage.store import Stored
+from moorage.testing.cluster import Crash, SimCluster
 
 Remains = tuple[int, int, int, int]
 """What tells apart what deaths leave, in one course of a request."""
@@ -60,7 +60,7 @@ class Watch:
         self._dies = dies
         self._written = 0
         self.deaths: dict[Remains, Death] = {}
-        cluster.truth._store = self  # noqa: SLF001
+        cluster.truth._store = self
         cluster.extra_point = self._point
 
     async def _point(self, _name: str) -> None:
@@ -87,6 +87,15 @@ class Watch:
     async def lead(self) -> int:
         """Become the only writer."""
         return await self._cluster.store.lead()
+
+    @property
+    def head(self) -> Head:
+        """What the last commit made."""
+        return self._cluster.store.head
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and their head."""
+        return await self._cluster.store.whole()
 
     async def load(self) -> Stored:
         """Return all records."""

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from moorage.errors import Failed
-
-from .foreign import Foreign, run, until
+from moorage.testing.foreign import Foreign, run, until
 
 VOLUME = "gv0"
 _SETTINGS = """\

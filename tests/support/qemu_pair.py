@@ -15,11 +15,10 @@ from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.machine.images import Images
 from moorage.storage import Where
+from moorage.testing.foreign import until
+from moorage.testing.guest import Guest
 from moorage.testing.guest_image import ARGUMENTS
 from moorage.units import Mib
-
-from .foreign import until
-from .guest import Guest
 
 _DISK_MIB = 32
 

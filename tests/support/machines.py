@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from moorage.errors import CommandFailed, NotSupported
-
-from .foreign import until
+from moorage.testing.foreign import until
 
 _BOOT = r"""
 set -eu

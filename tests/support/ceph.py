@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from .foreign import Foreign, run, until
+from moorage.testing.foreign import Foreign, run, until
 
 POOL, SECOND = "rbd", "fast"
 USER = "guests"
@@ -97,7 +97,7 @@ class Ceph(Foreign):
         program, *rest = words
         return run(program, "--conf", str(self.conf), *rest)
 
-    def told(self, *words: str) -> Any:  # noqa: ANN401
+    def told(self, *words: str) -> Any:
         """Run a program of Ceph's; return its answer, which is JSON."""
         return json.loads(self.ask(*words, "--format", "json"))
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who may ask for what: a role for each operation, and for what lets root act.
+
+An operation names the role that it takes (`Operation.role`). A field through which
+somebody could have a node's root do what he may not do himself is marked beside its
+type, ::
+
+    adopt: Annotated[str | None, Reserved("any device of the node can be named")] = None
+
+and whoever fills it in needs the role of the mark.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo, fields
+
+from moorage.errors import Forbidden
+from moorage.model.caller import ROOT, Caller
+
+from .operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A field that not everybody may fill in.
+
+    Attributes
+    ----------
+    why
+        What could be done with it: the end of a sentence behind a colon.
+    role
+        Who may.
+    within
+        Returns the reserved parameters in a value of many; None for the whole value.
+    """
+
+    why: str
+    role: str = ROOT
+    within: Callable[[Any], Iterable[str]] | None = None
+
+
+@cache
+def reserved(kind: type[Struct]) -> dict[str, Reserved]:
+    """Return the fields of a request that not everybody may fill in, by name."""
+    return {
+        one.name: mark
+        for one in fields(kind)
+        for mark in getattr(one.type, "__metadata__", ())
+        if isinstance(mark, Reserved)
+    }
+
+
+def check(request: Operation, caller: Caller) -> None:
+    """Raise `Forbidden` if somebody asks for what he may not ask for."""
+    if not caller.may(request.role):
+        raise Forbidden(
+            f"{caller} has the role {caller.role}: {request.summary()} takes "
+            f"{request.role}",
+            role=request.role,
+        )
+    for name, mark in _asked(request):
+        if not caller.may(mark.role):
+            raise Forbidden(
+                f"{caller} may not set {name}: {mark.why}", role=mark.role, field=name
+            )
+
+
+def _asked(request: Operation) -> Iterator[tuple[str, Reserved]]:
+    """Yield the reserved parameters that a request fills in, by name."""
+    marks = reserved(type(request))
+    for one in fields(request) if marks else ():
+        mark, value = marks.get(one.name), getattr(request, one.name)
+        if mark is None or value == _default(one):
+            continue
+        if mark.within is None:
+            yield one.name, mark
+        else:
+            yield from ((name, mark) for name in mark.within(value))
+
+
+def _default(one: FieldInfo) -> object:
+    return one.default if one.default_factory is NODEFAULT else one.default_factory()
