@@ -8,11 +8,9 @@ fields stands in ``opcodes.json``, which ``docs/generate.py`` writes.
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
-from sys import maxsize
 from typing import Any
 
-from moorage.units import parse_rate, parse_size
+from moorage.units import is_whole, parse_rate, parse_size
 
 from .declaration import Command, Option
 from .option_syntax import (
@@ -20,7 +18,6 @@ from .option_syntax import (
     key_values,
     names,
     nested,
-    number,
     seconds,
     truth,
 )
@@ -29,9 +26,9 @@ from .option_syntax import (
 @cache
 def _declared() -> dict[str, dict[str, dict[str, Any]]]:
     """Return what is declared of each field, by opcode and name."""
-    found: dict[str, Any] = json.loads(
-        Path(__file__).with_name("opcodes.json").read_bytes()
-    )
+    place = f"{__file__.rpartition('/')[0]}/opcodes.json"
+    with open(place, "rb") as file:  # noqa: PTH123 - commands start without pathlib
+        found: dict[str, dict[str, dict[str, Any]]] = json.load(file)
     return found
 
 
@@ -107,7 +104,7 @@ def _typed(option: Option, field: Mapping[str, Any]) -> Option:
     metavar, convert = _READ.get(kind, ("", str))
     word = option.flags[-1].rpartition("-")[2].upper()
     if kind == "int":
-        metavar, convert = "N", number("a whole number", **_ends(field))
+        metavar, convert = "N", _whole(field)
     elif option.repeats:  # it takes one at a time
         convert = str
     elif convert is names:
@@ -123,10 +120,18 @@ def _typed(option: Option, field: Mapping[str, Any]) -> Option:
     return option._replace(convert=convert)
 
 
-def _ends(field: Mapping[str, Any]) -> dict[str, int]:
-    """Return the range of a whole number, as :func:`number` takes it."""
-    ends = {name: field[name] for name in ("least", "most") if name in field}
-    return {"least": -maxsize} | ends
+def _whole(field: Mapping[str, Any]) -> Callable[[str], int]:
+    """Return what reads a whole number of a field's range."""
+
+    def convert(text: str) -> int:
+        if not is_whole(text):
+            raise ValueError(text)
+        value, least, most = int(text), field.get("least"), field.get("most")
+        if (least is not None and value < least) or (most is not None and value > most):
+            raise ValueError(text)
+        return value
+
+    return convert
 
 
 def _help(option: Option, field: Mapping[str, Any]) -> str:

@@ -30,12 +30,7 @@ def _delay(call: Call) -> None:
         seconds = float(text)
     except ValueError as error:
         raise BadInput(f"'{text}' is not a number of seconds") from error
-    fields = call.given
-    if times := fields.get("repeat"):
-        if not times.isdecimal():
-            raise BadInput(f"'{times}' is not a number of times")
-        fields["repeat"] = int(times)
-    perform(call, duration=seconds, **fields)
+    perform(call, duration=seconds, **call.given)
 
 
 def submit(call: Call) -> int:
