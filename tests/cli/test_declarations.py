@@ -26,6 +26,7 @@ from moorage.cli import (
 )
 from moorage.cli.command import Command, Option, planners, programs
 from moorage.cli.htools import declared
+from moorage.cli.operation import Performs
 from moorage.jobs.fields import Field, fields
 from moorage.ops import OPERATIONS
 from moorage.ops.backup import MODES
@@ -94,7 +95,8 @@ def fills(option: Option, one: Command) -> bool:
 def is_read(option: Option, one: Command) -> bool:
     if option in declared.ASKED:
         return True
-    modules = (*beside(sys.modules[one.handler.__module__]), *SHARED)
+    code = one.handler.more if isinstance(one.handler, Performs) else one.handler
+    modules = (*beside(sys.modules[code.__module__]), *SHARED)
     if one.name == "":
         modules += planning()
     return any(option.name in words(module) for module in modules)

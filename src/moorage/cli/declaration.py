@@ -12,7 +12,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from moorage.errors import BadInput
 
@@ -161,6 +161,13 @@ class Operand(NamedTuple):
         return shown if self.most == 1 else f"{shown}..."
 
 
+class Handler(Protocol):
+    """Carries a command out."""
+
+    def __call__(self, call: Any, /) -> int | None:  # noqa: ANN401 - as of a Command
+        """Carry it out; return the exit status, or None for 0."""
+
+
 class Command(NamedTuple):
     """A sub-command; without a name, the one thing that a program does.
 
@@ -183,7 +190,7 @@ class Command(NamedTuple):
     """
 
     name: str
-    handler: Callable[[Any], int | None]
+    handler: Handler
     operands: tuple[Operand, ...] = ()
     options: tuple[Option, ...] = ()
     examples: Mapping[str, str] = MappingProxyType({})

@@ -4,7 +4,7 @@
 from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.options import ASKING, JOB
 
 
@@ -34,7 +34,7 @@ COMMANDS = (
     ),
     Command(
         "remove",
-        performs(
+        Performs(
             "Removed export {instance_name}",
             warns="This will remove the export {instance_name}. Continue?",
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow_many, perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import seconds, span
 from moorage.cli.options import ASKING, DEBUG, JOB, moot
 from moorage.cli.table import moment
@@ -131,7 +131,7 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        performs(
+        Performs(
             "The cluster is called {name} now",
             asks="Rename the cluster to {name}?",
         ),
@@ -141,7 +141,7 @@ COMMANDS = (
     ),
     Command(
         "redist-conf",
-        performs(
+        Performs(
             "Master candidates get each change when it is made",
         ),
         (),

@@ -8,8 +8,9 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
-from moorage.cli.follow import failures, follow_many, perform
+from moorage.cli.follow import failures, follow_many
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import number
 from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
 from moorage.cli.qfilter import of_words
@@ -24,13 +25,11 @@ def _locks(call: Call) -> int:
     return print_query(call, "lock", fields, of_words(call.words, ("name",)))
 
 
-def _delay(call: Call) -> None:
-    (text,) = call.words
+def _seconds(text: str) -> float:
     try:
-        seconds = float(text)
+        return float(text)
     except ValueError as error:
         raise BadInput(f"'{text}' is not a number of seconds") from error
-    perform(call, duration=seconds, **call.given)
 
 
 def submit(call: Call) -> int:
@@ -107,8 +106,8 @@ COMMANDS = (
     ),
     Command(
         "delay",
-        _delay,
-        (Operand("SECONDS"),),
+        Performs(),
+        (Operand("SECONDS", field="duration", convert=_seconds),),
         (
             Option(
                 ("--no-master",), "not on the master", dest="on_master", value=False

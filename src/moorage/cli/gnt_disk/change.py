@@ -7,20 +7,13 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import merged, reset, text_values
 from moorage.cli.options import ASKING, JOB
 from moorage.errors import BadInput
 from moorage.units import format_size, parse_size
 
 from .options import DISK, PARAM
-
-
-def _attach(call: Call) -> None:
-    disk, instance = call.words
-    done = perform(call, **call.fields)
-    slot = f" as {done[0][0]}" if done else ""
-    call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
 
 
 def _grow(call: Call) -> None:
@@ -43,23 +36,21 @@ def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return text_values(reset(merged(given)))
 
 
-def _forget(call: Call) -> None:
+def _why(call: Call) -> dict[str, str]:
+    """Return why a disk is forgotten, which stays in its story."""
     (disk,) = call.words
-    why = call.option("reason")
-    if not why:
+    if not call.option("reason"):
         raise BadInput(
             f"say why disk {disk} is forgotten",
             hint=f"gnt-disk forget --reason 'its node burnt' {disk}",
         )
-    call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
-    perform(call, disk=disk, why=why)
-    call.terminal.print(f"Forgot disk {disk}")
+    return {"why": call.option("reason")}
 
 
 COMMANDS = (
     Command(
         "attach",
-        _attach,
+        Performs("Attached disk {disk} to instance {instance_name} as {result[0][0]}"),
         (DISK, Operand("INSTANCE", field="instance_name")),
         (
             *fills("--index"),
@@ -70,7 +61,7 @@ COMMANDS = (
     ),
     Command(
         "detach",
-        performs("Detached disk {disk}"),
+        Performs("Detached disk {disk}"),
         (DISK,),
         JOB,
         examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
@@ -99,7 +90,7 @@ COMMANDS = (
     ),
     Command(
         "snapshot",
-        performs("Made a snapshot of disk {disk}: disk {result}"),
+        Performs("Made a snapshot of disk {disk}: disk {result}"),
         (DISK,),
         (
             *fills("--name=new_name --ignore-capacity"),
@@ -110,7 +101,7 @@ COMMANDS = (
     ),
     Command(
         "modify",
-        performs(
+        Performs(
             "Modified disk {disk}",
             lacks="give --mode, --name or -D",
         ),
@@ -124,7 +115,7 @@ COMMANDS = (
     ),
     Command(
         "remove",
-        performs(
+        Performs(
             "Removed disk {disk}",
             asks="This will remove disk {disk} and all its data. Continue?",
         ),
@@ -139,7 +130,11 @@ COMMANDS = (
     ),
     Command(
         "forget",
-        _forget,
+        Performs(
+            "Forgot disk {disk}",
+            asks="This will forget disk {disk}; its data is not looked for. Continue?",
+            more=_why,
+        ),
         (DISK,),
         (*ASKING, *JOB),
         examples={

@@ -3,7 +3,7 @@
 
 from moorage.cli.command import Command
 from moorage.cli.fields import fill, fills
-from moorage.cli.operation import Needs, performs
+from moorage.cli.operation import Needs, Performs
 from moorage.cli.options import JOB
 
 from .options import DISK, PARAM
@@ -25,7 +25,7 @@ _HOW = (*_WORK, *fills("--ignore-ipolicy"), *JOB)
 COMMANDS = (
     Command(
         "convert",
-        performs("Converted disk {disk}", needs=_STORAGE),
+        Performs("Converted disk {disk}", needs=_STORAGE),
         (DISK,),
         (
             *_TARGET,
@@ -42,7 +42,7 @@ COMMANDS = (
     ),
     Command(
         "move",
-        performs("Moved disk {disk} to storage pool {pool}", needs=_POOL),
+        Performs("Moved disk {disk} to storage pool {pool}", needs=_POOL),
         (DISK,),
         (
             *fills("--pool"),
@@ -54,7 +54,7 @@ COMMANDS = (
     ),
     Command(
         "clone",
-        performs(
+        Performs(
             "Cloned disk {disk}: disk {new_name} ({result})",
             needs=_NAME,
         ),

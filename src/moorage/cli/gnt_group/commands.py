@@ -8,7 +8,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.listing import Listing
-from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import check_changed
 from moorage.cli.options import (
     ASKING,
@@ -28,10 +28,9 @@ _INFO = [
 ]
 
 
-def _add(call: Call) -> None:
-    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
-    perform(call, **call.fields, **policy)
-    call.terminal.print(f"Added node group {call.words[0]}")
+def _own_policy(call: Call) -> dict[str, Any]:
+    """Return what a new group's policy has beside the cluster's."""
+    return policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
 
 
 def _show_policy(call: Call) -> None:
@@ -91,7 +90,7 @@ _PARAMETERS = (
 COMMANDS = (
     Command(
         "add",
-        _add,
+        Performs("Added node group {group_name}", more=_own_policy),
         _GROUP,
         (*policy_options.OPTIONS, *_PARAMETERS, *JOB),
         operation="OP_GROUP_ADD",
@@ -107,21 +106,21 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        performs("Renamed node group {group_name} to {new_name}"),
+        Performs("Renamed node group {group_name} to {new_name}"),
         (*_GROUP, Operand("NEW_NAME", field="new_name")),
         JOB,
         operation="OP_GROUP_RENAME",
     ),
     Command(
         "remove",
-        performs("Removed node group {group_name}"),
+        Performs("Removed node group {group_name}"),
         _GROUP,
         JOB,
         operation="OP_GROUP_REMOVE",
     ),
     Command(
         "assign-nodes",
-        performs("Assigned {nodes} to node group {group_name}"),
+        Performs("Assigned {nodes} to node group {group_name}"),
         (*_GROUP, Operand("NODE", 1, None, "nodes")),
         (FORCE._replace(local=False), *JOB),
         examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},

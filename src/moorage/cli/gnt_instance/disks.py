@@ -4,7 +4,7 @@
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.options import (
     JOB,
     NO_INPUT,
@@ -36,22 +36,22 @@ def _activate(call: Call) -> None:
         call.terminal.print("{}:{}:{}".format(*place))
 
 
-def _replace_disks(call: Call) -> None:
+def _mode(call: Call) -> dict[str, str]:
+    """Return which copy is made anew."""
     asked = [word for word in _MODES if call.option(word)]
     if len(asked) != 1:
         raise BadInput(
             "which copy is to be made anew is said by one of -p, -s, -n, -I and -a",
             hint="-n NODE for a new secondary node, -a for the copy that is bad",
         )
-    mode = _MODES[asked[0]]
-    perform(call, **call.fields, mode=mode)
+    return {"mode": _MODES[asked[0]]}
 
 
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        performs(),
+        Performs(),
         (
             *INSTANCE,
             Operand("DISK", field="disk", convert=_which),
@@ -77,14 +77,14 @@ COMMANDS = (
     ),
     Command(
         "deactivate-disks",
-        performs(),
+        Performs(),
         INSTANCE,
         (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
         operation="OP_INSTANCE_DEACTIVATE_DISKS",
     ),
     Command(
         "replace-disks",
-        _replace_disks,
+        Performs(more=_mode),
         INSTANCE,
         (
             Option(

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform_all
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import ident_key_values, spindles
 from moorage.cli.options import ASKING, JOB, moot, refused
 from moorage.errors import BadInput
@@ -77,7 +77,7 @@ def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
 COMMANDS = (
     Command(
         "rename",
-        performs(
+        Performs(
             "Renamed instance {instance_name} to {result}; its volumes keep theirs",
         ),
         (*INSTANCE, Operand("NAME", field="new_name")),
@@ -122,7 +122,7 @@ COMMANDS = (
     ),
     Command(
         "recreate-disks",
-        performs(),
+        Performs(),
         INSTANCE,
         (
             fill(

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import follow, perform, perform_all
-from moorage.cli.operation import migration_mode, performs
+from moorage.cli.operation import Performs, migration_mode
 from moorage.cli.options import (
     ASKING,
     JOB,
@@ -124,7 +124,7 @@ COMMANDS = (
     ),
     Command(
         "failover",
-        performs(
+        Performs(
             asks="Failover will happen to instance {instance_name}. This requires a "
             "shutdown of the instance. Continue?",
         ),

@@ -10,7 +10,7 @@ from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fills
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
-from moorage.cli.operation import Needs, performs
+from moorage.cli.operation import Needs, Performs
 from moorage.cli.options import ASKING, DEBUG, JOB, JSON, refused
 from moorage.errors import BadInput
 from moorage.units import counted
@@ -134,7 +134,7 @@ _LIST = LISTING.commands(PREFIX, "free_count < 10")
 COMMANDS = (
     Command(
         "add",
-        performs(
+        Performs(
             "Added network {network_name}",
             needs=_ADDRESSES,
         ),
@@ -163,7 +163,7 @@ COMMANDS = (
     ),
     Command(
         "modify",
-        performs(
+        Performs(
             "Modified network {network_name}",
             lacks=f"{PREFIX} modify --help",
         ),
@@ -208,7 +208,7 @@ COMMANDS = (
     ),
     Command(
         "remove",
-        performs(
+        Performs(
             "Removed network {network_name}",
             warns="Remove network {network_name}?",
         ),
@@ -218,7 +218,7 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        performs("Renamed network {network_name} to {new_name}"),
+        Performs("Renamed network {network_name} to {new_name}"),
         (*_NETWORK, Operand("NEW_NAME", field="new_name")),
         JOB,
         operation="OP_NETWORK_RENAME",

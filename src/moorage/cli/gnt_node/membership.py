@@ -5,34 +5,27 @@ from moorage.cli import join_token
 from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command
 from moorage.cli.fields import claim, fill, fills
-from moorage.cli.follow import perform
-from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.operation import Performs
 from moorage.cli.options import FORCE, JOB, NO_SSH, moot, refused
 
 from .options import CAPABLE, NODE, SECONDARY_IP, STATES
 
 
-def _add(call: Call) -> None:
-    (name,) = call.words
+def _addresses(call: Call) -> dict[str, str]:
+    """Return the addresses that were given; names are resolved here."""
     found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
-    found["token"] = join_token.token(call, name)
-    more = {field: value for field, value in found.items() if value}
-    perform(call, **call.fields, **more)
-    call.terminal.print(f"Added node {name}")
+    return {field: value for field, value in found.items() if value}
 
 
-def _modify(call: Call) -> None:
-    secondary = resolved(call, "secondary_ip")
-    more = {"secondary_ip": secondary} if secondary else {}
-    fields = changes(call, "gnt-node modify --help", **more)
-    result = perform(call, **fields)
-    asked = {**call.given, **more}
-    tell_changes(call, f"node {call.words[0]}", result or asked.items())
+def _joining(call: Call) -> dict[str, str]:
+    """Return the addresses of a new node, and its token."""
+    token = join_token.token(call, call.words[0])
+    return _addresses(call) | ({"token": token} if token else {})
 
 
 ADD = Command(
     "add",
-    _add,
+    Performs("Added node {node_name}", more=_joining),
     NODE,
     (
         fill("-p/--primary-ip", metavar="ADDRESS", local=True),
@@ -52,14 +45,14 @@ ADD = Command(
 )
 REMOVE = Command(
     "remove",
-    performs("Removed node {node_name}"),
+    Performs("Removed node {node_name}"),
     NODE,
     JOB,
     operation="OP_NODE_REMOVE",
 )
 MODIFY = Command(
     "modify",
-    _modify,
+    Performs(lacks="gnt-node modify --help", more=_addresses, tells="node {node_name}"),
     NODE,
     (
         claim("-O/--offline"),

@@ -7,7 +7,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fills
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, print_table
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.options import (
     ASKING,
     DEBUG,
@@ -91,7 +91,7 @@ _TABLE = (*LOOK[:2], JSON, DEBUG)
 COMMANDS = (
     Command(
         "powercycle",
-        performs(
+        Performs(
             "Node {node_name} reboots",
             asks="Reboot node {node_name} at once, and its guests with it?",
         ),
@@ -101,7 +101,7 @@ COMMANDS = (
     ),
     Command(
         "shutdown-orphan",
-        performs(
+        Performs(
             "Guest {guest} of node {node_name} is ended",
             asks="Power down guest {guest} of node {node_name}, which is no instance?",
         ),

@@ -6,9 +6,9 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
-from moorage.cli.follow import fetch, perform
+from moorage.cli.follow import fetch
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_objects
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import truth
 from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY
 from moorage.errors import BadInput
@@ -59,10 +59,9 @@ def _table(
     return int(bool(found["silent"]))
 
 
-def _modify_storage(call: Call) -> None:
+def _changes(call: Call) -> dict[str, dict[str, bool]]:
     allocatable = call.option("allocatable")
-    changes = {} if allocatable is None else {"allocatable": allocatable}
-    perform(call, **call.named, changes=changes)
+    return {"changes": {} if allocatable is None else {"allocatable": allocatable}}
 
 
 _COLUMNS = {
@@ -141,10 +140,10 @@ COMMANDS = (
     ),
     Command(
         "modify-storage",
-        _modify_storage,
+        Performs(more=_changes),
         _UNIT,
         (
-            Option(("--allocatable",), "whether they may", "yes|no", truth),
+            Option(("--allocatable",), "whether they may", "yes|no", truth, local=True),
             *JOB,
         ),
         examples={
@@ -156,7 +155,7 @@ COMMANDS = (
     ),
     Command(
         "repair-storage",
-        performs(
+        Performs(
             "Repaired storage unit '{name}' on node '{node_name}'",
         ),
         _UNIT,

@@ -9,7 +9,7 @@ from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
-from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import key_values, merged, reset
 from moorage.cli.options import ASKING, JOB
 from moorage.units import format_size
@@ -121,7 +121,7 @@ COMMANDS = (
     ),
     Command(
         "pool remove",
-        performs(
+        Performs(
             "Removed storage pool {pool_name}",
             asks="Remove storage pool {pool_name}?",
         ),
@@ -131,7 +131,7 @@ COMMANDS = (
     ),
     Command(
         "pool connect",
-        performs("Connected storage pool {pool_name} to {groups}"),
+        Performs("Connected storage pool {pool_name} to {groups}"),
         _GROUPS,
         JOB,
         examples={f"{PREFIX} connect nas1 default rack2": "two groups"},
@@ -139,7 +139,7 @@ COMMANDS = (
     ),
     Command(
         "pool disconnect",
-        performs(
+        Performs(
             "Disconnected storage pool {pool_name} from {groups}",
         ),
         _GROUPS,
