@@ -13,14 +13,7 @@ from typing import Any
 from moorage.units import is_whole, parse_rate, parse_size
 
 from .declaration import Command, Option
-from .option_syntax import (
-    ident_key_values,
-    key_values,
-    names,
-    nested,
-    seconds,
-    truth,
-)
+from .option_syntax import ident_key_values, key_values, names, nested, seconds, truth
 
 
 @cache

@@ -5,10 +5,7 @@ from moorage.errors import BadInput
 
 from .command import Option
 from .fields import fill
-from .option_syntax import (
-    backend_parameters,
-    truth,
-)
+from .option_syntax import backend_parameters, truth
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 NO_SSH = "nodes are reached over TLS, not by ssh"

@@ -103,9 +103,6 @@ INIT = Command(
     operation="OP_CLUSTER_SET_PARAMS",
 )
 DESTROY = Command(
-    "destroy",
-    _destroy,
-    (),
-    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
+    "destroy", _destroy, (), (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG)
 )
 COMMANDS = (INIT, DESTROY)

@@ -12,10 +12,7 @@ from moorage.cli.option_syntax import (
     truth,
     uid_ranges,
 )
-from moorage.cli.options import (
-    BACKEND_PARAMETERS,
-    JOB,
-)
+from moorage.cli.options import BACKEND_PARAMETERS, JOB
 from moorage.errors import BadInput
 
 from . import unneeded

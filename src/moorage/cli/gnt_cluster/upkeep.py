@@ -132,8 +132,7 @@ COMMANDS = (
     Command(
         "rename",
         Performs(
-            "The cluster is called {name} now",
-            asks="Rename the cluster to {name}?",
+            "The cluster is called {name} now", asks="Rename the cluster to {name}?"
         ),
         (Operand("NAME", field="name"),),
         (*ASKING, *JOB),
@@ -141,19 +140,12 @@ COMMANDS = (
     ),
     Command(
         "redist-conf",
-        Performs(
-            "Master candidates get each change when it is made",
-        ),
+        Performs("Master candidates get each change when it is made"),
         (),
         (moot("--yes-do-it", "nothing is asked"), *JOB),
         operation="OP_CLUSTER_REDIST_CONF",
     ),
-    Command(
-        "show-ispecs-cmd",
-        _show_policy,
-        (),
-        (DEBUG,),
-    ),
+    Command("show-ispecs-cmd", _show_policy, (), (DEBUG,)),
     Command(
         "epo",
         _epo,

@@ -123,10 +123,7 @@ COMMANDS = (
         "repair-disk-sizes",
         _repair_disk_sizes,
         (Operand("INSTANCE", 0, None, "instances"),),
-        (
-            fill("--disk=disks", repeats=True),
-            *JOB,
-        ),
+        (fill("--disk=disks", repeats=True), *JOB),
         examples={
             "gnt-cluster repair-disk-sizes web1": "the disks of web1",
             "gnt-cluster repair-disk-sizes --disk data1": "a disk that nobody has",

@@ -52,10 +52,7 @@ COMMANDS = (
         "attach",
         Performs("Attached disk {disk} to instance {instance_name} as {result[0][0]}"),
         (DISK, Operand("INSTANCE", field="instance_name")),
-        (
-            *fills("--index"),
-            *JOB,
-        ),
+        (*fills("--index"), *JOB),
         examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
         operation="OP_DISK_ATTACH",
     ),
@@ -71,10 +68,7 @@ COMMANDS = (
         "grow",
         _grow,
         (DISK, Operand("AMOUNT", field="amount", convert=parse_size)),
-        (
-            *fills("--absolute --ignore-ipolicy --ignore-capacity"),
-            *JOB,
-        ),
+        (*fills("--absolute --ignore-ipolicy --ignore-capacity"), *JOB),
         examples={
             "gnt-disk grow data1 5G": "5 GiB more",
             "gnt-disk grow data1 20G --absolute": "20 GiB in all",
@@ -92,19 +86,13 @@ COMMANDS = (
         "snapshot",
         Performs("Made a snapshot of disk {disk}: disk {result}"),
         (DISK,),
-        (
-            *fills("--name=new_name --ignore-capacity"),
-            *JOB,
-        ),
+        (*fills("--name=new_name --ignore-capacity"), *JOB),
         examples={"gnt-disk snapshot data1 --name monday": "a copy to keep"},
         operation="OP_DISK_SNAPSHOT",
     ),
     Command(
         "modify",
-        Performs(
-            "Modified disk {disk}",
-            lacks="give --mode, --name or -D",
-        ),
+        Performs("Modified disk {disk}", lacks="give --mode, --name or -D"),
         (DISK,),
         (
             *fills("--mode --name --force-params --lift-quarantine"),
@@ -120,11 +108,7 @@ COMMANDS = (
             asks="This will remove disk {disk} and all its data. Continue?",
         ),
         (DISK,),
-        (
-            *fills("--volume-is-ours"),
-            *ASKING,
-            *JOB,
-        ),
+        (*fills("--volume-is-ours"), *ASKING, *JOB),
         examples={"gnt-disk remove -f data1": "without a question"},
         operation="OP_DISK_REMOVE",
     ),

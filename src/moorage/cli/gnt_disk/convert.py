@@ -27,11 +27,7 @@ COMMANDS = (
         "convert",
         Performs("Converted disk {disk}", needs=_STORAGE),
         (DISK,),
-        (
-            *_TARGET,
-            fill("--adopt", metavar="NAME"),
-            *_HOW,
-        ),
+        (*_TARGET, fill("--adopt", metavar="NAME"), *_HOW),
         examples={
             "gnt-disk convert -t ext -p san data1": "to the provider san",
             "gnt-disk convert -t sharedfile --rate 50M data1": (
@@ -44,27 +40,16 @@ COMMANDS = (
         "move",
         Performs("Moved disk {disk} to storage pool {pool}", needs=_POOL),
         (DISK,),
-        (
-            *fills("--pool"),
-            *_HOW,
-        ),
+        (*fills("--pool"), *_HOW),
         examples={"gnt-disk move --pool fast data1": "to the pool fast"},
         surplus="the storage pool: gnt-disk move --pool POOL DISK",
         operation="OP_DISK_CONVERT",
     ),
     Command(
         "clone",
-        Performs(
-            "Cloned disk {disk}: disk {new_name} ({result})",
-            needs=_NAME,
-        ),
+        Performs("Cloned disk {disk}: disk {new_name} ({result})", needs=_NAME),
         (DISK,),
-        (
-            *fills("--name=new_name"),
-            *_TARGET,
-            *_WORK,
-            *JOB,
-        ),
+        (*fills("--name=new_name"), *_TARGET, *_WORK, *JOB),
         examples={
             "gnt-disk clone data1 --name data2": "where it is, by a snapshot if any",
             "gnt-disk clone data1 --name data2 --pool slow": "to another storage pool",

@@ -10,14 +10,7 @@ from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.listing import Listing
 from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import check_changed
-from moorage.cli.options import (
-    ASKING,
-    DEBUG,
-    FORCE,
-    JOB,
-    moot,
-    refused,
-)
+from moorage.cli.options import ASKING, DEBUG, FORCE, JOB, moot, refused
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")

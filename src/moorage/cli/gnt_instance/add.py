@@ -8,13 +8,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, ident_key_values
-from moorage.cli.options import (
-    BACKEND_PARAMETERS,
-    JOB,
-    NO_WAIT_FOR_SYNC,
-    moot,
-    refused,
-)
+from moorage.cli.options import BACKEND_PARAMETERS, JOB, NO_WAIT_FOR_SYNC, moot, refused
 from moorage.errors import BadInput
 from moorage.units import parse_size
 

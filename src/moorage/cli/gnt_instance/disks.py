@@ -5,13 +5,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import Performs
-from moorage.cli.options import (
-    JOB,
-    NO_INPUT,
-    NO_WAIT_FOR_SYNC,
-    YES,
-    moot,
-)
+from moorage.cli.options import JOB, NO_INPUT, NO_WAIT_FOR_SYNC, YES, moot
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -69,10 +63,7 @@ COMMANDS = (
         "activate-disks",
         _activate,
         INSTANCE,
-        (
-            *fills("--ignore-size --wait-for-sync"),
-            *JOB,
-        ),
+        (*fills("--ignore-size --wait-for-sync"), *JOB),
         operation="OP_INSTANCE_ACTIVATE_DISKS",
     ),
     Command(

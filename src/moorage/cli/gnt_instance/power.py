@@ -6,12 +6,7 @@ from collections.abc import Callable
 from moorage.cli.command import Call, Command
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.options import (
-    ASKING,
-    BACKEND_PARAMETERS,
-    INSISTING,
-    JOB,
-)
+from moorage.cli.options import ASKING, BACKEND_PARAMETERS, INSISTING, JOB
 
 from .modify import hypervisor_keys
 from .selecting import INSTANCE, OPERANDS, SELECTORS, chosen
@@ -91,11 +86,7 @@ COMMANDS = (
         "remove",
         _remove,
         INSTANCE,
-        (
-            *fills("--shutdown-timeout --ignore-failures --keep-disks"),
-            *ASKING,
-            *JOB,
-        ),
+        (*fills("--shutdown-timeout --ignore-failures --keep-disks"), *ASKING, *JOB),
         examples={
             "gnt-instance modify --disk 1:detach web1": "first, to keep a disk",
             "gnt-instance remove --keep-disks web1": "to keep all disks",

@@ -78,7 +78,7 @@ COMMANDS = (
     Command(
         "rename",
         Performs(
-            "Renamed instance {instance_name} to {result}; its volumes keep theirs",
+            "Renamed instance {instance_name} to {result}; its volumes keep theirs"
         ),
         (*INSTANCE, Operand("NAME", field="new_name")),
         (
@@ -99,10 +99,7 @@ COMMANDS = (
                 "-o/--os-type --clear-os-parameters=clear_osparams",
                 "--clear-os-parameters-private=clear_osparams_private",
             ),
-            fill(
-                "--remove-os-parameters=remove_osparams",
-                metavar="KEY,...",
-            ),
+            fill("--remove-os-parameters=remove_osparams", metavar="KEY,..."),
             fill(
                 "--remove-os-parameters-private=remove_osparams_private",
                 metavar="KEY,...",

@@ -9,13 +9,7 @@ from moorage.cli.command import Call, Command, Operand
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import follow, perform, perform_all
 from moorage.cli.operation import Performs, migration_mode
-from moorage.cli.options import (
-    ASKING,
-    JOB,
-    NON_LIVE,
-    moot,
-    refused,
-)
+from moorage.cli.options import ASKING, JOB, NON_LIVE, moot, refused
 from moorage.errors import BadInput, MoorageError
 from moorage.units import parse_size
 
@@ -126,7 +120,7 @@ COMMANDS = (
         "failover",
         Performs(
             asks="Failover will happen to instance {instance_name}. This requires a "
-            "shutdown of the instance. Continue?",
+            "shutdown of the instance. Continue?"
         ),
         INSTANCE,
         (

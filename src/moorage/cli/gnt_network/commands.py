@@ -126,18 +126,13 @@ _ADDRESSES = Needs(
     "a network needs IPv4 addresses, beside which it may have IPv6 ones",
     "--network=192.0.2.0/24",
 )
-_WORDS = fills(
-    "--gateway --network6 --gateway6 -m/--mac-prefix --add-reserved-ips",
-)
+_WORDS = fills("--gateway --network6 --gateway6 -m/--mac-prefix --add-reserved-ips")
 _LIST = LISTING.commands(PREFIX, "free_count < 10")
 
 COMMANDS = (
     Command(
         "add",
-        Performs(
-            "Added network {network_name}",
-            needs=_ADDRESSES,
-        ),
+        Performs("Added network {network_name}", needs=_ADDRESSES),
         _NETWORK,
         (
             *fills("--network --tags"),
@@ -155,18 +150,10 @@ COMMANDS = (
         operation="OP_NETWORK_ADD",
     ),
     *_LIST,
-    Command(
-        "info",
-        _info,
-        (Operand("NETWORK", 0, None),),
-        (JSON, DEBUG),
-    ),
+    Command("info", _info, (Operand("NETWORK", 0, None),), (JSON, DEBUG)),
     Command(
         "modify",
-        Performs(
-            "Modified network {network_name}",
-            lacks=f"{PREFIX} modify --help",
-        ),
+        Performs("Modified network {network_name}", lacks=f"{PREFIX} modify --help"),
         _NETWORK,
         (
             *_WORDS,
@@ -209,8 +196,7 @@ COMMANDS = (
     Command(
         "remove",
         Performs(
-            "Removed network {network_name}",
-            warns="Remove network {network_name}?",
+            "Removed network {network_name}", warns="Remove network {network_name}?"
         ),
         _NETWORK,
         (*ASKING, *JOB),

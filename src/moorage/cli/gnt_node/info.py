@@ -85,8 +85,4 @@ TRY_ACCELERATOR = Command(
     examples={"gnt-node try-accelerator node1": "KVM was mended on node1"},
     operation="OP_NODE_TRY_ACCELERATOR",
 )
-COMMANDS = (
-    *LISTING.commands("gnt-node", "offline or drained"),
-    INFO,
-    TRY_ACCELERATOR,
-)
+COMMANDS = (*LISTING.commands("gnt-node", "offline or drained"), INFO, TRY_ACCELERATOR)

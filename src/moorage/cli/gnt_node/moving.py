@@ -7,12 +7,7 @@ from moorage.cli.command import Call, Command, Option
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import ends, failures, fetch, submitted
 from moorage.cli.operation import migration_mode
-from moorage.cli.options import (
-    ASKING,
-    JOB,
-    NON_LIVE,
-    moot,
-)
+from moorage.cli.options import ASKING, JOB, NON_LIVE, moot
 from moorage.errors import BadInput
 from moorage.units import counted
 

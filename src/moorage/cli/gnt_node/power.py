@@ -106,11 +106,7 @@ COMMANDS = (
             asks="Power down guest {guest} of node {node_name}, which is no instance?",
         ),
         (*NODE, Operand("GUEST", field="guest")),
-        (
-            *fills("-m/--timeout"),
-            *ASKING,
-            *JOB,
-        ),
+        (*fills("-m/--timeout"), *ASKING, *JOB),
         examples={
             "gnt-node shutdown-orphan node3 web9": "one that a restored backup lacks"
         },
@@ -136,11 +132,7 @@ COMMANDS = (
         "health",
         _health,
         NODES,
-        (
-            PRIORITY,
-            moot("--oob-timeout", _OOB, "SECONDS"),
-            *_TABLE,
-        ),
+        (PRIORITY, moot("--oob-timeout", _OOB, "SECONDS"), *_TABLE),
         operation="OP_OOB_COMMAND",
     ),
     Command(

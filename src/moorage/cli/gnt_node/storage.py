@@ -72,10 +72,7 @@ _COLUMNS = {
     "role": ("Role", "text"),
     "peer": ("PeerNode", "text"),
 }
-_DISK = (
-    *("name", "uuid", "instance", "iv_name", "node"),
-    *("nodes", "logical_id"),
-)
+_DISK = (*("name", "uuid", "instance", "iv_name", "node"), *("nodes", "logical_id"))
 _MINORS = slice(3, 5)
 """Where a mirrored disk's ``logical_id`` has the numbers of both nodes."""
 
@@ -111,23 +108,13 @@ def _sides(disk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _NODES = (Operand("NODE", 0, None, "nodes"),)
-_UNIT = (
-    *NODE,
-    Operand("TYPE", field="storage_type"),
-    Operand("NAME", field="name"),
-)
+_UNIT = (*NODE, Operand("TYPE", field="storage_type"), Operand("NAME", field="name"))
 COMMANDS = (
     Command(
         "list-storage",
         _list_storage,
         _NODES,
-        (
-            OUTPUT,
-            *LOOK,
-            fill("-t/--storage-type", choices=_TYPES),
-            PRIORITY,
-            DEBUG,
-        ),
+        (OUTPUT, *LOOK, fill("-t/--storage-type", choices=_TYPES), PRIORITY, DEBUG),
         examples={"gnt-node list-storage -t lvm-pv node1": "physical volumes"},
         operation="OP_NODE_QUERY_STORAGE",
     ),
@@ -155,14 +142,9 @@ COMMANDS = (
     ),
     Command(
         "repair-storage",
-        Performs(
-            "Repaired storage unit '{name}' on node '{node_name}'",
-        ),
+        Performs("Repaired storage unit '{name}' on node '{node_name}'"),
         _UNIT,
-        (
-            *fills("--ignore-consistency"),
-            *JOB,
-        ),
+        (*fills("--ignore-consistency"), *JOB),
         operation="OP_REPAIR_NODE_STORAGE",
     ),
     Command(

@@ -196,10 +196,5 @@ COMMANDS = (
         },
         operation="OP_CLUSTER_SET_PARAMS",
     ),
-    Command(
-        "diagnose",
-        _diagnose,
-        _SYSTEMS,
-        (PRIORITY, JSON, DEBUG),
-    ),
+    Command("diagnose", _diagnose, _SYSTEMS, (PRIORITY, JSON, DEBUG)),
 )

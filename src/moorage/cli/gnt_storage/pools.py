@@ -110,20 +110,14 @@ COMMANDS = (
         "pool modify",
         _modify,
         _POOL,
-        (
-            _PARAM,
-            *_NAMES,
-            *fills("--force-params"),
-            *JOB,
-        ),
+        (_PARAM, *_NAMES, *fills("--force-params"), *JOB),
         examples={f"{PREFIX} modify -D tier=hdd nas1": "for disks to come"},
         operation="OP_STORAGE_POOL_SET_PARAMS",
     ),
     Command(
         "pool remove",
         Performs(
-            "Removed storage pool {pool_name}",
-            asks="Remove storage pool {pool_name}?",
+            "Removed storage pool {pool_name}", asks="Remove storage pool {pool_name}?"
         ),
         _POOL,
         (*ASKING, *JOB),
@@ -139,9 +133,7 @@ COMMANDS = (
     ),
     Command(
         "pool disconnect",
-        Performs(
-            "Disconnected storage pool {pool_name} from {groups}",
-        ),
+        Performs("Disconnected storage pool {pool_name} from {groups}"),
         _GROUPS,
         JOB,
         operation="OP_STORAGE_POOL_DISCONNECT",
