@@ -89,7 +89,7 @@ def filled(one: Command) -> dict[str, Field]:
 
 def fills(option: Option, one: Command) -> bool:
     """Whether the command fills in an opcode's field by what an option says."""
-    return not option.local and option.name in filled(one)
+    return option.field and option.name in filled(one)
 
 
 def is_read(option: Option, one: Command) -> bool:
@@ -130,6 +130,12 @@ def test_each_option_that_fills_a_field_takes_what_the_field_takes(
             field = known[option.name]
             assert option.metavar or field.type == "bool", option.flags
             assert set(field.choices) <= set(option.choices), option.flags
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_each_option_that_is_to_fill_a_field_has_one(one: Command) -> None:
+    lost = [o.flags for o in one.options if o.field and o.name not in filled(one)]
+    assert lost == []
 
 
 @pytest.mark.parametrize("one", COMMANDS)

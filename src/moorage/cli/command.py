@@ -130,8 +130,7 @@ class Call:
         return {
             option.name: values[option.name]
             for option in self.command.options
-            if not (option.local or option.refused)
-            and option.is_given(values[option.name])
+            if option.field and option.is_given(values[option.name])
         }
 
     def show(self, value: Any, lines: Iterable[str]) -> None:  # noqa: ANN401

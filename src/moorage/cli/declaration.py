@@ -71,8 +71,9 @@ class Option(NamedTuple):
     refused
         Why there is no such thing here: who types it reads this. Empty for an option
         that there is.
-    local
-        Whether the command itself reads it: it fills in no field of an opcode.
+    field
+        Whether it fills in the opcode's field that has its name; else the command
+        itself reads it.
     value
         Value of a switch that is given.
     join
@@ -93,7 +94,7 @@ class Option(NamedTuple):
     pair: bool = False
     moot: bool = False
     refused: str = ""
-    local: bool = False
+    field: bool = False
     value: object = True
     join: Callable[[list[Any]], Any] | None = None
 

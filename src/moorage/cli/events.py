@@ -88,11 +88,10 @@ COMMANDS = (
                 ("--after",),
                 "go on behind this entry instead of from now",
                 "NUMBER",
-                local=True,
                 convert=number("the number of an entry"),
             ),
-            Option(("--no-wait",), "print what there is, and end", local=True),
-            Option(("--json",), "print entries as JSON, one a line", local=True),
+            Option(("--no-wait",), "print what there is, and end"),
+            Option(("--json",), "print entries as JSON, one a line"),
         ),
         examples={
             "moorage events": "from now on, until Ctrl-C",

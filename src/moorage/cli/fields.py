@@ -37,7 +37,7 @@ def fill(flags: str, **more: Any) -> Option:  # noqa: ANN401 - as of an Option
         What is different from the field, as of :class:`Option`.
     """
     written, _, field = flags.partition("=")
-    said = {"help": "", "dest": field} | more
+    said: dict[str, Any] = {"help": "", "dest": field, "field": True, **more}
     return Option(tuple(written.split("/")), **said)
 
 

@@ -25,21 +25,19 @@ _KINDS = {
 }
 
 LOOK = (
-    Option(("--no-headers",), "leave the titles out", local=True),
+    Option(("--no-headers",), "leave the titles out"),
     Option(
         ("--separator",),
         "put this between columns, without padding; sizes are MiB then",
         "TEXT",
-        local=True,
     ),
     Option(
         ("--units",),
         "sizes in h (as people like), m, g or t",
         "UNIT",
         choices=("h", "m", "g", "t"),
-        local=True,
     ),
-    Option(("-v", "--verbose"), "spell missing values out", local=True),
+    Option(("-v", "--verbose"), "spell missing values out"),
 )
 """Options of each command that prints a table."""
 
@@ -47,7 +45,6 @@ OUTPUT = Option(
     ("-o", "--output"),
     "fields to show, with commas; +FIELD adds one",
     "FIELDS",
-    local=True,
 )
 OPTIONS = (
     OUTPUT,

@@ -81,14 +81,13 @@ def _params(text: str) -> dict[str, str]:
 
 
 DEFAULTS = fill("-N/--nic-parameters=nicparams", convert=_params)
-MODIFIED = Option(
-    ("--net",),
-    "N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the card is "
-    "there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
-    "N:ACTION,KEY=VALUE,...",
-    net_option,
+MODIFIED = fill(
+    "--net=nics",
+    help="N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the "
+    "card is there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
+    metavar="N:ACTION,KEY=VALUE,...",
+    convert=net_option,
     repeats=True,
-    dest="nics",
     join=changes,
 )
 NEW = Option(
@@ -97,11 +96,9 @@ NEW = Option(
     "N:KEY=VALUE,...",
     ident_key_values,
     repeats=True,
-    local=True,
 )
-CONFLICTS = Option(
-    ("--no-conflicts-check",),
-    "let an address be one of a network that it is not in",
-    dest="conflicts_check",
+CONFLICTS = fill(
+    "--no-conflicts-check=conflicts_check",
+    help="let an address be one of a network that it is not in",
     value=False,
 )

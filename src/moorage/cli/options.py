@@ -24,7 +24,7 @@ def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
         Its other form, as ``-v``.
     """
     told = f"accepted, as in Ganeti: {why}"
-    return Option(_flags(flag, short), told, metavar, moot=True, local=True)
+    return Option(_flags(flag, short), told, metavar, moot=True)
 
 
 def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
@@ -56,42 +56,31 @@ def never(flag: str, why: str) -> Option:
         return False
 
     told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
-    return Option((flag,), told, "no", convert, moot=True, local=True)
+    return Option((flag,), told, "no", convert, moot=True)
 
 
 def _flags(flag: str, short: str) -> tuple[str, ...]:
     return (short, flag) if short else (flag,)
 
 
-DEBUG = Option(
-    ("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True, local=True
-)
+DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
 PRIORITY = Option(
     ("--priority",),
     "how early the job runs: low, normal or high",
     "PRIORITY",
     choices=tuple(PRIORITIES),
-    local=True,
 )
-JSON = Option(
-    ("--json",), "print JSON for programs: raw values, MiB and seconds", local=True
-)
-FORCE = Option(
-    ("-f", "--force"), "do not ask; go on where it is safe to insist", local=True
-)
-YES = Option(("--yes",), "answer every question with yes", local=True)
-NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse", local=True)
+JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
+FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
+YES = Option(("--yes",), "answer every question with yes")
+NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse")
 
 JOB = (
-    Option(("--submit",), "submit the job, print its number, do not wait", local=True),
-    Option(
-        ("--print-jobid",), "print the job's number before anything else", local=True
-    ),
-    Option(
-        ("--dry-run",), "show the tasks that would be done; change nothing", local=True
-    ),
+    Option(("--submit",), "submit the job, print its number, do not wait"),
+    Option(("--print-jobid",), "print the job's number before anything else"),
+    Option(("--dry-run",), "show the tasks that would be done; change nothing"),
     PRIORITY,
-    Option(("--reason",), "why, for the job's reason trail", "TEXT", local=True),
+    Option(("--reason",), "why, for the job's reason trail", "TEXT"),
     JSON,
     DEBUG,
 )
@@ -99,16 +88,15 @@ JOB = (
 
 ASKING = (FORCE, YES, NO_INPUT)
 """Options of each command that asks before it goes on."""
-INSISTING = (FORCE._replace(local=False), YES, NO_INPUT)
+INSISTING = (FORCE._replace(field=True), YES, NO_INPUT)
 """The same, where the operation is told of ``-f``, too."""
 
 BACKEND_PARAMETERS = fill(
     "-B/--backend-parameters=beparams", convert=backend_parameters
 )
-NON_LIVE = Option(("--non-live",), "pause the guests while they move", local=True)
-NO_WAIT_FOR_SYNC = Option(
-    ("--no-wait-for-sync",),
-    "do not wait until both copies of disks are the same",
-    dest="wait_for_sync",
+NON_LIVE = Option(("--non-live",), "pause the guests while they move")
+NO_WAIT_FOR_SYNC = fill(
+    "--no-wait-for-sync=wait_for_sync",
+    help="do not wait until both copies of disks are the same",
     value=False,
 )

@@ -195,7 +195,7 @@ def _typed(sizes: Mapping[str, int]) -> str:
 def _option(
     flag: str, told: str, metavar: str, convert: Callable[[str], Any]
 ) -> Option:
-    return Option((flag,), told, metavar, convert, local=True)
+    return Option((flag,), told, metavar, convert)
 
 
 OPTIONS = (

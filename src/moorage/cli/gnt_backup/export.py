@@ -2,7 +2,7 @@
 """gnt-backup export."""
 
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.fields import fills
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import first_given
 from moorage.cli.options import JOB, moot, refused
@@ -34,10 +34,9 @@ COMMANDS = (
                 "--remove-instance --ignore-remove-failures --format",
                 "--compress=compressed --rate",
             ),
-            Option(
-                ("--noshutdown", "--no-shutdown"),
-                "copy while the guest runs, all disks as they are at one moment",
-                dest="shutdown",
+            fill(
+                "--noshutdown/--no-shutdown=shutdown",
+                help="copy while the guest runs, all disks as they are at one moment",
                 value=False,
             ),
             moot(
@@ -49,11 +48,7 @@ COMMANDS = (
             moot("--zeroing-timeout-fixed", "no free space is zeroed", "SECONDS"),
             moot("--zeroing-timeout-per-mib", "no free space is zeroed", "SECONDS"),
             moot("--force", "nobody is asked", short="-f"),
-            Option(
-                ("--disk",),
-                "the operand names a disk: export that one alone",
-                local=True,
-            ),
+            Option(("--disk",), "the operand names a disk: export that one alone"),
             *JOB,
         ),
         examples={

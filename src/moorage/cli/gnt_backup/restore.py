@@ -109,23 +109,15 @@ COMMANDS = (
         restore,
         (Operand("NAME", field="instance_name"),),
         (
-            *fills("--src-node --src-dir=src_path --trust-export --rate"),
-            Option(("--start",), "start the instance; Ganeti never does", local=True),
+            *fills("--src-node --src-dir=src_path --trust-export --rate --no-nics"),
+            Option(("--start",), "start the instance; Ganeti never does"),
             Option(
                 ("--disk-only",),
                 "NAME is a new disk: import it alone",
                 dest="disk_alone",
-                local=True,
             ),
             Option(
-                ("-s", "--os-size"),
-                "another size of the only disk",
-                "SIZE",
-                parse_size,
-                local=True,
-            ),
-            Option(
-                ("--no-nics",), "no network card, whatever the export says", local=True
+                ("-s", "--os-size"), "another size of the only disk", "SIZE", parse_size
             ),
             moot(
                 "--identify-defaults",

@@ -92,18 +92,10 @@ COMMANDS = (
         _verify,
         (),
         (
-            Option(
-                ("--error-codes",),
-                "a line for programs: CODE:KIND:NAME:MESSAGE",
-                local=True,
-            ),
+            Option(("--error-codes",), "a line for programs: CODE:KIND:NAME:MESSAGE"),
             fill("-g/--node-group=group_name"),
             fill("-I/--ignore-errors", repeats=True),
-            Option(
-                ("--no-nplus1-mem",),
-                "do not look whether nodes could be lost",
-                local=True,
-            ),
+            Option(("--no-nplus1-mem",), "do not look whether nodes could be lost"),
             moot("--verbose", "all that is found is told", short="-v"),
             moot("--verify-ssh-clutter", NO_SSH),
             refused("--debug-simulate-errors", "what is not found is not told"),

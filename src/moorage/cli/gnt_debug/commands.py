@@ -109,9 +109,7 @@ COMMANDS = (
         Performs(),
         (Operand("SECONDS", field="duration", convert=_seconds),),
         (
-            Option(
-                ("--no-master",), "not on the master", dest="on_master", value=False
-            ),
+            fill("--no-master=on_master", help="not on the master", value=False),
             fill("-n/--node=on_nodes", repeats=True),
             *fills("-r/--repeat -l/--no-locks -i/--interruptible"),
             *JOB,

@@ -115,7 +115,7 @@ COMMANDS = (
         "assign-nodes",
         Performs("Assigned {nodes} to node group {group_name}"),
         (*_GROUP, Operand("NODE", 1, None, "nodes")),
-        (FORCE._replace(local=False), *JOB),
+        (FORCE._replace(field=True), *JOB),
         examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},
         operation="OP_GROUP_ASSIGN_NODES",
     ),
@@ -141,9 +141,6 @@ COMMANDS = (
         "show-ispecs-cmd",
         _show_policy,
         (Operand("GROUP", 0, None),),
-        (
-            Option(("--include-defaults",), "with what the cluster says", local=True),
-            DEBUG,
-        ),
+        (Option(("--include-defaults",), "with what the cluster says"), DEBUG),
     ),
 )

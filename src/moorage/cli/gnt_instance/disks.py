@@ -70,7 +70,7 @@ COMMANDS = (
         "deactivate-disks",
         Performs(),
         INSTANCE,
-        (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
+        (moot("--force", _KEPT, short="-f")._replace(field=True), YES, NO_INPUT, *JOB),
         operation="OP_INSTANCE_DEACTIVATE_DISKS",
     ),
     Command(
@@ -78,17 +78,11 @@ COMMANDS = (
         Performs(more=_mode),
         INSTANCE,
         (
-            Option(
-                ("-p", "--on-primary"), "in new volumes on the primary node", local=True
-            ),
-            Option(
-                ("-s", "--on-secondary"),
-                "in new volumes on the secondary node",
-                local=True,
-            ),
+            Option(("-p", "--on-primary"), "in new volumes on the primary node"),
+            Option(("-s", "--on-secondary"), "in new volumes on the secondary node"),
             fill("-n/--new-secondary=remote_node", metavar="NODE"),
             *fills("-I/--iallocator --disks --early-release --ignore-capacity"),
-            Option(("-a", "--auto"), "the copy that is bad", local=True),
+            Option(("-a", "--auto"), "the copy that is bad"),
             moot("--ignore-ipolicy", "no size changes"),
             *JOB,
         ),

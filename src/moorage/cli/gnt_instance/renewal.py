@@ -104,7 +104,7 @@ COMMANDS = (
                 "--remove-os-parameters-private=remove_osparams_private",
                 metavar="KEY,...",
             ),
-            Option(("--select-os",), "choose the OS from a list", local=True),
+            Option(("--select-os",), "choose the OS from a list"),
             FORCE_VARIANT,
             *OS_PARAMETERS,
             *SELECTORS,

@@ -176,7 +176,7 @@ COMMANDS = (
             nic_options.DEFAULTS._replace(
                 help="how its cards are connected: mode=bridged,link=br0,vlan=",
                 metavar="KEY=VALUE,...",
-                local=True,
+                field=False,
             ),
             nic_options.CONFLICTS._replace(
                 help="let cards, or a network in the same link, have its addresses"

@@ -28,7 +28,7 @@ ADD = Command(
     Performs("Added node {node_name}", more=_joining),
     NODE,
     (
-        fill("-p/--primary-ip", metavar="ADDRESS", local=True),
+        fill("-p/--primary-ip", metavar="ADDRESS", field=False),
         SECONDARY_IP,
         *fills("-g/--node-group=group --readd --node-parameters=ndparams"),
         *join_token.OPTIONS,
@@ -63,7 +63,7 @@ MODIFY = Command(
         SECONDARY_IP,
         *fills("--auto-promote --node-parameters=ndparams"),
         *STATES,
-        FORCE._replace(local=False),
+        FORCE._replace(field=True),
         *JOB,
     ),
     examples={

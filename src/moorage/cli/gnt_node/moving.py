@@ -94,10 +94,8 @@ COMMANDS = (
         (
             fill("-n/--new-secondary/--target-node=remote_node"),
             *fills("-I/--iallocator --early-release"),
-            Option(
-                ("-p", "--primary-only"), "only instances that run there", local=True
-            ),
-            Option(("-s", "--secondary-only"), "only mirrors", local=True),
+            Option(("-p", "--primary-only"), "only instances that run there"),
+            Option(("-s", "--secondary-only"), "only mirrors"),
             moot("--ignore-soft-errors", "who cannot leave stays, and keeps no other"),
             *ASKING,
             *JOB,

@@ -12,4 +12,4 @@ STATES = (
     refused("--disk-state", "nodes say what they have", "NAME:KEY=VALUE,..."),
 )
 CAPABLE = (claim("--master-capable"), claim("--vm-capable"))
-SECONDARY_IP = fill("-s/--secondary-ip", metavar="ADDRESS", local=True)
+SECONDARY_IP = fill("-s/--secondary-ip", metavar="ADDRESS", field=False)

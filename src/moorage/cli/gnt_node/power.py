@@ -141,13 +141,9 @@ COMMANDS = (
         (Operand("COMMAND"), *NODES),
         (
             *fills("--sync=use_locking"),
-            Option(("-M", "--show-machine-names"), "before each line", local=True),
+            Option(("-M", "--show-machine-names"), "before each line"),
             Option(
-                ("-g", "--node-group"),
-                "on the nodes of a group",
-                "GROUP",
-                repeats=True,
-                local=True,
+                ("-g", "--node-group"), "on the nodes of a group", "GROUP", repeats=True
             ),
             *JOB,
         ),

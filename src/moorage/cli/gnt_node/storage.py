@@ -129,10 +129,7 @@ COMMANDS = (
         "modify-storage",
         Performs(more=_changes),
         _UNIT,
-        (
-            Option(("--allocatable",), "whether they may", "yes|no", truth, local=True),
-            *JOB,
-        ),
+        (Option(("--allocatable",), "whether they may", "yes|no", truth), *JOB),
         examples={
             "gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb": (
                 "before /dev/sdb is taken out"

@@ -137,12 +137,7 @@ COMMANDS = (
         "list",
         _list_systems,
         _SYSTEMS,
-        (
-            Option(("--no-headers",), "leave the title out", local=True),
-            PRIORITY,
-            JSON,
-            DEBUG,
-        ),
+        (Option(("--no-headers",), "leave the title out"), PRIORITY, JSON, DEBUG),
     ),
     Command(
         "info",

@@ -52,12 +52,7 @@ COMMANDS = (
             *fills("-n/--node --second-node --force-params -s/--size"),
             PARAM,
             fill("--check=checks", repeats=True),
-            Option(
-                ("--report",),
-                "a file for the report; JSON if so called",
-                "FILE",
-                local=True,
-            ),
+            Option(("--report",), "a file for the report; JSON if so called", "FILE"),
             *JOB,
         ),
         examples={

@@ -27,14 +27,13 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     node_certificates
-        Of all nodes and of the master; each node is a job of its own.
+        New certificates of all nodes and of the master; each node is a job of its own.
     cluster_certificate
-        The authority, and with it all keys, in one job. The master trusts both
+        A new authority, and with it all keys, in one job. The master trusts both
         authorities until it ends.
     force
-        With `node_certificates`, believe nodes by their certificates alone, whatever
-        keys they have. With `cluster_certificate`, shut out nodes that are marked
-        offline: they know the old authority only.
+        Believe nodes by their certificates alone, whatever keys they have; with a new
+        authority, shut out nodes that are marked offline: they know the old one only.
     """
 
     op_id = "OP_CLUSTER_RENEW_CRYPTO"
