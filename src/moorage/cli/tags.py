@@ -48,18 +48,18 @@ def _search(call: Call) -> int:
     return int(not found)
 
 
-def _changes(op_id: str, did: str, how: str) -> Callable[[Call], None]:
+def _changes(did: str, how: str) -> Callable[[Call], None]:
     """Return the handler of a command that gives tags to an object, or takes some."""
-    return lambda call: _change(call, op_id, did, how)
+    return lambda call: _change(call, did, how)
 
 
-def _change(call: Call, op_id: str, did: str, how: str) -> None:
+def _change(call: Call, did: str, how: str) -> None:
     kind, name, tags = _about(call)
     tags += _listed(call)
     if not tags:
         raise BadInput("no tag was named", hint="--from FILE takes those in a file")
     target = {"kind": kind, "tags": tags} | ({"name": name} if name else {})
-    perform(call, op_id, **target)
+    perform(call, **target)
     what = f"{kind} {name}" if name else f"the {kind}"
     call.terminal.print(f"{did} {counted(len(tags), 'tag')} {how} {what}")
 
@@ -114,7 +114,7 @@ def commands(program: str) -> tuple[Command, ...]:
         Command("list-tags", _show, about, (JSON, DEBUG)),
         Command(
             "add-tags",
-            _changes("OP_TAGS_SET", "Added", "to"),
+            _changes("Added", "to"),
             (*about, _TAG),
             (_FROM, *JOB),
             examples={f"{program} add-tags{name} gold": "the tag gold"},
@@ -122,7 +122,7 @@ def commands(program: str) -> tuple[Command, ...]:
         ),
         Command(
             "remove-tags",
-            _changes("OP_TAGS_DEL", "Removed", "from"),
+            _changes("Removed", "from"),
             (*about, _TAG),
             (_FROM, *JOB),
             operation="OP_TAGS_DEL",

@@ -8,7 +8,6 @@ from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
-    Literal,
     NamedTuple,
     NewType,
     Union,
@@ -18,7 +17,7 @@ from typing import (
 
 from msgspec import NODEFAULT, UNSET, Struct, UnsetType, structs, to_builtins
 
-from moorage.model.kinds import kind_of
+from moorage.model.kinds import choices_of, kind_of
 
 from .unread import Idle, Moot, Unread, Unsupported, unread
 
@@ -148,8 +147,8 @@ def spelt(kind: Any) -> str:  # noqa: ANN401 - of types there is no type
     args, origin = get_args(kind), get_origin(kind)
     if origin is Annotated or isinstance(kind, NewType):
         return spelt(args[0] if args else kind.__supertype__)
-    if origin is Literal:
-        return " | ".join(map(repr, args))
+    if choices := choices_of(kind):
+        return " | ".join(map(repr, choices))
     if origin in (Union, UnionType):
         return " | ".join(spelt(one) for one in args if one is not UnsetType)
     name = "None" if kind is NoneType else getattr(origin or kind, "__name__", "...")

@@ -6,6 +6,7 @@ reference, the command line and its completion tell the rest.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -74,7 +75,7 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
     """
     bare, marks = _without_marks(declared)
     told = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
-    choices = get_args(bare) if get_origin(bare) is Literal else ()
+    choices = choices_of(bare)
     return Kind(
         type=str if choices else bare,
         unit=(told.extra or {}).get("unit", ""),
@@ -82,6 +83,15 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
         most=told.le,
         choices=choices,
     )
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Return the words that a type consists of; none for other types."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return tuple(one.value for one in kind)
+    return ()
 
 
 def _without_marks(declared: Any) -> tuple[Any, list[Any]]:  # noqa: ANN401

@@ -134,6 +134,5 @@ COMMANDS = (
         _test_queue,
         (),
         (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
-        operation="OP_TEST_DELAY",
     ),
 )

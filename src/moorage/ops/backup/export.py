@@ -74,7 +74,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     long_sleep: bool = False
     remove_instance: bool = False
     ignore_remove_failures: bool = False
-    format: str = Format.QCOW2
+    format: Format = Format.QCOW2
     compressed: bool = False
     rate: Rate = 0
     mode: Annotated[
@@ -188,7 +188,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             self._removal().check(view)
 
     def _check_words(self) -> None:
-        dumps.checked_format(self.format, compressed=self.compressed)
+        dumps.check_compressed(self.format, compressed=self.compressed)
         check_rate(self.rate)
         if self.remove_instance and not self.shutdown:
             raise BadInput(
