@@ -130,7 +130,7 @@ $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
 
 deb: $(DEB) ## Build the Debian packages in .build/deb
 
-$(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs -type f)
+$(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
 	@scripts/debian-packages.sh deb
 	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) $(WHEEL) $(WHEELS)
 	@touch $@

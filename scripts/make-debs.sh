@@ -10,7 +10,7 @@ main() {
     trap 'rm -rf "$WHEELS"' EXIT
     cp "$(dirname "$2")"/*.whl "$3"/*.whl "$WHEELS/"
     mkdir -p "$source"
-    cp -a debian docs README.md LICENSE "$source/"
+    cp -a debian docs scripts README.md LICENSE "$source/"
     export WHEELS PIP
     (cd "$source" && dpkg-buildpackage --build=binary --no-sign --no-pre-clean) >"$WHEELS/log" 2>&1 || {
         tail -n 40 "$WHEELS/log" >&2

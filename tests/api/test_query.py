@@ -116,7 +116,7 @@ async def test_fields_are_described():
     template = next(one for one in described if one["name"] == "dev_type")
     assert template["title"] == "Template"
     assert fields_of("node", ["zzz"])["fields"][0]["kind"] == "unknown"
-    with pytest.raises(NotFound, match="there is disk, export, group"):
+    with pytest.raises(NotFound, match="there is disk, export, filter, group"):
         fields_of("cheese")
 
 

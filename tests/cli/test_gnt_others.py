@@ -27,7 +27,7 @@ CLUSTER = {
     "mtime": 86400.0,
     "master": "node1",
     "tags": [],
-    "software_version": "0.1.0",
+    "software_version": "0.2.0",
     "config_version": 3010000,
     "os_api_version": 20,
     "enabled_hypervisors": ["kvm", "fake"],
@@ -69,7 +69,7 @@ def test_cluster_version_and_master(master, typed) -> None:
     master.answers["QueryClusterInfo"] = CLUSTER
     master.answers["QueryConfigValues"] = lambda fields: ["node1" for _ in fields]
     assert typed("gnt-cluster version").out == (
-        "Software version: 0.1.0\nConfiguration format: 3010000\nOS api version: 20\n"
+        "Software version: 0.2.0\nConfiguration format: 3010000\nOS api version: 20\n"
     )
     assert typed("gnt-cluster getmaster").out == "node1\n"
 

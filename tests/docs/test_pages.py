@@ -153,3 +153,36 @@ def test_a_command_that_does_not_end_is_noticed(tmp_path):
     steps = console.steps_of("```console\n$ sleep 60\n```")
     with pytest.raises(console.Wrong, match="did not end"):
         console.run(steps, tmp_path, 0.2)
+
+
+def test_the_index_of_decisions_has_all_of_them_and_says_which_are_missing():
+    index = (ROOT / "docs" / "adr" / "README.md").read_text()
+    numbers = {page.name[:4] for page in (ROOT / "docs" / "adr").glob("0*.md")}
+    assert set(re.findall(r"^\| (\d{4}) \|", index, re.MULTILINE)) == numbers
+    missing = set(re.findall(r"\bno (\d{4})", index))
+    assert missing == {"0024", "0031"}
+    assert not missing & numbers
+
+
+FILE = re.compile(r"`((?:[a-z_]+/)+[\w.]+\.py)`")
+PLACES = [ROOT, ROOT / "tests", ROOT / "src" / "moorage"]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_is_there(page):
+    named_files = FILE.findall(page.read_text())
+    assert [
+        one for one in named_files if not any((at / one).exists() for at in PLACES)
+    ] == []
+
+
+def test_a_decision_is_a_page():
+    long = {
+        page.name: words
+        for page in (ROOT / "docs" / "adr").glob("0*.md")
+        if (words := len(page.read_text().split())) > WORDS_OF_A_PAGE
+    }
+    assert long == {}
+
+
+WORDS_OF_A_PAGE = 750

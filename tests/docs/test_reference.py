@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_reference_is_current():
-    assert not generate.stale(), "run: python docs/generate.py"
+    assert not generate.stale(), "run: python scripts/docs/generate.py"
 
 
 def test_every_program_is_described():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage.cli.tour.steps import STEPS
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
@@ -386,6 +387,9 @@ def test_the_tour_on_simulated_nodes_needs_no_root(
     told = without_root("moorage tour {home}/t --sim")
     assert "All 11 steps hold" in told
     assert "nothing was changed" in told  # a second owner was refused
+    for number, step in enumerate(STEPS, start=1):
+        title = (step.__doc__ or "").splitlines()[0].rstrip(".")
+        assert f"\n{number:3}. {title}\n" in told
     without_root("moorage down {home}/t")
 
 

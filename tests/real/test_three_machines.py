@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from moorage import __version__
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, write_image
 from support.machines import Machine, Switch
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
-import console  # noqa: E402 - beside the docs, not in the package
+sys.path.insert(0, str(ROOT / "scripts" / "docs"))
+import console  # noqa: E402 - a program of the docs, not in the package
 
 BUILD = ROOT / ".build"
 DEBS = BUILD / "deb"
@@ -273,13 +274,13 @@ def next_version(to):
             subprocess.run(["dpkg-deb", "-R", deb, inside], check=True)
             control = Path(inside, "DEBIAN", "control")
             text = control.read_text()
-            control.write_text(text.replace("0.1.0", NEXT))
-            built = to / deb.name.replace("0.1.0", NEXT)
+            control.write_text(text.replace(__version__, NEXT))
+            built = to / deb.name.replace(__version__, NEXT)
             argv = ["dpkg-deb", "-Zgzip", "-z1", "-b", inside, built]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
 
 
-NEXT = "0.1.1"
+NEXT = f"{__version__}.1"
 
 
 def test_an_upgrade_exchanges_agent_and_master_under_running_guests(three, tmp_path):

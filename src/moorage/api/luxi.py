@@ -240,7 +240,8 @@ class LuxiClient:
     ) -> Iterator[list[Any] | None]:
         """Yield the fields' values of each job; None for one that is not known."""
         wanted = None if jobs is None else list(jobs)
-        yield from self.call("QueryJobs", wanted, list(fields))
+        if wanted != []:  # which means all jobs on the wire, as in Ganeti
+            yield from self.call("QueryJobs", wanted, list(fields))
 
 
 def _until_end(link: socket.socket) -> tuple[bytes, bytes]:

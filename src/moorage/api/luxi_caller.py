@@ -1,50 +1,83 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who asks over LUXI, as the kernel knows it."""
+"""Who asks over LUXI: as the kernel knows it, or as another door says it."""
 
 import asyncio
 import pwd
 import socket
 import struct
 from contextvars import ContextVar
-from typing import Final, NamedTuple
+from typing import Any, Final
 
-from moorage.model.caller import Caller
+from msgspec import Struct, ValidationError, convert
+
+from moorage.errors import Forbidden
+from moorage.model.caller import Caller, Role
+from moorage.model.misfit import misfit
 
 DOOR = "luxi"
 _WHO = struct.Struct("iII")
 
-
-class Peer(NamedTuple):
-    """The process at the other end of a connection, as it was when that was made."""
-
-    uid: int
-    pid: int
-
-    def __str__(self) -> str:
-        if self == UNKNOWN:
-            return "nobody that is known"
-        return f"uid {self.uid}, pid {self.pid}"
-
-    @property
-    def caller(self) -> Caller:
-        """Its user: whoever can open the socket may do everything."""
-        if self == UNKNOWN:
-            return Caller("", DOOR)
-        try:
-            name = "root" if self.uid == 0 else pwd.getpwuid(self.uid).pw_name
-        except KeyError:
-            name = f"uid {self.uid}"
-        return Caller(name, DOOR)
-
-
-UNKNOWN: Final = Peer(-1, -1)
-CALLER: ContextVar[Peer] = ContextVar("CALLER", default=UNKNOWN)
+UNKNOWN: Final = Caller("", DOOR, detail="nobody that is known")
+CALLER: ContextVar[Caller] = ContextVar("CALLER", default=UNKNOWN)
 """Who sent the request that is being answered."""
 
 
-def caller_of(writer: asyncio.StreamWriter) -> Peer:
-    """Return who is at the other end of a connection: as it was when it was made."""
+class Believed(Struct, frozen=True):
+    """A user whose word is taken for who asks: that of a door to other machines.
+
+    Attributes
+    ----------
+    uid
+        The only one who may connect.
+    most
+        The highest role that is believed.
+    """
+
+    uid: int
+    door: str = "rapi"
+    most: Role = Role.WRITE
+
+
+class _Said(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a door says of who asks."""
+
+    name: str
+    role: Role
+    detail: str = ""
+
+
+def peer(writer: asyncio.StreamWriter) -> tuple[int, Caller]:
+    """Return the user at the other end of a connection, as it was when it was made.
+
+    Whoever can open the socket may do everything.
+    """
     link = writer.get_extra_info("socket")
     told = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size)
     pid, uid, _ = _WHO.unpack(told)
-    return Peer(uid, pid)
+    try:
+        name = "root" if uid == 0 else pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"uid {uid}"
+    return uid, Caller(name, DOOR, detail=f"uid {uid}, pid {pid}")
+
+
+def said(believed: Believed, words: Any) -> Caller:  # noqa: ANN401
+    """Return who asks, by the word of a door.
+
+    Raises
+    ------
+    Forbidden
+        If it does not say, or the role is higher than any that it may have let in.
+    """
+    try:
+        told = convert(words, _Said)
+    except ValidationError as error:
+        raise Forbidden(
+            f"who asks is not said as it should be: {misfit(error, 'the caller')}"
+        ) from None
+    if not told.name or told.role > believed.most:
+        raise Forbidden(
+            f"nobody comes by {believed.door} without a name, or with a higher role "
+            f"than {believed.most.word}"
+        )
+    return Caller(told.name, believed.door, told.role, told.detail)

@@ -11,6 +11,7 @@ from typing import Any
 from moorage import protocol
 from moorage.errors import NotSupported, WrongState
 from moorage.model import Instance, Node, hvparams
+from moorage.model.caller import Role
 from moorage.model.token import Ticket, to_text
 from moorage.node.lines import ALWAYS, Line
 from moorage.ops.asking import node_tasks
@@ -33,6 +34,7 @@ class ConnectInstance(Method, frozen=True):
     a guest may have one of its own.
     """
 
+    role = Role.OPERATE
     instance: str
     kind: Kind = "serial"
     ticket: str = ""
@@ -63,7 +65,7 @@ async def open_line(
         hypervisor=instance.hypervisor,
         kind=wanted.kind,
         ticket=wanted.ticket,
-        by=str(CALLER.get()),
+        by=CALLER.get().detail,
     )
     line = await at.lines(node, asked, at.truth.term)
     told = {"instance": instance.name, "node": node.name}
@@ -76,6 +78,7 @@ class DrawTicket(Method, frozen=True):
     The answer has the ticket, and for how many seconds it can be used, once.
     """
 
+    role = Role.OPERATE
     instance: str
 
     async def answer(self, at: Sources) -> Any:  # noqa: ANN401
@@ -86,7 +89,7 @@ class DrawTicket(Method, frozen=True):
             name=instance.name,
             hypervisor=instance.hypervisor,
             address=node.primary_ip,
-            by=str(CALLER.get()),
+            by=CALLER.get().detail,
         )
         drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
         _LOG.info(

@@ -6,6 +6,7 @@ A message is JSON followed by one byte, 0x03 (JSON itself never holds that byte)
 ==========  ==========================================================================
 request     ``{"method": str, "args": [...], "version": int, "software": str}``
 answer      ``{"success": bool, "result": ..., "version": int, "software": str}``
+by a door   a request with ``"caller": {"name": str, "role": int, "detail": str}``
 refusal     ``success`` is false; ``result`` is ``[class, [message, code], details]``
 ==========  ==========================================================================
 
@@ -59,9 +60,19 @@ def _check_text(value: Any) -> None:  # noqa: ANN401
         ) from None
 
 
-def encode_request(method: str, args: Sequence[Any]) -> bytes:
-    """Return a request, its end included."""
-    return _encode({"method": method, "args": list(args), **_OURSELVES})
+def encode_request(
+    method: str, args: Sequence[Any], caller: Mapping[str, Any] | None = None
+) -> bytes:
+    """Return a request, its end included.
+
+    Parameters
+    ----------
+    caller
+        Who asks, where a door asks for somebody: ``name``, ``role`` (its number) and
+        ``detail``.
+    """
+    told = {"caller": caller} if caller else {}
+    return _encode({"method": method, "args": list(args), **told, **_OURSELVES})
 
 
 def decode_request(message: bytes) -> tuple[str, list[Any]]:
@@ -80,6 +91,11 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
         raise BadInput("a LUXI request has a 'method' (text) and 'args' (a list)")
     _check_version(request)
     return method, args
+
+
+def decode_caller(message: bytes) -> Any:  # noqa: ANN401
+    """Return what a request says of who asks; None if it says nothing."""
+    return _decode(message).get("caller")
 
 
 def encode_result(result: Any) -> bytes:  # noqa: ANN401

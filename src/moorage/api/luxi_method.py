@@ -9,6 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
+from moorage.model.caller import Role
+
 from .query import Sources
 
 Fields = Annotated[list[str], Meta(max_length=500)]
@@ -22,6 +24,8 @@ class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
     waits: ClassVar[bool] = False
     """Whether it only waits: it is dropped when its client goes away."""
+    role: ClassVar[Role] = Role.KNOWN
+    """What its caller must be, or higher."""
 
     @abstractmethod
     async def answer(self, at: Sources) -> Any:  # noqa: ANN401

@@ -9,6 +9,7 @@ from msgspec import Meta, ValidationError, convert, json
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
+from moorage.model.caller import Role
 from moorage.model.misfit import misfit
 
 from . import deeds
@@ -18,6 +19,7 @@ from .luxi_line import ConnectInstance, DrawTicket
 from .luxi_messages import error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
+from .luxi_unneeded import UNNEEDED
 from .query import Sources, resource_named, rows
 from .query.job import log_entries
 
@@ -40,9 +42,7 @@ class SubmitJob(Method, frozen=True):
     async def answer(self, at: Sources) -> int:
         """Queue it for whoever asks."""
         drained = self.although_drained
-        return await deeds.submit(
-            at, self.ops, CALLER.get().caller, although_drained=drained
-        )
+        return await deeds.submit(at, self.ops, CALLER.get(), although_drained=drained)
 
 
 class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
@@ -65,7 +65,7 @@ class SubmitManyJobs(Method, frozen=True):
             [False, error_to_wire(one)]
             if isinstance(one, MoorageError)
             else [True, one]
-            for one in await deeds.submit_many(at, self.jobs, CALLER.get().caller)
+            for one in await deeds.submit_many(at, self.jobs, CALLER.get())
         ]
 
 
@@ -125,7 +125,10 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401
 
 
 class QueryJobs(Method, frozen=True):
-    """Return values of some jobs, or of all; None for one that is not known."""
+    """Return values of some jobs, or of all; None for one that is not known.
+
+    No numbers at all mean all jobs, too.
+    """
 
     jobs: Numbers | None
     fields: Fields
@@ -133,7 +136,7 @@ class QueryJobs(Method, frozen=True):
     async def answer(self, at: Sources) -> list[list[Any] | None]:
         """Look each one up."""
         jobs = at.engine.jobs
-        wanted = sorted(jobs) if self.jobs is None else self.jobs
+        wanted = self.jobs or sorted(jobs)
         known = [number for number in wanted if number in jobs]
         values = job_values(at, [jobs[number] for number in known], self.fields)
         found = dict(zip(known, values, strict=True))
@@ -143,6 +146,7 @@ class QueryJobs(Method, frozen=True):
 class CancelJob(Method, frozen=True):
     """Cancel a job; return whether, and a sentence."""
 
+    role = Role.OPERATE
     job: int
     kill: bool = False
 
@@ -154,6 +158,7 @@ class CancelJob(Method, frozen=True):
 class ChangeJobPriority(Method, frozen=True):
     """Change when a job gets its turn; return whether, and a sentence."""
 
+    role = Role.OPERATE
     job: int
     priority: int
 
@@ -165,6 +170,7 @@ class ChangeJobPriority(Method, frozen=True):
 class ArchiveJob(Method, frozen=True):
     """Put a job away; return False if it, or one that depends on it, has not ended."""
 
+    role = Role.OPERATE
     job: int
 
     async def answer(self, at: Sources) -> bool:
@@ -175,6 +181,7 @@ class ArchiveJob(Method, frozen=True):
 class AutoArchiveJobs(Method, frozen=True):
     """Put away jobs that ended long ago; return how many, and how many are left."""
 
+    role = Role.OPERATE
     age: float
     timeout: float = 30.0
 
@@ -186,6 +193,7 @@ class AutoArchiveJobs(Method, frozen=True):
 class SetDrainFlag(Method, frozen=True):
     """Say whether new jobs are refused."""
 
+    role = Role.WRITE
     flag: bool
 
     async def answer(self, at: Sources) -> bool:
@@ -197,6 +205,7 @@ class SetDrainFlag(Method, frozen=True):
 class SetWatcherPause(Method, frozen=True):
     """Let the watcher do nothing until some time, in seconds; None: go on."""
 
+    role = Role.WRITE
     waits = True
 
     until: float | None = None
@@ -204,7 +213,7 @@ class SetWatcherPause(Method, frozen=True):
     async def answer(self, at: Sources) -> float | None:
         """Record it, by a job as any other setting; return it."""
         setting = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "watcher_pause": self.until or 0.0}
-        await deeds.done(at, [setting], CALLER.get().caller)
+        await deeds.done(at, [setting], CALLER.get())
         return self.until
 
 
@@ -220,6 +229,7 @@ class WaitForEvents(Method, frozen=True):
     waited for: the answer says where the feed is.
     """
 
+    role = Role.READ
     waits = True
 
     after: int | None = None
@@ -259,6 +269,7 @@ _METHODS: tuple[type[Method], ...] = (
     SetWatcherPause,
     WaitForEvents,
     *QUERIES,
+    *UNNEEDED,
 )
 METHODS = {one.__name__: one for one in _METHODS}
 """Every method by its name."""

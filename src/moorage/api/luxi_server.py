@@ -9,20 +9,35 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
+from moorage.errors import (
+    BadInput,
+    Failed,
+    Forbidden,
+    MoorageError,
+    Unreachable,
+    WrongState,
+)
 from moorage.jobs.executor import sentence
 from moorage.jobs.turns import let_go
 from moorage.node.lines import Line, StreamLine, carry, traced
 from moorage.store import StoreLost
 
-from .luxi_caller import CALLER, caller_of
+from .luxi_caller import CALLER, Believed, peer, said
 from .luxi_inbox import MOST, PIECE, Inbox, Inboxes
 from .luxi_line import ConnectInstance, Opener, open_line
-from .luxi_messages import decode_request, encode_error, encode_long, encode_result
+from .luxi_messages import (
+    decode_caller,
+    decode_request,
+    encode_error,
+    encode_long,
+    encode_result,
+)
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts
@@ -33,6 +48,8 @@ LARGEST_REQUEST = 64 * 1024 * 1024
 _BACKLOG = 1024
 _FAREWELL = 2.0
 """Seconds that requests under way get when the server stops."""
+_BELIEVED: ContextVar[Believed | None] = ContextVar("_BELIEVED", default=None)
+"""Whose word is taken for who asks, on the connection that is served."""
 
 
 class _GoneError(ConnectionError):
@@ -50,6 +67,8 @@ class LuxiServer:
         Bytes of the longest request that is read.
     most
         Bytes of all requests together that are not answered yet.
+    doors
+        More sockets, each of a user whose word is taken for who asks.
 
     Attributes
     ----------
@@ -67,14 +86,16 @@ class LuxiServer:
         path: Path,
         longest: int = LARGEST_REQUEST,
         most: int = MOST,
+        doors: Mapping[Path, Believed] | None = None,
     ) -> None:
         self.path = path
         self.sources = sources
         self.excuse: Callable[[], MoorageError] = _starting
         self.lines: Opener | None = None
+        self._doors = dict(doors or {})
         self._inboxes = Inboxes(longest, most)
         self._piece = min(PIECE, longest)
-        self._server: asyncio.Server | None = None
+        self._servers: dict[Path, asyncio.Server] = {}
         self._clients: set[asyncio.Task[Any]] = set()
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -88,16 +109,23 @@ class LuxiServer:
         Failed
             If the socket cannot be made.
         """
-        listening = _bound(self.path)
-        self._server = await asyncio.start_unix_server(
-            self._client, sock=listening, limit=self._piece, backlog=_BACKLOG
+        await self._listen(self.path, None)
+        for path, believed in self._doors.items():
+            await self._listen(path, believed)
+
+    async def _listen(self, path: Path, believed: Believed | None) -> None:
+        self._servers[path] = await asyncio.start_unix_server(
+            partial(self._client, believed),
+            sock=_bound(path, believed),
+            limit=self._piece,
+            backlog=_BACKLOG,
         )
 
     async def stop(self) -> None:
         """Stop listening, and hang up on every client."""
-        if self._server is None:
-            return
-        self._server.close()
+        servers, self._servers = self._servers, {}
+        for one in servers.values():
+            one.close()
         for client in self._clients:
             client.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
@@ -105,14 +133,17 @@ class LuxiServer:
             _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL)
             for request in late:
                 request.cancel()
-        await self._server.wait_closed()
-        self.path.unlink(missing_ok=True)
-        self._server = None
+        for path, one in servers.items():
+            await one.wait_closed()
+            path.unlink(missing_ok=True)
 
     # -- one client ---------------------------------------------------------------
 
     async def _client(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        believed: Believed | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         task = asyncio.current_task()
         if task is not None:
@@ -120,7 +151,13 @@ class LuxiServer:
             task.add_done_callback(self._clients.discard)
         inbox = self._inboxes.open(reader)
         try:
-            CALLER.set(caller_of(writer))
+            uid, caller = peer(writer)
+            CALLER.set(caller)
+            _BELIEVED.set(believed)
+            if believed and uid != believed.uid:
+                refused = Forbidden(f"{caller.name} is not the user of this socket")
+                await self._send(writer, encode_error(refused))
+                return
             await self._serve(inbox, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client went away, or the master does: nobody is left to tell
@@ -146,7 +183,7 @@ class LuxiServer:
                     return
                 line = _line_of(request)
                 if line:
-                    await self._carry(line, reader, writer)
+                    await self._carry(request, line, reader, writer)
                     return
                 reading = asyncio.create_task(inbox.next())
                 await self._send(writer, await self._answer(request, reading))
@@ -161,19 +198,20 @@ class LuxiServer:
 
     async def _carry(
         self,
+        request: bytes,
         wanted: ConnectInstance,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         """Hand the connection over to a guest."""
         try:
+            _admit(request, wanted)
             told, line = await self._opened(wanted)
         except Exception as error:  # noqa: BLE001
             await self._send(writer, encode_error(sentence(error)))
             return
-        with traced(
-            wanted.kind, f"{told['instance']} on {told['node']}", str(CALLER.get())
-        ):
+        where = f"{told['instance']} on {told['node']}"
+        with traced(wanted.kind, where, CALLER.get().detail):
             await self._send(writer, encode_result(told))
             await carry(StreamLine(reader, writer), line)
 
@@ -192,6 +230,7 @@ class LuxiServer:
             name, args = decode_request(request)
             check_texts(args)
             wanted = method(name, args)
+            _admit(request, wanted)
             if self.sources is None:
                 return encode_error(self.excuse())
             return await _encoded(await self._result(wanted, self.sources, gone))
@@ -226,6 +265,20 @@ class LuxiServer:
         self._under_way.discard(work)
         if not work.cancelled():
             work.exception()  # whoever waited was told; nobody may be left
+
+
+def _admit(request: bytes, wanted: Method) -> None:
+    """Take note of who asks; raise `Forbidden` if that one may not."""
+    believed = _BELIEVED.get()
+    if believed:
+        CALLER.set(said(believed, decode_caller(request)))
+    caller = CALLER.get()
+    if not caller.may(wanted.role):
+        raise Forbidden(
+            f"{caller} has the role {caller.role.word}: {type(wanted).__name__} takes "
+            f"{wanted.role.word}",
+            role=wanted.role.word,
+        )
 
 
 def _starting() -> MoorageError:
@@ -266,15 +319,17 @@ def _lost(lost: StoreLost) -> MoorageError:
     )
 
 
-def _bound(path: Path) -> socket.socket:
-    """Return a socket that listens at `path`, with mode 0600 from its first moment.
+def _bound(path: Path, believed: Believed | None) -> socket.socket:
+    """Return a socket that listens at `path`, with its mode from its first moment.
 
-    Whoever sees the file can connect: it gets its name when it listens already.
+    Whoever sees the file can connect: it gets its name when it listens already. Its
+    owner may, and a door of another user by the group of its directory.
     """
+    other = believed and believed.uid != os.geteuid()
     _check_free(path)
     draft = path.with_name(f".{path.name}")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
+    before = os.umask(0o117 if other else 0o177)
     try:
         draft.unlink(missing_ok=True)
         made.bind(str(draft))

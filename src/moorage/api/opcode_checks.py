@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The fields that every opcode may have, checked before the engine gets them."""
+"""What is done with opcodes before the engine gets them."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from moorage.errors import BadInput
 from moorage.jobs import Engine
 from moorage.model.misfit import misfit
 
+from .ganeti_opcodes import plain
+
 PRIORITIES = range(-20, 20)
 """From first to last."""
 
@@ -16,7 +18,9 @@ PRIORITIES = range(-20, 20)
 def check_opcodes(
     engine: Engine, ops: list[dict[str, Any]], earlier: list[int | None]
 ) -> None:
-    """Raise `BadInput` if a field that every opcode may have is off.
+    """Take what asks for nothing out of opcodes, which are changed.
+
+    Raise `BadInput` if a field that every opcode may have is off.
 
     Parameters
     ----------
@@ -24,6 +28,7 @@ def check_opcodes(
         Numbers of the jobs before, which negative dependencies refer to; those that
         were resolved replace them.
     """
+    ops[:] = map(plain, ops)
     for op in ops:
         priority = op.get("priority")
         if priority is not None and priority not in PRIORITIES:

@@ -2,7 +2,7 @@
 """Options that fill in the fields of an operation take from them what they say.
 
 The operations are too much to load for a command line. What they declare of their
-fields stands in ``opcodes.json``, which ``docs/generate.py`` writes.
+fields stands in ``opcodes.json``, which ``scripts/docs/generate.py`` writes.
 """
 
 import json

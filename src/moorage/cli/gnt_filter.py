@@ -3,18 +3,16 @@
 
 from functools import partial
 
+from moorage.api.no_filters import WHY
+
 from .declaration import Program
 from .main import run
 
-_WHY = (
-    "jobs are not filtered; gnt-cluster queue drain refuses new ones, --priority and "
-    "gnt-job change-priority let some come first, --max-running-jobs limits them"
-)
 PROGRAM = Program(
     "gnt-filter",
     "filter jobs, in Ganeti; here each command says what to type instead",
     absent=dict.fromkeys(
-        ("add", "delete", "info", "list", "list-fields", "replace"), _WHY
+        ("add", "delete", "info", "list", "list-fields", "replace"), WHY
     ),
 )
 

@@ -30,6 +30,12 @@ PROGRAM = Program(
             "write the cluster's state and keys into a file",
         ),
         Verb("restore", "state_backup", "put the state and keys of a backup back"),
+        Verb("rapi run", "rapi", "serve RAPI, the door for other machines, over HTTPS"),
+        Verb("rapi certificate", "rapi", "give the door a certificate"),
+        Verb("rapi password", "rapi", "print a line for the door's file of users"),
+        Verb("rapi add-token", "rapi", "make a token that opens the door"),
+        Verb("rapi list-tokens", "rapi", "show whom tokens are of"),
+        Verb("rapi remove-token", "rapi", "revoke a token"),
     ),
 )
 

@@ -29,7 +29,7 @@ from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, StoreError, store_at
 
-from . import chores, lead, log_limit, pauses, process, systemd, watched
+from . import chores, doors, lead, log_limit, pauses, process, systemd, watched
 from .leadership import Standing
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
@@ -138,7 +138,7 @@ async def _run(places: MasterPlaces) -> int:
         claim(places.socket.parent, "the master's socket")
     else:
         durable.make(places.socket.parent)
-    server = LuxiServer(None, places.socket)
+    server = LuxiServer(None, places.socket, doors=doors.of(places))
     await server.start()
     with contextlib.suppress(OSError):  # the lock tells it, on a full disk, too
         places.pid.write_text(f"{os.getpid()}\n")

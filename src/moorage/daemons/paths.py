@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.directories import MASTER_DIR, NODE_DIR, SOCKET
+from moorage.directories import DOOR, MASTER_DIR, NODE_DIR, SOCKET
 
 NODE_SETTINGS = "/etc/moorage/agent.toml"
 KEPT = "the cluster's keys and records"
@@ -49,6 +49,12 @@ class MasterPlaces:
             return Path(given)
         ours = self.root == Path(MASTER_DIR)
         return Path(SOCKET) if ours else self.root / "luxi.sock"
+
+    @property
+    def door(self) -> Path:
+        """Where the door for other machines speaks LUXI."""
+        ours = self.socket == Path(SOCKET)
+        return Path(DOOR) if ours else self.socket.with_name("door.sock")
 
     watcher = _Below("watcher.json")
     """What the watcher remembers of its last runs."""

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a request consists of, as its type declares it: every door tells the same."""
 
-import inspect
-import re
-from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -20,6 +17,7 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType, structs, to_builtins
 from moorage.model.kinds import choices_of, kind_of
 
 from .unread import Idle, Moot, Unread, Unsupported, unread
+from .words import attributes
 
 _UNREAD = {
     Moot: "has no effect",
@@ -108,34 +106,6 @@ def _default(one: structs.FieldInfo) -> Any:  # noqa: ANN401 - any JSON
 
 def _idle(mark: Unread | None) -> str:
     return f"{_UNREAD[type(mark)]}: {mark.why}" if mark else ""
-
-
-def plain(text: str) -> str:
-    """Return a docstring's text with Markdown's code marks, on one line."""
-    text = re.sub(r":\w+:`~?\.?(?:moorage\.)?([^`]*)`", r"`\1`", text)
-    return " ".join(text.replace("``", "`").split())
-
-
-def attributes(kind: type) -> dict[str, str]:
-    """Return what the section Attributes of a class and its parents says, by name."""
-    found: dict[str, str] = {}
-    for one in reversed(kind.__mro__):
-        doc = inspect.cleandoc(one.__doc__ or "")
-        section = re.search(r"Attributes\n-+\n(.*?)(?:\n\n\w+\n---|\Z)", doc, re.DOTALL)
-        if section:
-            found |= _entries(section[1])
-    return found
-
-
-def _entries(section: str) -> Iterator[tuple[str, str]]:
-    names, words = list[str](), list[str]()
-    for line in [*section.splitlines(), ""]:
-        if line and not line.startswith(" "):
-            yield from ((name, plain(" ".join(words))) for name in names)
-            names, words = line.split(", "), []
-        else:
-            words.append(line.strip())
-    yield from ((name, plain(" ".join(words))) for name in names)
 
 
 def spelt(kind: Any) -> str:  # noqa: ANN401 - of types there is no type

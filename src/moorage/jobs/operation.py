@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Change, Claim, Config, Entity, successor
-from moorage.model.caller import WRITE
+from moorage.model.caller import Role
 from moorage.model.change import to_json
 from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
@@ -239,8 +239,8 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request. Subclasses are named after it and hold its parameters as fields."""
 
     op_id: ClassVar[str]
-    role: ClassVar[str] = WRITE
-    """What its caller must be: one of `moorage.model.caller.ROLES`, or higher."""
+    role: ClassVar[Role] = Role.WRITE
+    """What its caller must be, or higher."""
     plans: ClassVar[bool] = False
     """Whether it chooses where something goes, or counts what room there is. Such
     operations decide one after the other, each with the claims of the others in

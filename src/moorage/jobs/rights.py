@@ -19,7 +19,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
 from moorage.errors import Forbidden
-from moorage.model.caller import ROOT, Caller
+from moorage.model.caller import Caller, Role
 
 from .operation import Operation
 
@@ -39,7 +39,7 @@ class Reserved:
     """
 
     why: str
-    role: str = ROOT
+    role: Role = Role.ROOT
     within: Callable[[Any], Iterable[str]] | None = None
 
 
@@ -58,14 +58,16 @@ def check(request: Operation, caller: Caller) -> None:
     """Raise `Forbidden` if somebody asks for what he may not ask for."""
     if not caller.may(request.role):
         raise Forbidden(
-            f"{caller} has the role {caller.role}: {request.summary()} takes "
-            f"{request.role}",
-            role=request.role,
+            f"{caller} has the role {caller.role.word}: {request.summary()} takes "
+            f"{request.role.word}",
+            role=request.role.word,
         )
     for name, mark in _asked(request):
         if not caller.may(mark.role):
             raise Forbidden(
-                f"{caller} may not set {name}: {mark.why}", role=mark.role, field=name
+                f"{caller} may not set {name}: {mark.why}",
+                role=mark.role.word,
+                field=name,
             )
 
 

@@ -1,12 +1,45 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who asks for something, and by which door."""
 
+from enum import IntEnum
+
 from msgspec import Struct
 
-READ, OPERATE, WRITE, ROOT = "read", "operate", "write", "root"
-ROLES = READ, OPERATE, WRITE, ROOT
-"""What somebody may do: look; start, stop and move what there is; make, change and
-remove anything but what the next is for; whatever lets a node's root act for them."""
+from moorage.errors import BadInput
+
+
+class Role(IntEnum):
+    """What somebody may do: each role may do all that those before it may."""
+
+    KNOWN = 0
+    """Look at what has no secrets: Ganeti's user without options."""
+    READ = 1
+    """Look at everything."""
+    OPERATE = 2
+    """Start, stop and move guests, use their consoles, follow and cancel jobs."""
+    WRITE = 3
+    """Everything but what the next role is for."""
+    ROOT = 4
+    """What lets a node's root act for somebody."""
+
+    @property
+    def word(self) -> str:
+        """How the role is written."""
+        return self.name.lower()
+
+    @classmethod
+    def named(cls, word: str) -> "Role":
+        """Return the role that a word means.
+
+        Raises
+        ------
+        BadInput
+            If it means none.
+        """
+        known = {one.word: one for one in cls}
+        if word not in known:
+            raise BadInput(f"a role is one of {', '.join(known)}, not '{word}'")
+        return known[word]
 
 
 class Caller(Struct, frozen=True, omit_defaults=True):
@@ -15,23 +48,24 @@ class Caller(Struct, frozen=True, omit_defaults=True):
     Attributes
     ----------
     name
-        Of the user.
+        Of the user; empty where nobody is known.
     door
         ``luxi``, ``rapi``, or ``master`` for its own chores.
-    role
-        One of `ROLES`.
+    detail
+        The process or the address that it came from.
     """
 
     name: str
     door: str
-    role: str = ROOT
+    role: Role = Role.ROOT
+    detail: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} by {self.door}" if self.name else self.door
 
-    def may(self, role: str) -> bool:
+    def may(self, role: Role) -> bool:
         """Whether the caller has a role, or a higher one."""
-        return ROLES.index(self.role) >= ROLES.index(role)
+        return self.role >= role
 
 
 NOBODY = Caller("", "")

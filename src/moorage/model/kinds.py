@@ -16,13 +16,13 @@ from moorage.units import LARGEST, MOST, Mib
 
 YEAR = 366 * 86400
 
-Mebibytes = Annotated[Mib, Meta(ge=0, le=LARGEST, extra={"unit": "MiB"})]
+Mebibytes = Annotated[Mib, Meta(ge=0, le=LARGEST, extra_json_schema={"x-unit": "MiB"})]
 """A size."""
-Rate = Annotated[int, Meta(ge=0, le=LARGEST, extra={"unit": "MiB/s"})]
+Rate = Annotated[int, Meta(ge=0, le=LARGEST, extra_json_schema={"x-unit": "MiB/s"})]
 """How much is copied in a second at most; 0 for no limit."""
-Seconds = Annotated[float, Meta(ge=0, le=YEAR, extra={"unit": "s"})]
+Seconds = Annotated[float, Meta(ge=0, le=YEAR, extra_json_schema={"x-unit": "s"})]
 """How long something may take."""
-Moment = Annotated[float, Meta(extra={"unit": "s since 1970"})]
+Moment = Annotated[float, Meta(extra_json_schema={"x-unit": "s since 1970"})]
 """A time."""
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 """How many of something."""
@@ -78,7 +78,7 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
     choices = choices_of(bare)
     return Kind(
         type=str if choices else bare,
-        unit=(told.extra or {}).get("unit", ""),
+        unit=(told.extra_json_schema or {}).get("x-unit", ""),
         least=told.ge,
         most=told.le,
         choices=choices,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a master may ask of a node: a frozen struct a verb, which says all of it.
 
-The master builds them (``ops/calls``), journals keep them, the agent's table is typed
-by them, and limits of time, fences and the reference derive from them.
+The master builds them (``ops/asking/node_tasks``), journals keep them, the agent's
+table is typed by them, and limits of time, fences and the reference derive from them.
 """
 
 from typing import TYPE_CHECKING, Union

@@ -13,6 +13,7 @@ from moorage.errors import BadInput, NotFound
 from .disk import DISK
 from .export import EXPORT
 from .field import Cell, Field, Resource, cell
+from .filter import FILTER
 from .group import GROUP
 from .instance import INSTANCE
 from .job import JOB, LOCK
@@ -24,7 +25,7 @@ from .qfilter import Filter
 from .select import Selection, check_known, with_full_names
 from .snapshot import Snapshot
 
-_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
+_ALL = (DISK, EXPORT, FILTER, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
 RESOURCES = {one.name: one for one in _ALL}
 """Everything that can be queried, by its name."""
 

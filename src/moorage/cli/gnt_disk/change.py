@@ -16,6 +16,13 @@ from moorage.units import format_size, parse_size
 from .options import DISK, PARAM
 
 
+def _attach(call: Call) -> None:
+    disk, instance = call.words
+    done = perform(call, **call.fields)
+    slot = f" as {done[0][0]}" if done else ""
+    call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
+
+
 def _grow(call: Call) -> None:
     disk, amount = call.words
     perform(call, **call.fields)
@@ -50,7 +57,7 @@ def _why(call: Call) -> dict[str, str]:
 COMMANDS = (
     Command(
         "attach",
-        Performs("Attached disk {disk} to instance {instance_name} as {result[0][0]}"),
+        _attach,
         (DISK, Operand("INSTANCE", field="instance_name")),
         (*fills("--index"), *JOB),
         examples={"gnt-disk attach data1 web1": "as the last disk of web1"},

@@ -37,7 +37,7 @@ class Delay(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_TEST_DELAY"
 
-    duration: Annotated[float, Meta(ge=0, le=3600, extra={"unit": "s"})]
+    duration: Annotated[float, Meta(ge=0, le=3600, extra_json_schema={"x-unit": "s"})]
     on_master: bool = True
     on_nodes: tuple[str, ...] = ()
     on_node_uuids: tuple[str, ...] | None = None

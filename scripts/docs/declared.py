@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from moorage.jobs.fields import Field, plain, spelt
+from moorage.jobs.fields import Field, spelt
 from moorage.jobs.fields import fields as declared_fields
 from moorage.jobs.results import Changed
+from moorage.jobs.words import plain
 from moorage.model.values import Value
 from moorage.ops.storage.diagnosis import Rows
 
@@ -41,12 +42,6 @@ def _row(cells: Sequence[str]) -> str:
 def code(text: str) -> str:
     """Return text as code."""
     return f"`{text}`" if text else ""
-
-
-def about(thing: object) -> str:
-    """Return the first paragraph of a docstring, without its full stop."""
-    first = (inspect.getdoc(thing) or "").split("\n\n")[0]
-    return plain(first).removesuffix(".")
 
 
 def rest(thing: object) -> str:

@@ -12,7 +12,7 @@ from moorage.jobs.fields import Field, fields
 from moorage.jobs.unread import unread
 from moorage.ops import OPERATIONS, backup
 
-PLACE = Path(__file__).resolve().parents[1] / "src/moorage/cli/opcodes.json"
+PLACE = Path(__file__).resolve().parents[2] / "src/moorage/cli/opcodes.json"
 
 
 def lines() -> Lines:

@@ -2,7 +2,7 @@
 
 """Write the manual pages of all programs from what they declare.
 
-``python docs/manual.py DIR`` writes a page a program, ``DIR/gnt-disk.8`` and so on.
+``python scripts/docs/manual.py DIR`` writes a page a program, as ``DIR/gnt-disk.8``.
 """
 
 import sys

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Write the generated pages of the reference from what the code declares.
+"""Write the generated pages of the docs from what the code declares.
 
-A page is ``reference/NAME.md.in``, with a part that is made here in place of each line
-``@part@``. ``python docs/generate.py`` writes the pages; with ``--check`` it only says
-which are stale.
+A page is ``NAME.md.in`` in the docs, with a part that is made here in place of each
+line ``@part@``. ``python scripts/docs/generate.py`` writes the pages; with ``--check``
+it only says which are stale.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 import opcodes
+import resources
 from compared import comparison, counts
 from declared import (
     Lines,
-    about,
     code,
     field_rows,
     fields,
@@ -31,17 +31,20 @@ from declared import (
     table,
     type_name,
 )
+from floors import drawing
 
 from moorage import errors
+from moorage.api.rapi.limits import Limits
 from moorage.cli import options
 from moorage.cli.command import Command, Option, Program, planners
 from moorage.cli.command import programs as programs_of_commands
 from moorage.cli.help import usage
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
+from moorage.daemons.rapi import Settings as DoorSettings
 from moorage.jobs import COMMON, Operation
-from moorage.jobs.fields import attributes
 from moorage.jobs.results import result_of
+from moorage.jobs.words import about, attributes
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
 from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
@@ -51,9 +54,10 @@ from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
 from moorage.units import Mib
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
-AGENT_TOML = REFERENCE.parents[1] / "debian" / "agent.toml"
-NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+AGENT_TOML = ROOT / "debian" / "agent.toml"
+NOTE = "<!-- Written by scripts/docs/generate.py: change the code or the .md.in. -->"
 
 
 def every_program() -> list[Program]:
@@ -363,6 +367,18 @@ def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
     return found
 
 
+# -- decisions -------------------------------------------------------------------------
+
+
+def decisions() -> Lines:
+    """Yield a row a decision: its number, and its title as a link."""
+    rows = []
+    for page in sorted((DOCS / "adr").glob("[0-9]*.md")):
+        number, title = page.read_text().splitlines()[0].lstrip("# ").split(": ", 1)
+        rows.append([number, f"[{title}]({page.name})"])
+    yield from table(("number", "decision"), rows)
+
+
 # -- pages -----------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[], Lines]] = {
@@ -374,10 +390,19 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "common": common,
     "comparison": comparison,
     "counts": counts,
+    "decisions": decisions,
     "errors": error_codes,
+    "floors": lambda: drawing("moorage"),
+    "floors_of_node": lambda: drawing("moorage.node"),
+    "floors_of_ops": lambda: drawing("moorage.ops"),
+    "floors_of_planner": lambda: drawing("moorage.htools"),
     "job_options": lambda: _options(options.JOB),
     "opcodes": operations,
     "programs": programs,
+    "rapi_limits": lambda: fields(Limits),
+    "rapi_resources": resources.resources,
+    "rapi_roles": resources.roles,
+    "rapi_settings": lambda: fields(DoorSettings),
     "results": result_types,
     "scripts": scripts,
     "search_path": search_path,
@@ -391,7 +416,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
 
 def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
-    sources = sorted(REFERENCE.glob("*.md.in"))
+    sources = sorted(DOCS.glob("**/*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
     made = {AGENT_TOML: agent_toml(), opcodes.PLACE: opcodes.lines()}
     return pages | {path: "\n".join(lines) + "\n" for path, lines in made.items()}

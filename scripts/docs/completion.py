@@ -2,9 +2,9 @@
 
 """Write what shells complete for all programs, from what they declare.
 
-``python docs/completion.py DIR`` writes ``DIR/moorage`` for bash and ``DIR/_moorage``
-for zsh, which reads the former. Words are looked up in a table; names of objects are
-asked of the master, and there are none where it gives no answer.
+``python scripts/docs/completion.py DIR`` writes ``DIR/moorage`` for bash and
+``DIR/_moorage`` for zsh, which reads the former. Words are looked up in a table; names
+of objects are asked of the master, and there are none where it gives no answer.
 """
 
 import shlex
@@ -26,7 +26,7 @@ _LISTED = {
 }
 """Which program lists the objects that an operand or a value stands for."""
 
-_BASH = r"""# Written by docs/completion.py from what the programs declare.
+_BASH = r"""# Written by scripts/docs/completion.py from what the programs declare.
 # Words of `PROGRAM COMMAND`: commands, options, and @what its operands are.
 declare -gA _moorage_words=(
 {words})
@@ -66,7 +66,7 @@ complete -o default -F _moorage {programs}
 """
 
 _ZSH = """#compdef {programs}
-# Written by docs/completion.py: bash's completion serves zsh, too.
+# Written by scripts/docs/completion.py: bash's completion serves zsh, too.
 autoload -U +X bashcompinit && bashcompinit
 source /usr/share/bash-completion/completions/moorage
 """

@@ -7,7 +7,7 @@ what they print. A line that ends in ``# refused`` must fail, every other one mu
 A line ``...`` stands for any lines. A block whose first line says ``file=NAME`` is
 written to that file. ``<!-- real -->`` marks a page that needs root and QEMU.
 
-``python docs/console.py --write PAGE...`` puts the real outputs into pages.
+``python scripts/docs/console.py --write PAGE...`` puts the real outputs into pages.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SHOWN = "/tmp/harbour"  # noqa: S108 - a word in the pages, not a directory that is used
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN = "/tmp/cluster"  # noqa: S108 - a word in the pages, not a directory that is used
 """The directory that pages name; each run has one of its own instead."""
 REAL = "<!-- real -->"
 REFUSED = "# refused"

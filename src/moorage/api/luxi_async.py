@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A client of LUXI that waits without holding anybody up: for a process that serves.
+
+A request has a connection to itself while it is under way. Who gives it up hangs up,
+and the master drops what only waited for it.
+"""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
+from moorage.errors import BadInput, Unreachable
+
+from .luxi import LARGEST_ANSWER, NoMaster, Splitter
+from .luxi_messages import encode_request, error_from_wire
+
+_PIECE = 1 << 18
+_KEPT = 32
+"""Connections that are kept for the next requests."""
+_LONG = 1 << 19
+"""Bytes of an answer that is decoded in a thread: others get their turn meanwhile."""
+
+
+class _Link:
+    """A connection to the master, good for one request at a time."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._splitter = Splitter(LARGEST_ANSWER)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the master has not hung up."""
+        return not self._reader.at_eof()
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request; return the answer, without its end."""
+        self._writer.write(request)
+        await self._writer.drain()
+        while data := await self._reader.read(_PIECE):
+            for message in self._splitter.feed(data):
+                return message
+        raise ConnectionError("the master closed the connection")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._writer.close()
+
+
+class AsyncLuxi:
+    """A client for many requests at once.
+
+    Parameters
+    ----------
+    path
+        The master's socket.
+    timeout
+        Longest wait for an answer, in seconds.
+    """
+
+    def __init__(self, path: Path, timeout: float = 60.0) -> None:
+        self.path = path
+        self._timeout = timeout
+        self._idle: list[_Link] = []
+
+    async def call(self, method: str, *args: Any) -> Any:  # noqa: ANN401
+        """Return the result of a method; whole numbers have no point in it.
+
+        Raises
+        ------
+        MoorageError
+            The one that the master raised.
+        NoMaster
+            If nothing listens on the socket.
+        Unreachable
+            If the master went away before it answered, or answered nonsense.
+        TimeoutError
+            If it took too long.
+        """
+        link = await self._link()
+        try:
+            async with asyncio.timeout(self._timeout):
+                message = await link.ask(encode_request(method, args))
+        except (ConnectionError, BadInput) as error:
+            link.close()
+            raise Unreachable(f"the connection to the master broke: {error}") from error
+        except BaseException:
+            link.close()  # an answer may be on its way: the next one must not read it
+            raise
+        if len(self._idle) < _KEPT:
+            self._idle.append(link)
+        else:
+            link.close()
+        if len(message) < _LONG:
+            return _result(message)
+        return await asyncio.to_thread(_result, message)
+
+    def close(self) -> None:
+        """Hang up all connections that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    async def _link(self) -> _Link:
+        while self._idle:
+            link = self._idle.pop()
+            if link.alive:
+                return link
+            link.close()
+        try:
+            made = await asyncio.open_unix_connection(self.path, limit=_PIECE)
+        except OSError as error:
+            raise NoMaster(f"no master listens on {self.path}") from error
+        return _Link(*made)
+
+
+def _number(text: str) -> float | int:
+    """Return a number; clients in strict languages have whole ones in integers."""
+    with suppress(ValueError):
+        return int(text.removesuffix(".0"))
+    return float(text)
+
+
+_DECODER = Decoder(float_hook=_number)
+
+
+def _result(message: bytes) -> Any:  # noqa: ANN401
+    """Return the result in an answer, or raise the error."""
+    try:
+        answer = _DECODER.decode(message)
+        succeeded, result = answer["success"], answer["result"]
+    except (DecodeError, TypeError, KeyError) as error:
+        raise Unreachable(f"the master answered nonsense: {error}") from error
+    if not succeeded:
+        raise error_from_wire(result)
+    return result

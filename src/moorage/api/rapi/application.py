@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The door itself: who comes in, how requests are read, and what they are answered.
+
+A request passes in this order: who it is, how much that one has under way, whether the
+path and the role are right, then arguments and body. Nothing is read of who is nobody.
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from msgspec import DecodeError, json
+
+from moorage.api.luxi_async import AsyncLuxi
+from moorage.errors import MoorageError
+from moorage.node.lines import ALWAYS
+
+from .limits import Gate
+from .passwords import REALM
+from .refusals import HttpError, refusal
+from .roles import User
+from .route import Asked, Route
+from .users import Users
+
+_LOG = logging.getLogger(__name__)
+_JSON = "application/json"
+_USER = web.RequestKey("user", User)
+_MADE = web.RequestKey("made", list[int])
+_LONG = 2_000
+"""Entries of a list that is encoded in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What the application needs.
+
+    Attributes
+    ----------
+    luxi
+        The way to the master.
+    routes
+        What it answers.
+    """
+
+    luxi: AsyncLuxi
+    users: Users
+    gate: Gate
+    routes: tuple[Route, ...]
+
+
+def application(door: Door) -> web.Application:
+    """Return the web application of the door."""
+
+    @web.middleware
+    async def enter(request: web.Request, handler: Handler) -> web.StreamResponse:
+        begun = time.monotonic()
+        door.gate.heard.add(request.protocol)
+        answer = await _entered(door, request, handler)
+        took = time.monotonic() - begun
+        _log(request, answer.status, took)
+        return answer
+
+    app = web.Application(client_max_size=door.gate.limits.body, middlewares=[enter])
+    for route in door.routes:
+        app.router.add_route(route.method, route.path, _serving(door, route))
+    return app
+
+
+async def _entered(
+    door: Door, request: web.Request, handler: Handler
+) -> web.StreamResponse:
+    """Return the answer to a request, whatever comes of it."""
+    try:
+        user = await _known(door, request)
+        request[_USER] = user
+        with door.gate.within(user.name):
+            return await handler(request)
+    except HttpError as error:
+        return _refused(error)
+    except MoorageError as error:
+        return _refused(refusal(error))
+    except TimeoutError:
+        return _refused(HttpError(504))
+    except web.HTTPException as error:
+        return _refused(_as_ganeti(error, request))
+    except Exception:  # noqa: BLE001 - a defect of ours ends no door
+        _LOG.exception("a request broke: %s %s", request.method, request.path)
+        return _refused(HttpError(500))
+
+
+async def _known(door: Door, request: web.Request) -> User:
+    """Return who asks.
+
+    Raises
+    ------
+    HttpError
+        If that is nobody.
+    """
+    address = request.remote or ""
+    door.gate.check(address)
+    shown = request.headers.get("Authorization", "")
+    user = await door.users.who(shown)
+    if user is None:
+        if shown:
+            door.gate.failed(address)
+        raise HttpError(401)
+    return user
+
+
+def _as_ganeti(error: web.HTTPException, request: web.Request) -> HttpError:
+    if error.status == 405:
+        return HttpError(
+            501, f"Method {request.method} is unsupported for path {request.path}"
+        )
+    return HttpError(error.status if error.status in (404, 413) else 400)
+
+
+def _serving(door: Door, route: Route) -> Handler:
+    """Return what answers the requests for a route."""
+
+    async def serve(request: web.Request) -> web.Response:
+        user: User = request[_USER]
+        if user.role < route.role:
+            raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
+        query = {name: request.query.getall(name) for name in request.query}
+        args = route.read(query)
+        body = await _body(door, request)
+        asked = Asked(door.luxi, request.match_info, args, body, route.resource)
+        request[_MADE] = asked.made
+        async with asyncio.timeout(door.gate.limits.answer):
+            answer = await route.serve(asked)
+        return await _answered(answer)
+
+    return serve
+
+
+async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401
+    """Return what came as JSON; None if nothing did.
+
+    Raises
+    ------
+    HttpError
+        If it is no JSON, or takes too long to come.
+    """
+    if not request.body_exists:
+        return None
+    try:
+        async with asyncio.timeout(door.gate.limits.arrival):
+            text = await request.read()
+    except TimeoutError:
+        raise HttpError(408) from None
+    if not text.strip():
+        return None
+    if request.content_type != _JSON:
+        raise HttpError(415)
+    try:
+        return json.decode(text)
+    except (DecodeError, UnicodeError, RecursionError) as error:
+        raise HttpError(400, f"Unable to parse the body: {error}") from None
+
+
+async def _answered(answer: Any) -> web.Response:  # noqa: ANN401
+    if isinstance(answer, list) and len(answer) >= _LONG:
+        text = await asyncio.to_thread(json.encode, answer)
+    else:
+        text = json.encode(answer)
+    return web.Response(body=text, content_type=_JSON)
+
+
+def _refused(error: HttpError) -> web.Response:
+    headers = {"WWW-Authenticate": f'Basic realm="{REALM}"'}
+    return web.Response(
+        status=error.status,
+        body=json.encode(error.body()),
+        content_type=_JSON,
+        headers=headers if error.status == 401 else None,
+    )
+
+
+def _log(request: web.Request, status: int, took: float) -> None:
+    """Write who asked for what; of strangers, no more than the log can bear."""
+    user: User | None = request.get(_USER)
+    made: list[int] = request.get(_MADE, [])
+    _LOG.info(
+        "%s %s %s by %s from %s%s in %.0f ms",
+        status,
+        request.method,
+        request.path,
+        user.name if user else "nobody",
+        request.remote,
+        f", job {', '.join(map(str, made))}" if made else "",
+        took * 1000,
+        extra=ALWAYS if user else None,
+    )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What one user, or one address, gets of the door."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import IPv6Address, ip_address
+
+from msgspec import Struct
+
+from .refusals import HttpError
+
+_ADDRESSES = 10_000
+"""Addresses that are remembered."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What one user, or one address, gets.
+
+    Attributes
+    ----------
+    body
+        Bytes of the longest body.
+    arrival
+        Seconds in which a body must have come.
+    answer
+        Seconds in which the master must have answered.
+    under_way
+        Requests of one user at a time.
+    failures
+        Logins that may fail in a minute, from one address.
+    connections
+        At a time; one address gets at most half of them.
+    """
+
+    body: int = 8 * 1024 * 1024
+    arrival: float = 30.0
+    answer: float = 60.0
+    under_way: int = 64
+    failures: int = 20
+    connections: int = 1024
+
+
+class Gate:
+    """Counts what users and addresses take.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds, from anywhere.
+
+    Attributes
+    ----------
+    heard
+        Connections on which something was asked.
+    """
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self.limits = limits
+        self.heard: set[object] = set()
+        self._clock = clock
+        self._under_way: Counter[str] = Counter()
+        self._failed: dict[str, tuple[float, int]] = {}
+
+    @contextmanager
+    def within(self, user: str) -> Iterator[None]:
+        """Count a request while it is under way.
+
+        Raises
+        ------
+        HttpError
+            If its user has too many.
+        """
+        if self._under_way[user] >= self.limits.under_way:
+            raise HttpError(429, f"{user} has {self._under_way[user]} under way")
+        self._under_way[user] += 1
+        try:
+            yield
+        finally:
+            self._under_way[user] -= 1
+            if not self._under_way[user]:
+                del self._under_way[user]
+
+    def check(self, address: str) -> None:
+        """Raise `HttpError` if too many logins failed from an address lately."""
+        since, failed = self._failed.get(_block(address), (0.0, 0))
+        if failed >= self.limits.failures and self._clock() - since < 60:
+            raise HttpError(429, "Too many logins failed; try again in a minute")
+
+    def failed(self, address: str) -> None:
+        """Count a login that failed."""
+        now, block = self._clock(), _block(address)
+        since, failed = self._failed.pop(block, (now, 0))
+        if now - since >= 60:
+            since, failed = now, 0
+        self._failed[block] = since, failed + 1
+        if len(self._failed) > _ADDRESSES:
+            del self._failed[next(iter(self._failed))]
+
+
+def _block(address: str) -> str:
+    """Return what counts as one address; who has one of IPv6 has 2⁶⁴ of them."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return found.packed[:8].hex() if isinstance(found, IPv6Address) else str(found)

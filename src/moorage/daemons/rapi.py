@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The process of the door: RAPI over HTTPS, with nothing behind it but LUXI."""
+
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, ValidationError, toml
+
+from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.rapi.application import Door
+from moorage.api.rapi.limits import Gate, Limits
+from moorage.api.rapi.routes import ROUTES
+from moorage.api.rapi.serving import Certificate, look_after, serve
+from moorage.api.rapi.users import Users
+from moorage.directories import SOCKET
+from moorage.errors import BadInput
+from moorage.model.addresses import place
+from moorage.model.misfit import misfit
+
+from . import log_limit, systemd
+
+_LOG = logging.getLogger(__name__)
+SETTINGS = Path("/etc/moorage/rapi.toml")
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the door is to run.
+
+    Attributes
+    ----------
+    address, port
+        Where it listens; ``0.0.0.0`` is everywhere.
+    socket
+        The master's.
+    certificate
+        A file with a key, its certificate, and those of who signed it. The one that is
+        named here is the administrator's, unless ``moorage rapi certificate`` wrote it.
+    users
+        Ganeti's file of users.
+    tokens
+        What ``moorage rapi token`` writes.
+    limits
+        What one user, or one address, gets.
+    """
+
+    address: str = "0.0.0.0"  # noqa: S104
+    port: int = 5080
+    socket: str = SOCKET
+    certificate: str = "/var/lib/moorage-rapi/rapi.pem"
+    users: str = "/etc/moorage/rapi.users"
+    tokens: str = "/var/lib/moorage-rapi/tokens"
+    limits: Limits = Limits()
+
+
+def read_settings(path: Path = SETTINGS) -> Settings:
+    """Return the settings in a file; the defaults if there is none.
+
+    Raises
+    ------
+    BadInput
+        If the file holds something else.
+    """
+    try:
+        return toml.decode(path.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        return Settings()
+    except (DecodeError, UnicodeError) as error:
+        told = misfit(error) if isinstance(error, ValidationError) else error
+        raise BadInput(f"{path} does not hold settings: {told}") from None
+
+
+def run(settings: Settings) -> None:
+    """Serve until the process is told to end.
+
+    Raises
+    ------
+    Failed
+        If the certificate cannot be read, or the port cannot be had.
+    """
+    log_limit.write_log()
+    log_limit.allow_descriptors()
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(log_limit.complain)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # files are looked at anyway
+    certificate = Certificate(Path(settings.certificate))
+    files = Path(settings.users), Path(settings.tokens)
+    users = Users(*files, clock=time.time)
+    if not users.number:
+        _LOG.warning("nobody can come in: %s and %s name no user", *files)
+    gate = Gate(settings.limits, time.monotonic)
+    luxi = AsyncLuxi(Path(settings.socket), settings.limits.answer)
+    door = Door(luxi, users, gate, ROUTES)
+    runner = await serve(door, settings.address, settings.port, certificate)
+    _LOG.info("RAPI is served at %s", place(settings.address, settings.port))
+    signs = systemd.Signs()
+    signs.begin()
+    chore = asyncio.create_task(look_after(runner, gate, certificate))
+    ended = asyncio.create_task(stopped.wait())
+    await asyncio.wait({chore, ended}, return_when=asyncio.FIRST_COMPLETED)
+    signs.end()
+    ended.cancel()
+    await runner.cleanup()
+    luxi.close()
+    if chore.done():
+        chore.result()
+    chore.cancel()

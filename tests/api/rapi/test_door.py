@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""RAPI over HTTPS: who comes in, and what is answered."""
+
+import pytest
+
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from rapi_door import RapiDoor, rapi_door
+
+
+@pytest.fixture
+async def door(tmp_path):
+    builder = ClusterBuilder().disk("data1").instance("web1", tags=("b", "a"))
+    cluster = await SimCluster.start(tmp_path / "sim", builder)
+    async with rapi_door(cluster, tmp_path) as found:
+        yield found
+    await cluster.stop()
+
+
+async def test_a_list_has_names_and_uris_or_whole_objects(door: RapiDoor):
+    short = await door.ask("GET", "/2/instances")
+    assert short.body == [{"id": "web1", "uri": "/2/instances/web1"}]
+    whole = await door.ask("GET", "/2/instances?bulk=1")
+    assert whole.body == [(await door.ask("GET", "/2/instances/web1")).body]
+    assert whole.body[0]["name"] == "web1"
+    assert sorted(whole.body[0]["tags"]) == ["a", "b"]
+
+
+async def test_a_job_is_a_number(door: RapiDoor):
+    answer = await door.ask("PUT", "/2/instances/web1/startup", None)
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    told = (await door.ask("GET", f"/2/jobs/{answer.body}")).body
+    assert told["id"] == answer.body
+    assert told["summary"] == ["INSTANCE_STARTUP(web1)"]
+
+
+@pytest.mark.parametrize("user", ["", "root:wrong", "nobody:secret", "short:", "root"])
+async def test_who_is_nobody_gets_nothing(door: RapiDoor, user):
+    for path in ("/2/info", "/version", "/no/such/path"):
+        answer = await door.ask("GET", path, user=user)
+        assert answer.status == 401
+        assert answer.headers["WWW-Authenticate"] == 'Basic realm="Ganeti Remote API"'
+        assert answer.body.keys() == {"code", "message", "explain"}
+
+
+async def test_disks_are_objects_of_their_own(door: RapiDoor):
+    wish = {"name": "data2", "size": 64, "provider": "san", "disk_template": "ext"}
+    await door.does("POST", "/2/disks", wish)
+    told = (await door.ask("GET", "/2/disks/data2")).body
+    assert (told["size"], told["status"]) == (64, "detached")
+    await door.does("PUT", "/2/disks/data2/attach", {"instance_name": "web1"})
+    await door.does("POST", "/2/disks/data2/grow", {"amount": 32})
+    await door.does("PUT", "/2/disks/data2/tags?tag=gold&tag=fast")
+    assert (await door.ask("GET", "/2/disks/data2/tags")).body == ["fast", "gold"]
+    await door.does("DELETE", "/2/disks/data2/tags?tag=gold")
+    wish = {"disks": [[0, {"snapshot_name": "monday"}]]}
+    await door.does("PUT", "/2/instances/web1/snapshot", wish)
+    await door.does("PUT", "/2/disks/data2/detach", None)
+    await door.does("PUT", "/2/disks/data2/rename", {"new_name": "data3"})
+    await door.does("DELETE", "/2/disks/data3")
+    story = (await door.ask("GET", f"/2/disks/{told['uuid']}/story")).body
+    assert not story["exists"]
+    assert story["events"]
+    names = [one["name"] for one in (await door.ask("GET", "/2/disks?bulk=1")).body]
+    assert sorted(names) == ["data1", "monday"]
+    assert {"id": "data1", "uri": "/2/disks/data1"} in (
+        await door.ask("GET", "/2/disks")
+    ).body
+
+
+async def test_storage_is_told(door: RapiDoor):
+    found = (await door.ask("GET", "/2/storage/providers")).body
+    assert "san" in [one["name"] for one in found]
+    units = (await door.ask("GET", "/2/storage/units")).body
+    assert {"node", "sunit", "free", "total"} == units[0].keys()
+    wish = {"pool_name": "fast", "provider": "san", "disk_template": "ext"}
+    await door.does("POST", "/2/storage/pools", wish)
+    assert (await door.ask("GET", "/2/storage/pools/fast")).body["provider"] == "san"
+    asked = {"fields": ["name"], "qfilter": ["==", "name", "fast"]}
+    answer = await door.ask("PUT", "/2/query/pool", asked)
+    assert answer.body["data"] == [[[0, "fast"]]]
+    await door.does("DELETE", "/2/storage/pools/fast")
+
+
+async def test_filters_are_none_and_changes_say_why(door: RapiDoor):
+    assert (await door.ask("GET", "/2/filters")).body == []
+    refused = await door.ask("POST", "/2/filters", {"priority": 1})
+    assert refused.status == 400
+    assert "jobs are not filtered" in refused.body["explain"]
+    asked = (await door.ask("GET", "/2/query/filter?fields=uuid,action")).body
+    assert asked["data"] == []
