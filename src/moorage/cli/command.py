@@ -33,16 +33,7 @@ PROGRAMS = (
 )
 """The modules of the programs that have commands, in the order of the reference."""
 
-PLANNERS = (
-    "hail",
-    "hbal",
-    "hcheck",
-    "hinfo",
-    "hroller",
-    "hscan",
-    "hspace",
-    "hsqueeze",
-)
+PLANNERS = ("hail", "hbal", "hcheck", "hinfo", "hroller", "hscan", "hspace", "hsqueeze")
 """Those of the planner's programs, which have one command without a name."""
 
 __all__ = [
@@ -81,11 +72,7 @@ class Call:
     """
 
     def __init__(
-        self,
-        program: Program,
-        command: Command,
-        options: Options,
-        terminal: Terminal,
+        self, program: Program, command: Command, options: Options, terminal: Terminal
     ) -> None:
         self.program = program
         self.command = command

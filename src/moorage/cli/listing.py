@@ -42,9 +42,7 @@ LOOK = (
 """Options of each command that prints a table."""
 
 OUTPUT = Option(
-    ("-o", "--output"),
-    "fields to show, with commas; +FIELD adds one",
-    "FIELDS",
+    ("-o", "--output"), "fields to show, with commas; +FIELD adds one", "FIELDS"
 )
 OPTIONS = (
     OUTPUT,
@@ -127,10 +125,7 @@ class Listing(NamedTuple):
             call.show(found, lines([shown(one) for one in found]))
 
         return Command(
-            "info",
-            handler,
-            (Operand(self.resource.upper(), 0, None),),
-            (JSON, DEBUG),
+            "info", handler, (Operand(self.resource.upper(), 0, None),), (JSON, DEBUG)
         )
 
     def list(self, call: Call) -> int:

@@ -53,11 +53,12 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     shutdown
         Whether a guest that runs is shut down, for as long as the snapshots take.
     long_sleep
-        Whether it stays down until its disks are copied; then nothing takes snapshots.
+        Whether the guest stays down until its disks are copied; then nothing takes
+        snapshots.
     remove_instance
         Whether the instance is removed when the export is whole.
     ignore_remove_failures
-        Whether it then goes although its storage fails.
+        Whether the instance is removed although its storage fails.
     format
         ``qcow2``, or ``ganeti`` for what Ganeti's import reads.
     compressed

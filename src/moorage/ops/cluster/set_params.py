@@ -97,9 +97,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Ranges of user-ids that guests run as. Guests that run keep the user that they
         have.
     add_uids
-        Ranges of user-ids to add to these.
+        More ranges of user-ids that guests run as.
     remove_uids
-        Ranges of user-ids to take out of these.
+        Ranges of user-ids that guests run as no longer.
     force
         Take OS definitions and OS parameters, too, that no node knows.
     add_pools

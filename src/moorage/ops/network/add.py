@@ -34,7 +34,7 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
     network6
         Its IPv6 addresses, as ``2001:db8::/64``.
     gateway6
-        Its IPv6 gateway, one of these.
+        Its IPv6 gateway, one of its IPv6 addresses.
     mac_prefix
         First three bytes of its cards' hardware addresses.
     add_reserved_ips

@@ -44,7 +44,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
         Pattern of the names of its volumes, of ``{uuid}``, ``{short}``, ``{instance}``,
         ``{index}`` and ``{pool}``; empty for the template's own.
     longest
-        Characters that such a name may have.
+        How many characters such a name may have.
     groups
         The node groups that it is connected to.
     force_params

@@ -31,7 +31,7 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
         Pattern of the names of volumes to come, of ``{uuid}``, ``{short}``,
         ``{instance}``, ``{index}`` and ``{pool}``; empty for the template's own.
     longest
-        Characters that such a name may have.
+        How many characters such a name may have.
     force_params
         Accept parameters that the provider does not list.
     """
