@@ -83,8 +83,8 @@ def test_what_nobody_reads_says_why() -> None:
         (
             {"OP_ID": "OP_NODE_EVACUATE", "node_name": "node1", "mode": "most"},
             (
-                "OP_NODE_EVACUATE: 'mode' cannot be 'most': "
-                "it is one of all, primary-only, secondary-only"
+                "OP_NODE_EVACUATE: mode is all, primary-only or secondary-only, "
+                "not 'most'"
             ),
         ),
         (

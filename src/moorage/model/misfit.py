@@ -53,8 +53,10 @@ def misfit(
         return f"{subject or whole} is {wanted}, not {found}"
     invalid = _INVALID.fullmatch(said)
     if invalid:
-        known = _choices(kind, subject.strip("'"))
-        return f"{subject or whole} cannot be {invalid['value']}{known}"
+        name = subject.strip("'")
+        if known := _choices(kind, name):
+            return f"{name} is {known}, not {invalid['value']}"
+        return f"{subject or whole} cannot be {invalid['value']}"
     ended = _RANGE.fullmatch(said)
     if ended:
         end = f"{float(ended['end']):.16g}"
@@ -68,10 +70,10 @@ def misfit(
 
 
 def _choices(kind: type[Struct] | None, name: str) -> str:
-    """Return what a field is one of, as the end of a sentence; empty if unknown."""
+    """Return what a field is one of, as in a sentence; empty if that is unknown."""
     found = (kind_of(one.type) for one in fields(kind or Struct) if one.name == name)
-    known = ", ".join(word for one in found for word in one.choices)
-    return f": it is one of {known}" if known else ""
+    *early, last = [word for one in found for word in one.choices] or [""]
+    return f"{', '.join(early)} or {last}" if early else last
 
 
 def _subject(path: str) -> str:
