@@ -9,6 +9,7 @@ from msgspec import Meta
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
+from moorage.model.caller import Role
 from moorage.model.kinds import Count
 from moorage.protocol import Pause
 
@@ -36,6 +37,7 @@ class Delay(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_TEST_DELAY"
+    role = Role.OPERATE
 
     duration: Annotated[float, Meta(ge=0, le=3600, extra_json_schema={"x-unit": "s"})]
     on_master: bool = True

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, successor
 from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
-from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import able, can, candidates
 from moorage.ops.volumes.disk_names import check_unused, hold_names
 from moorage.ops.volumes.disk_params import (
@@ -30,7 +30,7 @@ def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     names of disks would take another one for it. Raise `Refused` for a name that no
     disk can have, or another one has.
     """
-    new = disk_spec.checked_name(name)
+    new = disk_words.checked_name(name)
     if new:
         check_unused(config, new, disk)
     return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage.jobs import Run, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
+from moorage.model.caller import Role
 from moorage.model.kinds import Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -45,6 +46,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_FAILOVER"
+    role = Role.OPERATE
 
     ignore_consistency: bool = False
     shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT

@@ -15,6 +15,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
+from moorage.model.caller import Role
 from moorage.model.kinds import MigrationMode
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
@@ -59,6 +60,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_MIGRATE"
+    role = Role.OPERATE
 
     mode: MigrationMode | None = None
     live: bool | None = None
@@ -75,7 +77,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Return the target; to find out where it runs, every node that is on."""
         if not self.cleanup:
             return ToAnotherNode.candidates(self, view)
-        return view.config.hosts()
+        return list(view.config.hosts())
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target; to look where it runs needs none."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.caller import Role
 from moorage.model.kinds import EvacuationMode
 from moorage.ops.instance.replace_disks import mirrored_slots
 from moorage.ops.volumes import copies
@@ -31,6 +32,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_EVACUATE"
+    role = Role.OPERATE
 
     remote_node: str | None = None
     mode: EvacuationMode = "all"
