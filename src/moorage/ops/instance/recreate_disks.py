@@ -43,8 +43,8 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     ignore_capacity
         Whether they may be larger than the room that their storage has.
     disks
-        Slot, name or uuid of each, or that and what is to be changed: size (MiB),
-        mode, spindles. All of them when empty.
+        Slot, name or uuid of each, or that and what is to be changed: size, mode,
+        spindles. All of them when empty.
     nodes
         Where the instance and its local disks are to be: its node, and with mirrored
         disks a second one. Without it they stay where they are.
