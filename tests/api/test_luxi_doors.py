@@ -120,9 +120,13 @@ async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(
     assert "takes write" in str(answer[1])
 
 
-async def test_on_the_masters_own_socket_nobody_is_somebody_else(side: Side) -> None:
+async def test_on_the_masters_own_socket_nobody_asks_for_somebody_else(
+    side: Side,
+) -> None:
     await side.start()
-    number = await side.ask(side.own, anna(Role.KNOWN), "SubmitJob", [ADD])
+    with pytest.raises(Forbidden, match="the master's own socket"):
+        await side.ask(side.own, anna(Role.KNOWN), "SubmitJob", [ADD])
+    number = await side.ask(side.own, None, "SubmitJob", [ADD])
     assert (await side.cluster.finished(number)).caller.door == "luxi"
 
 

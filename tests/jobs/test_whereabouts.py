@@ -9,7 +9,7 @@ import pytest
 from moorage.errors import Unreachable, WrongState
 from moorage.jobs.operation import Sought
 from moorage.jobs.whereabouts import Whereabouts
-from moorage.model import GuestState
+from moorage.model import GuestState, Node
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -277,6 +277,11 @@ class Town:
         return [found if isinstance(found, Exception) else list(found)]
 
 
+def host(uuid):
+    address = {"primary_ip": "192.0.2.1", "secondary_ip": "192.0.2.1"}
+    return Node(uuid=uuid, name=uuid, group="default", **address)
+
+
 @pytest.fixture
 def town():
     return Town()
@@ -292,7 +297,7 @@ async def places(town, clock):
     return found
 
 
-SOUGHT = Sought("web", ("a", "b"))
+SOUGHT = Sought("web", "c", tuple(map(host, "abc")))
 
 
 async def test_an_order_whose_answer_was_lost_is_in_doubt_for_as_long_as_it_may_last(

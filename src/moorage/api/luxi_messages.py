@@ -133,7 +133,7 @@ def _peer(request: Mapping[str, Any]) -> Peer:
 
 def decode_caller(message: bytes) -> Any:  # noqa: ANN401
     """Return what a request says of who asks; None if it says nothing."""
-    return _decode(message).get("caller")
+    return _decode(message).get("caller") if b'"caller"' in message else None
 
 
 def encode_result(result: Any) -> bytes:  # noqa: ANN401

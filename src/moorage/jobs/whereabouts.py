@@ -20,9 +20,11 @@ its guest meanwhile. What a node said is never a reason to refuse: it is asked a
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import count
 from typing import Any, NamedTuple
 
+from moorage.model import Node
 from moorage.protocol import ListGuests
 
 from .operation import Ask, Question, Sought
@@ -80,6 +82,11 @@ class Whereabouts:
         self._turns = count(1)
         self._lists: dict[str, _Listed] = {}
         self._kept: dict[str, _Listed] = {}
+        self._ends: list[tuple[float, str]] = []
+        self._named: dict[str, dict[str, None]] = {}
+        self._nodes: tuple[Node, ...] = ()
+        self._uuids: frozenset[str] = frozenset()
+        self._unkept: dict[str, None] = {}
         self._ordered: dict[str, int] = {}
         self._in_doubt: dict[str, float] = {}
         self._met: dict[str, float] = {}
@@ -94,7 +101,7 @@ class Whereabouts:
             For how many seconds, where its answer was lost.
         """
         self._ordered[node] = next(self._turns)
-        self._kept.pop(node, None)
+        self._drop(node)
         if doubt:
             until = max(self._in_doubt.get(node, 0.0), self._clock() + doubt)
             self._in_doubt[node] = until
@@ -119,7 +126,7 @@ class Whereabouts:
         One that gives no answer is left out.
         """
         guest, since = sought.guest, next(self._turns)
-        doubtful = self._doubtful(sought.nodes, guest)
+        doubtful = self._doubtful(sought)
         while missing := self._missing(doubtful, guest, since):
             if self._round is None:
                 self._round = asyncio.create_task(self._list(missing))
@@ -133,23 +140,25 @@ class Whereabouts:
 
         What a node was asked since the job holds its locks counts, whatever it said.
         """
-        lists = self._lists
+        self._expire()
+        lists, naming = self._lists, self._named.get(guest, {})
         old = [one for one in nodes if one not in lists or lists[one].turn < since]
-        return self._doubtful(old, guest)
+        return [one for one in old if one not in self._kept or one in naming]
 
-    def _doubtful(self, nodes: Iterable[str], guest: str) -> list[str]:
+    def _doubtful(self, sought: Sought) -> list[str]:
         """Return the nodes of which nothing is kept that says: the guest is not here.
 
-        There may be thousands of them, and this is done for each start.
+        There may be thousands of nodes, and this is done for each start: it looks at
+        those alone that it returns, unless another node came, went or changed.
         """
-        kept, now = self._kept, self._clock()
-        return [
-            node
-            for node in nodes
-            if (known := kept.get(node)) is None
-            or known.until <= now
-            or guest in (known.guests or ())
-        ]
+        if self._nodes is not sought.nodes:
+            self._nodes = sought.nodes
+            uuids = [node.uuid for node in sought.nodes]
+            self._uuids = frozenset(uuids)
+            self._unkept = dict.fromkeys(u for u in uuids if u not in self._kept)
+        self._expire()
+        naming = self._uuids.intersection(self._named.get(sought.guest, ()))
+        return [one for one in (*self._unkept, *naming) if one != sought.home]
 
     async def _list(self, nodes: list[str]) -> None:
         """Ask some nodes for their guests."""
@@ -167,7 +176,7 @@ class Whereabouts:
         guests = {one.uuid: one.state for one in found} if answered else None
         self._lists[node] = listed = _Listed(guests, turn, now + _GOOD)
         if answered and self._is_calm(node, turn, now):
-            self._kept[node] = listed
+            self._keep(node, listed)
         self.silent.discard(node)
 
     def _is_calm(self, node: str, turn: int, asked: float) -> bool:
@@ -177,3 +186,33 @@ class Whereabouts:
             and asked >= self._met.get(node, asked) + _MET
             and asked >= self._in_doubt.get(node, 0.0)
         )
+
+    # -- what is kept -------------------------------------------------------------
+
+    def _keep(self, node: str, listed: _Listed) -> None:
+        self._drop(node)
+        self._kept[node] = listed
+        self._unkept.pop(node, None)
+        for guest in listed.guests or ():
+            self._named.setdefault(guest, {})[node] = None
+        heappush(self._ends, (listed.until, node))
+
+    def _drop(self, node: str) -> None:
+        listed = self._kept.pop(node, None)
+        if listed is None:
+            return
+        if node in self._uuids:
+            self._unkept[node] = None
+        for guest in listed.guests or ():
+            self._named[guest].pop(node)
+            if not self._named[guest]:
+                del self._named[guest]
+
+    def _expire(self) -> None:
+        """Drop what was kept for long enough."""
+        now = self._clock()
+        while self._ends and self._ends[0][0] <= now:
+            _, node = heappop(self._ends)
+            kept = self._kept.get(node)
+            if kept and kept.until <= now:  # not another one, that came since
+                self._drop(node)

@@ -11,7 +11,6 @@ name before this was a rule may keep it.
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -21,10 +20,11 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids, by_name
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
 from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
+from .ordered import Ordered
 from .pair import pair_of
 
 K = TypeVar("K")
@@ -85,20 +85,22 @@ def apply(config: Config, change: Change) -> Config:
     for entity in change.drop:
         _check_unused(new, entity)
     new.lists.update(_in_order(config, change))
+    if not any(isinstance(one, Node) for one in (*change.put, *change.drop)):
+        new.hosting.update(config.hosting)
     return new
 
 
-def _in_order(old: Config, change: Change) -> Iterator[tuple[type[Entity], list[Any]]]:
+def _in_order(
+    old: Config, change: Change
+) -> Iterator[tuple[type[Entity], Ordered[Any]]]:
     """Yield the objects by name of each class of which that was known before."""
     before, after = old.before(change), {one.uuid: one for one in change.put}
     for cls, known in tuple(old.lists.items()):  # other threads may want more
         rows = known
-        if any(isinstance(one, cls) for one in (*change.put, *change.drop)):
-            rows = known.copy()  # many thousands: to move them costs less than to sort
-            for gone in (one for one in before.values() if isinstance(one, cls)):
-                del rows[bisect_left(rows, by_name(gone), key=by_name)]
-            for new in (one for one in after.values() if isinstance(one, cls)):
-                insort(rows, new, key=by_name)
+        for gone in (one for one in before.values() if isinstance(one, cls)):
+            rows = rows.without(gone)
+        for new in (one for one in after.values() if isinstance(one, cls)):
+            rows = rows.having(new)
         yield cls, rows
 
 
@@ -133,12 +135,18 @@ def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
         yield from (("addresses", one) for one in addresses(entity))
         yield from (("networked", nic.network) for nic in entity.nics if nic.network)
     elif isinstance(entity, Disk):
-        if entity.pool:
-            yield "pooled", entity.pool
-        pair = pair_of(entity)
-        if pair:
-            yield from (("mirrors", one) for one in pair.reserved())
-            yield from (("holdings", node) for node in pair.nodes)
+        yield from _places_of(entity)
+
+
+def _places_of(disk: Disk) -> Iterator[tuple[str, Any]]:
+    if disk.pool:
+        yield "pooled", disk.pool
+    if disk.cname:
+        yield "cnames", disk.cname
+    pair = pair_of(disk)
+    if pair:
+        yield from (("mirrors", one) for one in pair.reserved())
+        yield from (("holdings", node) for node in pair.nodes)
 
 
 _OF_ONE = frozenset({"owners", "mirrors"})

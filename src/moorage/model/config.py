@@ -8,7 +8,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 from __future__ import annotations  # rpds types take no subscript at run time
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -32,10 +32,12 @@ from .objects import (
     NodeGroup,
     StoragePool,
 )
+from .ordered import Ordered
 from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
 K = TypeVar("K")
+T = TypeVar("T")
 Uuids: TypeAlias = "HashTrieSet[str]"
 MACHINES = (Instance, Node)
 """What goes by the first part of its name, too."""
@@ -91,8 +93,16 @@ class Config:
         address is of one card.
     networked
         Uuids of the instances by the uuid of each network that a card of theirs is in.
+    cnames
+        Uuids of the disks by the name, not their own, that storage scripts know their
+        volumes as.
     lists
         The objects of classes that somebody wanted by name, in that order.
+    hosting
+        The nodes that run instances, of each group that somebody wanted and of all;
+        snapshots share them as long as no node changes.
+    derived
+        What somebody worked out from the snapshot: see :meth:`follows`.
     """
 
     serial_no: int = 0
@@ -108,7 +118,14 @@ class Config:
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
-    lists: dict[type[Entity], list[Any]] = field(
+    cnames: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    lists: dict[type[Entity], Ordered[Any]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    hosting: dict[tuple[str, bool], tuple[Node, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    derived: dict[tuple[object, object], Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
@@ -116,6 +133,17 @@ class Config:
     def cluster(self) -> Cluster:
         """The cluster's settings."""
         return next(self.all(Cluster))
+
+    def follows(self, work_out: Callable[[Config, K], T], key: K) -> T:
+        """Return what follows from this snapshot alone; it is worked out once.
+
+        It must not hold the snapshot: that would be there until somebody looks for
+        cyclic garbage.
+        """
+        known = self.derived
+        if (work_out, key) not in known:
+            known[work_out, key] = work_out(self, key)
+        return cast("T", known[work_out, key])
 
     def all(self, cls: type[E]) -> Iterator[E]:
         """Yield every object of a class, in no order."""
@@ -125,16 +153,32 @@ class Config:
     def named(self, cls: type[E]) -> list[E]:
         """Return every object of a class, by name."""
         if cls not in self.lists:
-            self.lists[cls] = sorted(self.all(cls), key=by_name)
+            rows = sorted(self.all(cls), key=by_name)
+            self.lists[cls] = Ordered(rows, by_name)
         return list(self.lists[cls])
 
     def online(self) -> list[Node]:
         """Return the nodes that nobody has marked offline, by name."""
         return [node for node in self.named(Node) if not node.offline]
 
-    def hosts(self) -> list[Node]:
-        """Return the nodes that run instances, by name."""
-        return [node for node in self.named(Node) if node.is_host]
+    def hosts(self, group: str = "", *, drained: bool = True) -> tuple[Node, ...]:
+        """Return the nodes that run instances, by name.
+
+        It is the same tuple until a node changes.
+
+        Parameters
+        ----------
+        group
+            Uuid of the group that they are of; of all groups, if not given.
+        drained
+            Whether those are among them that get no more instances.
+        """
+        key = group, drained
+        if key not in self.hosting:
+            found = (node for node in self.named(Node) if node.is_host)
+            in_it = (node for node in found if group in ("", node.group))
+            self.hosting[key] = tuple(n for n in in_it if drained or not n.drained)
+        return self.hosting[key]
 
     def count(self, cls: type[Entity]) -> int:
         """Return how many objects of a class there are."""
@@ -194,6 +238,10 @@ class Config:
         """Return every object of a class that bears a name."""
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
         return [cast("E", self.objects[uuid]) for uuid in uuids]
+
+    def known_as(self, name: str) -> list[Disk]:
+        """Return the disks that are called otherwise than storage scripts call them."""
+        return self._below(Disk, self.cnames, name)
 
     def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
         """Return the objects of a class that an index has below a key, by name."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotFound
-from moorage.jobs import Lock, Operation, Task, View
+from moorage.jobs import Lock, Operation, Task, View, once
 from moorage.jobs.unread import Moot
 from moorage.model import (
     Config,
@@ -182,8 +182,9 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
         """Return the path and the tag of each hit: ``/disks/UUID``, ``gold``."""
         return self._found(view)
 
+    @once
     def _found(self, view: View) -> list[tuple[str, str]]:
-        return view.once("found", lambda: _search(view.config, Pattern(self.pattern)))
+        return _search(view.config, Pattern(self.pattern))
 
 
 def _search(config: Config, pattern: Pattern) -> list[tuple[str, str]]:

@@ -12,8 +12,8 @@ from msgspec import to_builtins
 
 from moorage import backend
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 from moorage.model import Cluster, Config, Instance, hvparams
-from moorage.model.hypervisors import KVM
 from moorage.ops.asking import node_tasks
 
 _NODE: Mapping[str, Any] = {

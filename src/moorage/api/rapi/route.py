@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from moorage.api.luxi_async import AsyncLuxi
 
@@ -132,9 +132,12 @@ class Handler(ABC):
     ----------
     answer
         The type of the answer.
+    media
+        How it is written.
     """
 
     answer: object = Any
+    media: ClassVar[str] = "application/json"
 
     @abstractmethod
     async def __call__(self, asked: Asked) -> Any:  # noqa: ANN401

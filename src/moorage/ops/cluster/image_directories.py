@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The directories for image files: can the cluster be told to keep disks there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Ask, View
@@ -40,7 +40,7 @@ def asking(*directories: Mapping[str, str]) -> GetFacts:
     return GetFacts(brief=True, places=tuple(dict.fromkeys(where)))
 
 
-def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
+def check(view: View, nodes: Sequence[Node], given: Mapping[str, str]) -> None:
     """Raise `Refused` unless directories can be set.
 
     Every node that answers must have them. A template finds its files below its
@@ -73,7 +73,7 @@ def check_there(node: Node, facts: NodeFacts, wanted: Mapping[str, str]) -> None
 
 
 def _told(
-    view: View, nodes: list[Node], given: Mapping[str, str]
+    view: View, nodes: Sequence[Node], given: Mapping[str, str]
 ) -> Iterator[tuple[Node, NodeFacts]]:
     for node in nodes:
         said = view.told(asked_on(view.config, node, given))

@@ -72,9 +72,7 @@ def check_known(view: View, instance: Instance) -> None:
 
 def seek(config: Config, instance: Instance) -> Iterator[Sought]:
     """Ask whether any other node that is on has the guest."""
-    home = instance.primary_node
-    others = tuple(one.uuid for one in config.hosts() if one.uuid != home)
-    yield Sought(instance.uuid, others)
+    yield Sought(instance.uuid, instance.primary_node, config.hosts())
 
 
 def check_nowhere_else(

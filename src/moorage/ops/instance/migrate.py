@@ -72,7 +72,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Return the target; to find out where it runs, every node that is on."""
         if not self.cleanup:
             return ToAnotherNode.candidates(self, view)
-        return view.config.hosts()
+        return list(view.config.hosts())
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target; to look where it runs needs none."""

@@ -12,7 +12,7 @@ from moorage.model import Config, Disk, Node, NodeGroup, Provider
 from moorage.ops.asking.node_tasks import devices_on, providers_on
 from moorage.storage import Can, Capabilities, Reach, Template
 from moorage.storage.ownership import ways_out
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called
 from moorage.storage.templates import template_named
 
 from . import identity
@@ -61,12 +61,12 @@ def check_own(disk: Disk) -> None:
         )
 
 
-def online(config: Config, group: NodeGroup) -> list[Node]:
+def online(config: Config, group: NodeGroup) -> tuple[Node, ...]:
     """Return the nodes of a group that may run storage commands."""
-    return [node for node in config.nodes_in(group) if node.is_host]
+    return config.hosts(group.uuid)
 
 
-def some_online(config: Config, group: NodeGroup) -> list[Node]:
+def some_online(config: Config, group: NodeGroup) -> tuple[Node, ...]:
     """Return the nodes of a group that may do so; raise `WrongState` for none."""
     nodes = online(config, group)
     if not nodes:
@@ -112,10 +112,10 @@ def candidates(config: Config, disk: Disk) -> list[Node]:
     if able(disk).reach is not Reach.GROUP:
         found = [node for node in holders(config, disk) if not node.offline]
         return sorted(found, key=lambda node: node.uuid != disk.last_node)
-    others = online(config, group_of(config, disk))
+    others = online(config, group_of(config, disk))[: TRIED + 1]
     last = config.objects.get(disk.last_node or "")
     if not isinstance(last, Node) or last.offline:
-        return others[:TRIED]
+        return list(others[:TRIED])
     return [last, *(node for node in others if node != last)][:TRIED]
 
 
@@ -200,13 +200,20 @@ def _nobody(config: Config, disk: Disk) -> str:
     return f"its data is on {told}, marked offline" if told else "no node holds it"
 
 
-def check_provider(view: View, disk: Disk, node: Node) -> None:
-    """Raise unless `node` answered, and has what the disk's template needs."""
-    found: Iterable[Provider] = providers(view, node)
+def check_provider(view: View, disk: Disk, node: Node) -> Provider | None:
+    """Return the disk's provider on `node`; None for a template without one.
+
+    Raise unless the node answered, and has what the disk's template needs.
+    """
+    found = providers(view, node)
     if not able(disk).provider:
-        return
-    name = str(disk.logical_id[0])
-    provider = usable(found).get(name)
+        return None
+    return provider_on(node, str(disk.logical_id[0]), found)
+
+
+def provider_on(node: Node, name: str, found: Iterable[Provider]) -> Provider:
+    """Return the provider of a name, of all that a node has found; raise for none."""
+    provider = provider_called(name, found)
     if provider is None:
         raise NotFound(
             f"node {node.name} has no ExtStorage provider '{name}'",
@@ -220,6 +227,7 @@ def check_provider(view: View, disk: Disk, node: Node) -> None:
             f"{provider.problem}",
             hint="gnt-storage diagnose",
         )
+    return provider
 
 
 def providers(view: View, node: Node) -> list[Provider]:

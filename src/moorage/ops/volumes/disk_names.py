@@ -6,7 +6,6 @@ nothing that could be read as one of the other two, or as a word of ``--disk``.
 """
 
 import re
-from collections.abc import Iterator
 
 from moorage.errors import Ambiguous, BadInput, Exists, NotFound
 from moorage.jobs import Lock
@@ -58,20 +57,19 @@ def check_unknown(config: Config, name: str) -> None:
 
     A provider that goes by the names of disks would take that one for the new disk's.
     """
-    for disk in config.named(Disk):
-        if name == disk.cname:
-            raise Exists(
-                f"the volume of disk {disk.label} was made as '{name}', and storage "
-                "scripts still know it by that name",
-                hint="choose another name",
-                name=name,
-            )
+    known = config.known_as(name)
+    if known:
+        raise Exists(
+            f"the volume of disk {known[0].label} was made as '{name}', and storage "
+            "scripts still know it by that name",
+            hint="choose another name",
+            name=name,
+        )
 
 
-def hold_names(*names: object) -> Iterator[Lock]:
+def hold_names(*names: object) -> list[Lock]:
     """Hold names, so that no other job gives them to a disk meanwhile."""
-    for name in filter(None, names):
-        yield Lock("disk", str(name))
+    return [Lock("disk", str(name)) for name in names if name]
 
 
 def sought(config: Config, word: str, value: str) -> Disk:
