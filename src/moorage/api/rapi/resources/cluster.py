@@ -15,7 +15,7 @@ VERSION = 2
 FEATURES = (
     *("instance-create-reqv1", "instance-reinstall-reqv1"),
     *("node-migrate-reqv1", "node-evac-res1"),
-    *("moorage-disks", "moorage-storage", "moorage-tokens"),
+    *("moorage-capacity", "moorage-disks", "moorage-storage", "moorage-tokens"),
 )
 """What clients may rely on; Ganeti's own first."""
 
