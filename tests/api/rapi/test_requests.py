@@ -234,9 +234,9 @@ async def test_each_request_is_logged_with_its_user_and_job(door: RapiDoor, capl
 
 
 async def test_the_master_may_be_gone(door: RapiDoor, tmp_path):
-    (tmp_path / "luxi.sock").rename(tmp_path / "away.sock")
+    (tmp_path / "door.sock").rename(tmp_path / "away.sock")
     assert is_refused(await door.ask("GET", "/2/info"), 502, "no master")
-    (tmp_path / "away.sock").rename(tmp_path / "luxi.sock")
+    (tmp_path / "away.sock").rename(tmp_path / "door.sock")
     assert (await door.ask("GET", "/2/info")).status == 200
 
 

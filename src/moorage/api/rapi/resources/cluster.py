@@ -7,6 +7,7 @@ from moorage.api.rapi.looking import BULK, get
 from moorage.api.rapi.making import make
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.route import Asked, Route
+from moorage.ops import OPERATIONS
 
 from .jobs import result_of
 from .tagging import tags
@@ -88,6 +89,7 @@ ROUTES: tuple[Route, ...] = (
         _systems,
         BULK,
         answer=list[str | dict[str, Any]],
+        role=OPERATIONS["OP_OS_DIAGNOSE"].role,
     ),
     make("PUT", "/2/modify", "OP_CLUSTER_SET_PARAMS", shape=_changes),
     make("PUT", "/2/redistribute-config", "OP_CLUSTER_REDIST_CONF", body=False),
