@@ -17,6 +17,7 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
+from moorage.model.caller import Role
 from moorage.testing.cluster import SimCluster
 
 
@@ -95,7 +96,7 @@ async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
     """Serve a cluster's master on a socket in a directory, and type at it."""
     made = cluster.truth, cluster.nodes, cluster.engine
     sources = Sources(*made, clock=cluster.clock)
-    doors = {directory / "door.sock": Believed(os.geteuid())}
+    doors = {directory / "door.sock": Believed(os.geteuid(), most=Role.ROOT)}
     server = LuxiServer(sources, directory / "luxi.sock", doors=doors)
     await server.start()
     try:
