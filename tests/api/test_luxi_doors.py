@@ -80,7 +80,6 @@ async def test_a_job_is_of_whom_the_door_names(side: Side) -> None:
         "anna",
         {"name": "", "role": 1},
         {"name": "anna"},
-        {"name": "anna", "role": 4},
         {"name": "anna", "role": 99},
         {"name": "anna", "role": 1, "door": "luxi"},
     ],
@@ -109,6 +108,13 @@ async def test_a_role_is_asked_by_the_master_again(side: Side) -> None:
         with pytest.raises(Forbidden, match="anna by rapi has the role read"):
             await side.ask(side.door, looks, method, *args)
     assert not side.cluster.engine.queue.draining
+
+
+async def test_no_door_gives_more_than_it_may(side: Side) -> None:
+    await side.start()
+    ask = {"OP_ID": "OP_CLUSTER_RENEW_CRYPTO"}
+    with pytest.raises(Forbidden, match="anna by rapi has the role write"):
+        await side.ask(side.door, anna(Role.ROOT), "SubmitJob", [ask])
 
 
 async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(

@@ -51,6 +51,20 @@ class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
     although_drained = True
 
 
+class SubmitJobOnce(Method, frozen=True):
+    """Queue one job; a repeated request returns the number of the one that it made.
+
+    The key is the client's own name for the request, and is known for a day.
+    """
+
+    key: str
+    ops: Opcodes
+
+    async def answer(self, at: Sources) -> int:
+        """Queue it for whoever asks, once."""
+        return await deeds.submit_once(at, self.ops, CALLER.get(), self.key)
+
+
 class SubmitManyJobs(Method, frozen=True):
     """Queue jobs; return for each whether it was taken, and its number or why not.
 
@@ -256,6 +270,7 @@ class WaitForEvents(Method, frozen=True):
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,
     SubmitJobToDrainedQueue,
+    SubmitJobOnce,
     SubmitManyJobs,
     WaitForJobChange,
     QueryJobs,

@@ -105,8 +105,11 @@ class Engine:
         caller: Caller = MASTER,
         *,
         although_drained: bool = False,
+        key: str = "",
     ) -> int:
         """Queue a job of `opcodes` for a caller, and return its number.
+
+        A request that may come twice has a key: see :mod:`.repeats`.
 
         Raises
         ------
@@ -125,7 +128,8 @@ class Engine:
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes, caller)
-        await self.queue.add([job])
+        more = self.queue.repeats.add(key, opcodes, job.id) if key else ()
+        await self.queue.add([job], more=more)
         self._begin(job, self._live(job))
         return job.id
 

@@ -17,6 +17,7 @@ from moorage.model import (
     NodeGroup,
     StoragePool,
 )
+from moorage.model.caller import Role
 from moorage.model.pattern import Pattern
 from moorage.storage.validation import check_tags
 
@@ -85,6 +86,7 @@ class TagsGet(OnTagged, frozen=True, kw_only=True):
     """Tell the tags of an object."""
 
     op_id = "OP_TAGS_GET"
+    role = Role.READ
 
     use_locking: Annotated[bool, Moot("a snapshot is read, whatever is changed")] = (
         False
@@ -171,6 +173,7 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_TAGS_SEARCH"
+    role = Role.READ
 
     pattern: str
 

@@ -274,3 +274,15 @@ async def test_the_document_describes_every_route(door: RapiDoor):
         one["operationId"] for path in told["paths"].values() for one in path.values()
     ]
     assert len(set(ids)) == len(ids)
+
+
+async def test_a_repeated_request_with_a_key_makes_one_job(door: RapiDoor):
+    twice = {"headers": {"Idempotency-Key": "once"}}
+    first = await door.ask("PUT", STARTUP, {}, **twice)
+    again = await door.ask("PUT", STARTUP, {}, **twice)
+    assert first.status == again.status == 200
+    assert first.body == again.body
+    assert list(door.cluster.engine.jobs) == [first.body]
+    other = f"{STARTUP.removesuffix('startup')}shutdown"
+    assert is_refused(await door.ask("PUT", other, {}, **twice), 409)
+    assert (await door.ask("PUT", STARTUP, {})).body != first.body

@@ -142,6 +142,7 @@ def _serving(door: Door, route: Route) -> Handler:
         body = await _body(door, request)
         luxi = door.luxi.of(_caller(user, request))
         asked = Asked(luxi, request.match_info, args, body, route.resource)
+        asked.key = request.headers.get("Idempotency-Key", "")
         request[_MADE] = asked.made
         if isinstance(route.serve, Events):
             after = heard(asked, request.headers.get("Last-Event-ID"))

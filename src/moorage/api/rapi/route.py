@@ -83,6 +83,8 @@ class Asked:
         Its name in the trail of reasons: ``instances_name_startup``.
     made
         Numbers of the jobs that it made.
+    key
+        Names the request, if it may come twice: a repeated one makes no other job.
     """
 
     luxi: AsyncLuxi
@@ -91,6 +93,7 @@ class Asked:
     body: Any
     resource: str
     made: list[int] = field(default_factory=list)
+    key: str = ""
 
     def flag(self, name: str) -> bool:
         """Whether an argument is there, and not 0."""
@@ -114,7 +117,8 @@ class Asked:
         """Make a job; return its number."""
         trail = self._trail()
         ops = [{**one, "reason": trail} for one in opcodes]
-        number = int(await self.luxi.call("SubmitJob", ops))
+        asked = ("SubmitJobOnce", self.key) if self.key else ("SubmitJob",)
+        number = int(await self.luxi.call(*asked, ops))
         self.made.append(number)
         return number
 

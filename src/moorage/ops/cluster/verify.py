@@ -9,6 +9,7 @@ from msgspec import Struct, to_builtins
 from moorage.errors import BadInput
 from moorage.jobs import Auditor, FailedHook, Question, View, once
 from moorage.model import Disk, Instance, Node
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
 
@@ -91,6 +92,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_VERIFY"
+    role = Role.READ
 
     group_name: str | None = None
     skip_checks: tuple[str, ...] = ()

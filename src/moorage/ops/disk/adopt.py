@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Question, Surveyor, Task, View, once
 from moorage.model import Disk, Node, Place, StoragePool, Volume
+from moorage.model.caller import Role
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
@@ -49,6 +50,7 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_ADOPT"
+    role = Role.ROOT
 
     volume: str
     name: str | None = None

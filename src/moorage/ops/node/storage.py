@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
+from moorage.model.caller import Role
 from moorage.model.lvm import Lvm, PhysicalVolume
 from moorage.ops.asking.silence import unanswered
 from moorage.ops.storage.diagnosis import check_columns
@@ -163,6 +164,7 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_QUERY_STORAGE"
+    role = Role.READ
     row = Unit
 
     storage_type: str | None = None
@@ -216,6 +218,7 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
     """Tell the logical volumes of nodes, and whose they are."""
 
     op_id = "OP_NODE_QUERYVOLS"
+    role = Role.READ
     row = LogicalVolume
 
     def questions(self, view: View) -> Iterator[Question]:

@@ -14,6 +14,7 @@ from msgspec import convert, field
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, once
 from moorage.model import Node, Provider
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
 from moorage.ops.volumes import disk_words
@@ -60,6 +61,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_EXT_STORAGE_CERTIFY"
+    role = Role.ROOT
 
     provider: str
     node: str | None = None

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from moorage.jobs import Lock, Question, Surveyor, Task, View, once
 from moorage.model import Disk, Entity, Node, Place, successor
+from moorage.model.caller import Role
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import directories
@@ -53,6 +54,7 @@ class StorageReconcile(Surveyor, frozen=True, kw_only=True):
     """
 
     op_id = "OP_STORAGE_RECONCILE"
+    role = Role.ROOT
 
     providers: tuple[str, ...] = ()
     everything: bool = False
