@@ -59,6 +59,11 @@ class Make(Handler):
 
     answer = int
 
+    @property
+    def role(self) -> Role:
+        """Who may ask: whom the operation is for."""
+        return OPERATIONS[self.op].role
+
     def fields(self, path: str) -> list[str]:
         """Return the names of the fields that a body may have, sorted."""
         if not self.body:
@@ -118,10 +123,10 @@ def make(
     op: str,
     *args: Arg,
     does: str = "",
-    role: Role = Role.WRITE,
     **more: Any,  # noqa: ANN401 - the fields of Make
 ) -> Route:
-    """Return a route that makes a job; its words are the operation's."""
+    """Return a route that makes a job; its words and its role are the operation's."""
     every = (*args, DRY_RUN)
+    serve = Make(op, every, **more)
     told = does or about(OPERATIONS[op])
-    return Route(method, path, told, Make(op, every, **more), role, every)
+    return Route(method, path, told, serve, serve.role, every)

@@ -7,6 +7,7 @@ from typing import Any
 from .looking import get
 from .openapi import document
 from .resources import (
+    capacity,
     cluster,
     disks,
     events,
@@ -47,6 +48,7 @@ ROUTES: tuple[Route, ...] = (
     *instances.ROUTES,
     *disks.ROUTES,
     *storage.ROUTES,
+    *capacity.ROUTES,
     *queries.ROUTES,
     *events.ROUTES,
     *metrics.ROUTES,

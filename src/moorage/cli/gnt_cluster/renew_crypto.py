@@ -10,7 +10,7 @@ from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import JOB, NO_SSH, moot, refused
 from moorage.cli.table import moment
 
-_NO_RAPI = "there is no RAPI, and no certificate of it"
+_RAPI = "moorage rapi certificate gives the door one; rapi.toml names another file"
 _NO_SPICE = "screens are VNC, whose certificates are in a guest's vnc_x509_path"
 _NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
 
@@ -41,8 +41,8 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
 _OTHERS = (
     moot("--new-ssh-keys", NO_SSH),
     moot("--no-ssh-key-check", NO_SSH),
-    moot("--new-rapi-certificate", _NO_RAPI),
-    refused("--rapi-certificate", _NO_RAPI, "FILE"),
+    moot("--new-rapi-certificate", _RAPI),
+    refused("--rapi-certificate", _RAPI, "FILE"),
     moot("--new-spice-certificate", _NO_SPICE),
     refused("--spice-certificate", _NO_SPICE, "FILE"),
     refused("--spice-ca-certificate", _NO_SPICE, "FILE"),
