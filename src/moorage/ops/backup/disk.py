@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once
+from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once, rights
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
@@ -238,15 +238,15 @@ class DiskImport(Planner, frozen=True, kw_only=True):
     op_id = "OP_DISK_IMPORT"
 
     name: str
-    src_path: str
+    src_path: Annotated[str, rights.PLACE]
     src_node: str | None = None
     node: str | None = None
     disk_template: str | None = None
     size: Mebibytes | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     ignore_capacity: bool = False
     rate: Rate = 0
-    trust_export: bool = False
+    trust_export: Annotated[bool, rights.ADOPTS] = False
 
     @property
     def source(self) -> Source:

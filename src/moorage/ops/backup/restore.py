@@ -8,14 +8,14 @@ what is put on its disks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from msgspec.structs import asdict, replace
 
 from moorage import backend
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
-from moorage.jobs import Lock, Question, Run, Task, View, once
+from moorage.jobs import Lock, Question, Run, Task, View, once, rights
 from moorage.jobs.unread import check_unread
 from moorage.model import (
     Claim,
@@ -195,10 +195,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
 
     mode: str = "import"
     src_node: str | None = None
-    src_path: str | None = None
+    src_path: Annotated[str | None, rights.PLACE] = None
     rate: Rate = 0
     no_nics: bool = False
-    trust_export: bool = False
+    trust_export: Annotated[bool, rights.ADOPTS] = False
 
     @property
     def source(self) -> Source:

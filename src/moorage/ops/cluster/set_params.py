@@ -2,11 +2,11 @@
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import (
     Change,
     Cluster,
@@ -111,12 +111,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_CLUSTER_SET_PARAMS"
 
-    hvparams: dict[str, dict[str, Any]] | None = None
+    hvparams: Annotated[dict[str, dict[str, Any]] | None, rights.HYPERVISOR] = None
     beparams: dict[str, Any] | None = None
     diskparams: dict[str, dict[str, Any]] | None = None
-    shared_file_storage_dir: str | None = None
-    file_storage_dir: str | None = None
-    gluster_storage_dir: str | None = None
+    shared_file_storage_dir: Annotated[str | None, rights.PLACE] = None
+    file_storage_dir: Annotated[str | None, rights.PLACE] = None
+    gluster_storage_dir: Annotated[str | None, rights.PLACE] = None
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
@@ -127,15 +127,17 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     candidate_pool_size: Count | None = None
     max_running_jobs: Count | None = None
     ndparams: dict[str, Any] | None = None
-    os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
+    os_hvp: Annotated[
+        dict[str, dict[str, dict[str, Any]]] | None, rights.HYPERVISOR
+    ] = None
     osparams: dict[str, dict[str, Any]] | None = None
     osparams_private_cluster: dict[str, dict[str, Any]] | None = None
     hidden_os: tuple[tuple[str, str], ...] = ()
     blacklisted_os: tuple[tuple[str, str], ...] = ()
     nicparams: dict[str, Any] | None = None
     mac_prefix: str | None = None
-    uid_pool: UidPool | None = None
-    add_uids: UidPool | None = None
+    uid_pool: Annotated[UidPool | None, rights.PLACE] = None
+    add_uids: Annotated[UidPool | None, rights.PLACE] = None
     remove_uids: UidPool | None = None
     force: bool = False
     add_pools: tuple[tuple[str, str], ...] = ()

@@ -4,12 +4,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Case, Lock, Planner, Question, Task, View
+from moorage.jobs import Case, Lock, Planner, Question, Task, View, rights
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.model.kinds import Access, Count, DiskMode, Epoch, Mebibytes
 from moorage.ops.asking import node_tasks
@@ -76,11 +76,11 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     size: Mebibytes | None = None
     provider: str | None = None
     access: Access | None = None
-    adopt: str | None = None
+    adopt: Annotated[str | None, rights.ADOPTS] = None
     epoch: Epoch = 0
     mode: DiskMode = "rw"
     spindles: Count | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
     force_params: bool = False

@@ -2,12 +2,12 @@
 """``gnt-disk rename`` and ``gnt-disk modify``: what a disk is called and allows."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import UNSET, UnsetType, field
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import Config, Disk, Node, successor
 from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
@@ -129,7 +129,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
     disk: str
     mode: DiskMode | UnsetType = UNSET
     name: str | UnsetType | None = UNSET
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     force_params: bool = False
     lift_quarantine: bool = False
 

@@ -4,7 +4,7 @@
 from functools import cached_property
 from typing import Annotated, Any
 
-from moorage.jobs import Case
+from moorage.jobs import Case, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Instance, Node
 from moorage.model.kinds import Rate
@@ -67,10 +67,10 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
         Whether the policy of the node group does not count.
     """
 
-    disks: list[list[int | str | dict[str, Any] | None]] = []
+    disks: Annotated[list[list[int | str | dict[str, Any] | None]], rights.DISKS] = []
     disk_template: str | None = None
     pool: str | None = None
-    ext_params: dict[str, Any] = {}
+    ext_params: Annotated[dict[str, Any], rights.DISK] = {}
     remote_node: str | None = None
     rate: Rate = 0
     force_params: bool = False
@@ -81,7 +81,7 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
     keep_disks: bool = False
     nics: list[list[int | str | dict[str, Any] | None]] = []
     conflicts_check: bool = True
-    hvparams: dict[str, Any] = {}
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
     osparams_private: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr, replace
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Case, Planner, View
+from moorage.jobs import Case, Planner, View, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
@@ -84,7 +84,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     instance_name: str
     mode: str = "create"
     disk_template: str | None = None
-    disks: list[dict[str, Any]] = field(default_factory=list)
+    disks: Annotated[list[dict[str, Any]], rights.DISKS] = field(default_factory=list)
     nics: list[dict[str, Any]] | None = None
     pnode: str | None = None
     snode: str | None = None
@@ -99,7 +99,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     force_params: bool = False
     start: bool = True
     hypervisor: str | None = None
-    hvparams: dict[str, Any] = field(default_factory=dict)
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     ignore_ipolicy: bool = False

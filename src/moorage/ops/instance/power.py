@@ -2,12 +2,12 @@
 """``gnt-instance startup``, ``shutdown`` and ``reboot``."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
 from moorage import backend
-from moorage.jobs import Run, Task, View
+from moorage.jobs import Run, Task, View, rights
 from moorage.model import Instance, hvparams
 from moorage.model.caller import Role
 from moorage.model.kinds import Seconds
@@ -62,7 +62,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     force: bool = False
     startup_paused: bool = False
-    hvparams: dict[str, Any] = {}
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = {}
     beparams: dict[str, Any] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False

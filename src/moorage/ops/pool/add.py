@@ -2,12 +2,12 @@
 """``gnt-storage pool add``: a place where disks can be gets a name."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import StoragePool
 from moorage.model.kinds import Count
 from moorage.ops.new_names import check_new_name
@@ -56,7 +56,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     pool_name: str
     disk_template: str | None = None
     provider: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     volume_name: str = ""
     longest: Count = 127
     groups: tuple[str, ...] = ()

@@ -2,13 +2,13 @@
 """``gnt-storage pool modify``: what a pool presets for disks to come."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Question, Task, View, rights
 from moorage.jobs.results import Changed
 from moorage.model import StoragePool
 from moorage.model.kinds import Count
@@ -38,7 +38,7 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
 
     op_id = "OP_STORAGE_POOL_SET_PARAMS"
 
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     volume_name: str | None = None
     longest: Count | None = None
     force_params: bool = False
