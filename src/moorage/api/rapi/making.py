@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.jobs import COMMON
+from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
 from .refusals import HttpError
 from .roles import Role
 from .route import Arg, Asked, Handler, Kind, Route
-from .words import about
 
 Opcode = dict[str, Any]
 COMMON_FIELDS = COMMON - {"OP_ID", "reason"}

@@ -15,6 +15,7 @@ from .resources import (
     groups,
     instances,
     jobs,
+    metrics,
     nodes,
     queries,
     storage,
@@ -50,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
     *capacity.ROUTES,
     *queries.ROUTES,
     *events.ROUTES,
+    *metrics.ROUTES,
     *filters.ROUTES,
 )
 """Every method of every resource, by what they are about."""
