@@ -123,6 +123,9 @@ async def test_the_file_of_users_is_read_again_when_it_changes(door: RapiDoor):
         ("POST", "/2/instances/web1/replace-disks", {"disks": "a"}, 400, "disk index"),
         ("GET", "/2/nodes/node1/storage", ..., 400, "output_fields"),
         ("PUT", "/2/instances/web1/startup?force=2x", ..., 400, "force"),
+        ("GET", f"/2/instances?bulk={'9' * 5000}", ..., 400, "bulk"),
+        ("POST", f"/2/instances/web1/disk/{'9' * 5000}/grow", {}, 404, "index"),
+        ("PUT", "/2/instances/web1/snapshot", {"disks": [[9, {}]]}, 400, "snapshot"),
     ],
 )
 async def test_what_is_off_is_told_and_makes_no_job(

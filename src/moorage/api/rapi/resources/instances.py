@@ -8,6 +8,7 @@ from moorage.api.rapi.making import FORCE, make, renamed
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
+from moorage.units import is_whole
 
 from .tagging import tags
 
@@ -72,7 +73,7 @@ def _about_one(opcode: Opcode, asked: Asked) -> list[Opcode]:
 
 
 def _at_index(opcode: Opcode, _asked: Asked) -> list[Opcode]:
-    if not opcode["disk"].isdecimal():
+    if not is_whole(opcode["disk"]):
         raise HttpError(404, "a disk goes by its index here; others: /2/disks")
     return [{**opcode, "disk": int(opcode["disk"])}]
 
