@@ -2,6 +2,7 @@
 """Commands typed at a simulated cluster: through the socket of its master."""
 
 import asyncio
+import os
 import shlex
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,10 +12,12 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+from moorage.api.luxi_caller import Believed
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
+from moorage.model.caller import Role
 from moorage.testing.cluster import SimCluster
 
 
@@ -93,7 +96,8 @@ async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
     """Serve a cluster's master on a socket in a directory, and type at it."""
     made = cluster.truth, cluster.nodes, cluster.engine
     sources = Sources(*made, clock=cluster.clock)
-    server = LuxiServer(sources, directory / "luxi.sock")
+    doors = {directory / "door.sock": Believed(os.geteuid(), most=Role.ROOT)}
+    server = LuxiServer(sources, directory / "luxi.sock", doors=doors)
     await server.start()
     try:
         yield Desk(cluster, directory)

@@ -15,6 +15,7 @@ import aiohttp
 from desk import desk
 from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.rapi.application import Door
+from moorage.api.rapi.events import LISTENER, Hub
 from moorage.api.rapi.limits import Gate, Limits
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, serve
@@ -25,6 +26,7 @@ from moorage.testing.cluster import SimCluster
 USERS = """\
 # who may come in
 root secret write
+top secret root
 op {cleartext}secret operate
 eye {ha1}16363ac93be5c910501e7bb18d87a286 read
 guest secret
@@ -91,8 +93,9 @@ async def rapi_door(
     users.write_text(USERS)
     users.chmod(0o600)
     gate = Gate(limits or Limits(), time.monotonic)
-    luxi = AsyncLuxi(directory / "luxi.sock")
-    made = Door(luxi, Users(users, directory / "tokens", clock=time.time), gate, ROUTES)
+    luxi = AsyncLuxi(directory / "door.sock")
+    known = Users(users, directory / "tokens", clock=time.time)
+    made = Door(luxi, known, gate, ROUTES, Hub(luxi.of(LISTENER)))
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)

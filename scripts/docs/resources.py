@@ -13,10 +13,18 @@ from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Route
 from moorage.api.rapi.routes import ROUTES
 
+_MAY = {
+    Role.KNOWN: "look at what has no secrets: Ganeti's user without options",
+    Role.READ: "look at everything, consoles and queries too",
+    Role.OPERATE: "start, stop and move guests, and follow or cancel jobs",
+    Role.WRITE: "make, change and remove anything",
+    Role.ROOT: "set what lets a node's root act for them, too",
+}
+
 
 def roles() -> Lines:
     """Yield a line a role."""
-    yield from table(("role", "may"), [[code(one.word), one.may] for one in Role])
+    yield from table(("role", "may"), [[code(one.word), _MAY[one]] for one in Role])
 
 
 def resources() -> Lines:

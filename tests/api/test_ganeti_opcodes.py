@@ -21,6 +21,7 @@ NEEDED = {
     "changes": {},
     "disk": 0,
     "duration": 1.0,
+    "instances": [{"instance_name": "web1"}],
     "node_names": ["node1"],
     "nodes": ["node1"],
     "output_fields": ["name"],
@@ -58,3 +59,23 @@ def test_a_uuid_means_the_same_as_the_name():
     op = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"}
     told = plain(op | {"instance_uuid": "1234"})
     assert told == {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "1234"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [
+        ([{"size": "10G"}, {"size": 64}], [{"size": 10240}, {"size": 64}]),
+        ([["add", "-1", {"size": "1001"}]], [["add", "-1", {"size": 1004}]]),
+        ([0, 1], [0, 1]),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_size_may_have_a_unit(sent, taken):
+    op = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1", "disks": sent}
+    assert plain(op)["disks"] == taken
+
+
+def test_a_size_that_is_none_is_refused():
+    op = {"OP_ID": "OP_INSTANCE_CREATE", "disks": [{"size": "much"}]}
+    with pytest.raises(BadInput, match="much"):
+        plain(op)

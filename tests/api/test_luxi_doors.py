@@ -80,7 +80,6 @@ async def test_a_job_is_of_whom_the_door_names(side: Side) -> None:
         "anna",
         {"name": "", "role": 1},
         {"name": "anna"},
-        {"name": "anna", "role": 4},
         {"name": "anna", "role": 99},
         {"name": "anna", "role": 1, "door": "luxi"},
     ],
@@ -111,6 +110,13 @@ async def test_a_role_is_asked_by_the_master_again(side: Side) -> None:
     assert not side.cluster.engine.queue.draining
 
 
+async def test_no_door_gives_more_than_it_may(side: Side) -> None:
+    await side.start()
+    ask = {"OP_ID": "OP_CLUSTER_RENEW_CRYPTO"}
+    with pytest.raises(Forbidden, match="anna by rapi has the role write"):
+        await side.ask(side.door, anna(Role.ROOT), "SubmitJob", [ask])
+
+
 async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(
     side: Side,
 ) -> None:
@@ -120,9 +126,13 @@ async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(
     assert "takes write" in str(answer[1])
 
 
-async def test_on_the_masters_own_socket_nobody_is_somebody_else(side: Side) -> None:
+async def test_on_the_masters_own_socket_nobody_asks_for_somebody_else(
+    side: Side,
+) -> None:
     await side.start()
-    number = await side.ask(side.own, anna(Role.KNOWN), "SubmitJob", [ADD])
+    with pytest.raises(Forbidden, match="the master's own socket"):
+        await side.ask(side.own, anna(Role.KNOWN), "SubmitJob", [ADD])
+    number = await side.ask(side.own, None, "SubmitJob", [ADD])
     assert (await side.cluster.finished(number)).caller.door == "luxi"
 
 

@@ -107,7 +107,7 @@ async def test_missing_values_have_a_status(sim):
         "hv/kernel_path",
         qfilter=["==", "name", "web10"],
     )
-    assert [status for status, _ in row] == [0, 3, 3, 1, 0, 1, 3]
+    assert [status for status, _ in row] == [0, 3, 3, 1, 0, 1, 0]
 
 
 async def test_fields_are_described():

@@ -1,96 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What an administrator types now and then, at a real master, on simulated nodes."""
 
-import asyncio
-import json
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-import yaml
 
-from moorage.api.luxi_server import LuxiServer
-from moorage.api.query import Sources
 from moorage.protocol import Said
-from moorage.testing.cluster import ClusterBuilder, SimCluster
 
-
-class Harbour(NamedTuple):
-    cluster: SimCluster
-    types: Callable[..., Any]
-    refuses: Callable[..., str]
-    refuses_out: Callable[..., str]
-    any: Callable[..., list[str]]
-
-
-def _builder() -> ClusterBuilder:
-    return (
-        ClusterBuilder()
-        .disk("root", "plain", logical_id=("xenvg", "vol-root"), nodes=("node2",))
-        .disk("data1")
-        .instance("web1", "node2", ("root",))
-        .instance("web2", "node3")
-    )
-
-
-async def _serve(
-    root: Path, box: list[SimCluster], ready: threading.Event, done: threading.Event
-) -> None:
-    cluster = await SimCluster.start(root / "nodes", _builder())
-    record = {"size": 1024, "data": "", "tags": "", "origin": "", "devices": []}
-    cluster.nodes.san.logical["node2 xenvg/vol-root"] = record
-    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
-    server = LuxiServer(sources, root / "luxi.sock")
-    await server.start()
-    box.append(cluster)
-    ready.set()
-    await asyncio.to_thread(done.wait)
-    await server.stop()
-    await cluster.stop()
+from .harbour import Harbour, harbour
 
 
 @pytest.fixture
 def at(typed: Any) -> Iterator[Harbour]:
-    """Start a master; return it with what types at it."""
-    ready, done, box = threading.Event(), threading.Event(), list[SimCluster]()
-    with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory)
-        (root / "nodes").mkdir()
-        thread = threading.Thread(
-            target=lambda: asyncio.run(_serve(root, box, ready, done))
-        )
-        thread.start()
-        assert ready.wait(20)
-        where = {"MOORAGE_SOCKET": f"{directory}/luxi.sock"}
-
-        def types(line: str) -> str:
-            screen = typed(line, **where)
-            assert screen.status == 0, screen.err
-            return str(screen.out)
-
-        def refuses(line: str) -> str:
-            screen = typed(line, **where)
-            assert screen.status == 1, screen.out
-            return " ".join(screen.err.split())
-
-        def refuses_out(line: str) -> str:
-            screen = typed(line, **where)
-            assert screen.status == 1, screen.err
-            return str(screen.out)
-
-        def findings(line: str) -> list[str]:
-            shown = typed(line, **where).out.splitlines()
-            return [one for one in shown if one.startswith("  - ")]
-
-        yield Harbour(box[0], types, refuses, refuses_out, findings)
-        done.set()
-        thread.join(20)
-
-
-# -- nodes -----------------------------------------------------------------------------
+    with harbour(typed) as found:
+        yield found
 
 
 def test_what_nodes_keep_disks_on(at: Harbour) -> None:
@@ -200,9 +124,6 @@ def test_what_a_node_can_be(at: Harbour) -> None:
     assert at.cluster.config.node("node2").master_candidate
     told = at.refuses("gnt-node modify --node-parameters bogus=1 node2")
     assert "there is no node parameter 'bogus'" in told
-
-
-# -- the cluster -----------------------------------------------------------------------
 
 
 def test_settings_of_the_cluster(at: Harbour) -> None:
@@ -359,183 +280,3 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     at.types("gnt-group add rack2")
     said = at.refuses("gnt-cluster epo --yes --groups rack2")
     assert "no node is in rack2" in said
-
-
-def test_no_group_is_connected_while_another_one_is_not_there(at: Harbour) -> None:
-    at.types("gnt-network add --network=192.0.2.0/24 lan")
-    assert "'nowhere'" in at.refuses("gnt-network connect lan default nowhere")
-    assert "not connected to any node group" in at.types("gnt-network info lan")
-
-
-def test_no_disk_is_called_none(at: Harbour) -> None:
-    """The word means that a disk has no name; whoever types it wants one."""
-    told = at.refuses("gnt-disk add -t ext -p san -s 64M none")
-    assert "a disk cannot be called 'none': the word has a meaning" in told
-    at.types("gnt-disk modify --name none data1")  # this one takes the name away
-
-
-def test_no_machine_is_called_as_another(at: Harbour) -> None:
-    said = at.refuses("gnt-instance add -t diskless --no-install -n node2 node1")
-    assert "a node is called node1: no instance can be" in said
-    said = at.refuses("gnt-instance rename web2 node3")
-    assert "a node is called node3: no instance can be" in said
-
-
-@pytest.mark.parametrize("nodes", ["node1:", ":node1", "node1::node2"])
-def test_a_name_that_is_left_out_is_no_node(at: Harbour, nodes: str) -> None:
-    said = at.refuses(f"gnt-instance add -t diskless --no-install -n {nodes} new1")
-    assert "leaves a name out" in said
-
-
-def test_a_guest_that_was_started_paused_is_paused(at: Harbour) -> None:
-    at.types("gnt-instance startup --paused web2")
-    columns = "gnt-instance list --no-headers -o status,status.reason web2"
-    assert at.types(columns).startswith("paused prelaunch: it was started paused;")
-
-
-def test_what_is_so_in_any_case_may_be_asked_for(at: Harbour) -> None:
-    said = at.types("gnt-cluster modify --reserved-lvs ''")
-    assert said == "Nothing to modify: it is so in any case\n"
-    assert "nothing to change" in at.refuses("gnt-cluster modify")
-    at.types("gnt-debug delay --no-master 1")
-
-
-def test_a_disk_that_is_renamed_to_none_has_no_name(at: Harbour) -> None:
-    told = at.types("gnt-disk rename data1 none")
-    assert told.endswith("Took the name of disk data1\n")
-    assert "data1" not in at.types("gnt-disk list --no-headers -o name")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "gnt-instance add -t ext --disk 0:size=64M,provider=san -n '' new1",
-        "gnt-instance migrate -f --target-node= web1",
-        "gnt-instance replace-disks -n '' web1",
-        "gnt-node evacuate -f -n '' node2",
-        "gnt-disk add -t ext -p san -s 64M -n '' data2",
-    ],
-)
-def test_an_empty_variable_names_no_node(at: Harbour, line: str) -> None:
-    assert "names no node: what it was given is empty" in at.refuses(line)
-    assert not at.cluster.engine.jobs
-
-
-def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:
-    at.types("gnt-network add --network=192.0.2.0/24 lan")
-    said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")
-    assert "a connection has no parameter 'mtu': it has mode, link, vlan" in said
-    said = at.refuses("gnt-network modify --network=192.0.2.0/25 lan")
-    assert "--network is not supported: a network keeps its addresses" in said
-
-
-def test_what_a_job_did_before_it_was_refused_is_not_denied(
-    at: Harbour, tmp_path: Path
-) -> None:
-    tag = {"OP_ID": "OP_TAGS_SET", "kind": "cluster", "tags": ["blue"]}
-    wrong = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "nosuch"}
-    (tmp_path / "job").write_text(json.dumps([tag, wrong]))
-    told = at.refuses(f"gnt-debug submit-job {tmp_path}/job")
-    assert "instance 'nosuch' is not known" in told
-    assert "nothing was changed" not in told
-    assert "says what was done before" in told
-    assert at.types("gnt-cluster list-tags") == "blue\n"
-
-
-# -- what is shown ---------------------------------------------------------------------
-
-NODE_FIELDS = """
-bootid cnodes cnos csockets ctime ctotal custom_ndparams dfree disk_state
-drained dtotal group group.uuid hv_state master master_candidate master_capable mfree
-mnode mtime mtotal name ndparams offline pinst_cnt pinst_list pip powered role serial_no
-sinst_cnt sinst_list sip spfree sptotal tags uuid vm_capable"""
-GROUP_FIELDS = """alloc_policy ctime custom_diskparams custom_ipolicy custom_ndparams
-diskparams ipolicy mtime name ndparams node_cnt node_list pinst_cnt pinst_list serial_no
-tags uuid"""
-NDP = """cpu_speed exclusive_storage oob_program ovs ovs_link ovs_name spindle_count
-ssh_port"""
-JOB_FIELDS = """archived end_ts id opend opexec oplog oppriority opresult ops opstart
-opstatus priority received_ts start_ts status summary"""
-
-
-@pytest.mark.parametrize(
-    ("program", "fields"),
-    [
-        ("gnt-node", f"{NODE_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
-        ("gnt-group", f"{GROUP_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
-        ("gnt-job", JOB_FIELDS),
-    ],
-)
-def test_every_field_of_ganetis_is_listed_and_can_be_asked_for(
-    at: Harbour, program: str, fields: str
-) -> None:
-    shown = at.types(f"{program} list-fields --no-headers --separator=:")
-    assert set(fields.split()) <= {line.split(":")[0] for line in shown.splitlines()}
-    at.types(f"{program} list -o {','.join(fields.split())}")
-
-
-CLUSTER_KEYS = """Cluster name|Cluster UUID|Creation time|Modification time|Master node
-Architecture (this node)|Tags|Default hypervisor|Enabled hypervisors
-Hypervisor parameters|OS-specific hypervisor parameters|OS parameters|Hidden OSes
-Blacklisted OSes|Cluster parameters|Default node parameters|Default instance parameters
-Default nic parameters|Default disk parameters|Instance policy - limits for instances"""
-CLUSTER_PARAMETERS = """\
-candidate pool size|maximal number of jobs running simultaneously
-mac prefix|master netdev|master netmask|lvm volume group|lvm reserved volumes
-drbd usermode helper|file storage path|shared file storage path|gluster storage path
-maintenance of node health|uid pool|default instance allocator|primary ip version
-preallocation wipe disks|ExtStorage Providers search path|enabled disk templates
-install image|instance communication network|zeroing image|compression tools
-enabled user shutdown|modify ssh setup"""
-
-
-def test_info_has_ganetis_keys(at: Harbour) -> None:
-    told = yaml.safe_load(at.types("gnt-cluster info"))
-    assert set(CLUSTER_KEYS.replace("\n", "|").split("|")) <= told.keys()
-    wanted = set(CLUSTER_PARAMETERS.replace("\n", "|").split("|"))
-    assert wanted <= told["Cluster parameters"].keys()
-    (node,) = yaml.safe_load(at.types("gnt-node info node1"))
-    keys = "Node name|primary ip|secondary ip|master candidate|drained|offline|powered"
-    more = "master_capable|vm_capable|primary for instances|node parameters"
-    assert {*keys.split("|"), *more.split("|")} <= node.keys()
-    (group,) = yaml.safe_load(at.types("gnt-group info default"))
-    assert {"Node group", "Node parameters", "Disk parameters"} <= group.keys()
-    assert "Instance policy" in group
-
-
-# -- groups, and behind the scenes -----------------------------------------------------
-
-
-def test_a_group_is_emptied_as_far_as_its_disks_allow(at: Harbour) -> None:
-    assert "there is no other node group" in at.refuses("gnt-group evacuate -f default")
-    at.types("gnt-group add far")
-    at.types("gnt-group assign-nodes far node1")
-    told = at.refuses("gnt-group evacuate -f --to far default")
-    assert "disk root" in told  # of web1: it stays on its node
-    config = at.cluster.config
-    homes = {name: config.instance(name).primary_node for name in ("web1", "web2")}
-    assert homes == {"web1": "node2", "web2": "node1"}
-    told = at.refuses("gnt-group evacuate -f --to far far")
-    assert "cannot go to itself" in told
-
-
-def test_the_queue_is_tried(at: Harbour) -> None:
-    shown = at.types("gnt-debug test-jobqueue").splitlines()
-    assert [line for line in shown if "as it should be" in line] == [
-        "a job: as it should be",
-        "a job after another: as it should be",
-        "a job that is cancelled: as it should be",
-    ]
-
-
-@pytest.mark.parametrize("each", ["", "--each "])
-def test_jobs_from_a_file_so_many_times(at: Harbour, tmp_path: Path, each: str) -> None:
-    path = tmp_path / "job"
-    path.write_text('[{"OP_ID": "OP_TEST_DELAY", "duration": 0}]')
-    flags = f"{each}--op-repeat 2 --job-repeat 3 --timing-stats"
-    shown = at.types(f"gnt-debug submit-job {flags} {path}")
-    assert "C:job    3\n" in shown
-    assert at.cluster.nodes.calls.count(("node1", "delay")) == 6
-    assert "is not a number from 1" in at.refuses(
-        f"gnt-debug submit-job --op-repeat 0 {path}"
-    )

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from candidates import KEYS, LEDGER, Town, on_disk
+from moorage import durable
 from moorage.copies import CommitLog, Pace, Replication
 from moorage.daemons import failover
 from moorage.daemons.leadership import Standing
@@ -254,7 +255,7 @@ async def test_the_succession_dies_at_every_point_and_is_begun_again(
                 raise Killed
             _WRITE(path, data)
 
-        monkeypatch.setattr(failover.durable, "write", broken)
+        monkeypatch.setattr(durable, "write", broken)
         work = asyncio.create_task(
             succeeded(town, "node2", MortalNodes(town.nodes, fate))
         )
@@ -273,7 +274,7 @@ async def test_the_succession_dies_at_every_point_and_is_begun_again(
     assert reached >= 6
 
 
-_WRITE = failover.durable.write
+_WRITE = durable.write
 
 
 async def test_an_interrupted_succession_leaves_no_master_but_the_next_one(

@@ -86,4 +86,4 @@ def test_the_page_on_extensions_names_files_that_there_are() -> None:
     assert len(named) > 15
     assert [one for one in named if not any((at / one).exists() for at in places)] == []
     rows = re.findall(r"^\| (?:a|an) .*?\| (.*?) \|", page, re.MULTILINE)
-    assert len(rows) == 14
+    assert len(rows) == 15

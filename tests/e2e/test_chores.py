@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from moorage.api.luxi_methods import AutoArchiveJobs
+from moorage.api import deeds
 from moorage.api.query import Sources
 from moorage.daemons import chores, pauses
 from moorage.protocol import ListOldObjects
@@ -56,7 +56,7 @@ async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
         raise ValueError("a defect")
 
     monkeypatch.setattr(cluster.nodes, "call", listening)
-    monkeypatch.setattr(AutoArchiveJobs, "answer", broken)
+    monkeypatch.setattr(deeds, "archive_old", broken)
     monkeypatch.setattr(chores.kept_up, "__defaults__", (0.0,))
     at = Sources(cluster.truth, cluster.nodes, cluster.engine)
     begun = chores.begun(at)

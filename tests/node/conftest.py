@@ -14,6 +14,7 @@ from moorage import durable
 from moorage.model import Node
 from moorage.node import server
 from moorage.node.agent import Agent
+from moorage.node.calling.client import HttpNodes
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.node.certificates.keys import Keys
@@ -116,3 +117,10 @@ async def served(tmp_path: Path, authority: Authority) -> AsyncIterator[Served]:
     yield found
     machine.go_on.set()
     await found.stop()
+
+
+@pytest.fixture
+async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
+    found = HttpNodes(authority, connect=2, silence=5)
+    yield found
+    await found.close()

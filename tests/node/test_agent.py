@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed, Stale, WrongState
+from moorage.errors import BadInput, Failed, NotSupported, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.model.standstill import NO_ANSWER
@@ -233,6 +233,16 @@ async def test_a_guests_step_with_an_older_epoch_is_refused(
     await node.disk("attach")
     with pytest.raises(Stale):
         await node.guest(verb, replace(DISK, epoch=2))
+
+
+@pytest.mark.parametrize("verb", ["begin", "renew", "restore", "release"])
+async def test_a_disk_with_one_copy_is_asked_for_no_second_one(
+    node: Node, verb: str
+) -> None:
+    args = {"disk": encode(DISK), "hypervisor": "kvm"}
+    with pytest.raises(NotSupported, match="'ext' cannot be mirrored") as said:
+        await node.agent.handle(f"mirror.{verb}", args, 1, _silent)
+    assert said.value.facts == {"disk": DISK.uuid, "template": "ext"}
 
 
 async def test_a_step_of_an_older_master_is_refused(node: Node) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each hypervisor that a cluster can enable, a node can make."""
 
-from moorage.model.hypervisors import HYPERVISORS
+from moorage.hypervisors import HYPERVISORS
 from moorage.node.hypervisors.known import MAKERS
 
 

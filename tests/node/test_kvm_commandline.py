@@ -8,10 +8,10 @@ import pytest
 
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model.hvparams import parameters
+from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
 from moorage.node.hypervisors.kvm import blockdev, hotplug, netdev
 from moorage.node.hypervisors.kvm.commandline import (
-    PORTS,
     Launch,
     arguments,
     kernel_arguments,
@@ -69,7 +69,7 @@ def values(words, option):
 
 def test_a_guest_has_a_port_for_each_disk_that_ganeti_allows():
     ports = [v for v in values(argv(spec()), "-device") if "id=port" in v]
-    assert len(ports) == PORTS == 16
+    assert len(ports) == MOST_DISKS == 16
     assert len({port.split("addr=")[1] for port in ports}) == 16
 
 
@@ -269,12 +269,13 @@ def test_a_drive_goes_to_the_port_of_its_slot_or_the_first_free_one():
     assert hotplug.free_port(3, {0, 1}) == 3
     assert hotplug.free_port(1, {0, 1}) == 2
     assert hotplug.free_port(40, {0}) == 1
-    assert hotplug.free_port(0, range(PORTS)) is None
+    assert hotplug.free_port(0, range(MOST_DISKS)) is None
 
 
 def test_more_drives_than_ports_are_refused():
     many = [
-        Drive(disk=f"d{n}", slot=n, size=Mib(4), where=FILE) for n in range(PORTS + 1)
+        Drive(disk=f"d{n}", slot=n, size=Mib(4), where=FILE)
+        for n in range(MOST_DISKS + 1)
     ]
     with pytest.raises(Failed, match="no free port"):
         hotplug.assigned(many, {})

@@ -20,6 +20,7 @@ Ran = list[tuple[str, str, Mapping[str, str]]]
 _LOOKS = "it only looks"
 _AS_GANETI = "Ganeti has none for it"
 WITHOUT: dict[str, str] = {
+    "OP_BACKUP_PREPARE": _LOOKS,
     "OP_BACKUP_REMOVE": _AS_GANETI,
     "OP_BACKUP_VERIFY": _LOOKS,
     "OP_CLUSTER_REDIST_CONF": _AS_GANETI,
@@ -32,6 +33,7 @@ WITHOUT: dict[str, str] = {
     "OP_INSTANCE_ACTIVATE_DISKS": _AS_GANETI,
     "OP_INSTANCE_CONSOLE": _LOOKS,
     "OP_INSTANCE_DEACTIVATE_DISKS": _AS_GANETI,
+    "OP_INSTANCE_MULTI_ALLOC": "its jobs have those of an instance",
     "OP_INSTANCE_QUERY_DATA": _LOOKS,
     "OP_NODE_EVACUATE": _AS_GANETI,
     "OP_NODE_FAILOVER": _AS_GANETI,

@@ -25,21 +25,24 @@ def read(kind: type[Operation]) -> set[str]:
     """Return the fields that an operation's own code looks at, and that of its case."""
     found: set[str] = set()
     for one in kind.__mro__:
-        if issubclass(one, Operation) and one is not Operation:
-            for read in (one, *_cases(one)):
+        if issubclass(one, Operation) and one.__module__ != Operation.__module__:
+            known = vars(sys.modules[one.__module__])
+            for read in (one, *_cases(known, kind)):
                 tree = ast.parse(textwrap.dedent(inspect.getsource(read)))
-                found.update(_named(tree, vars(sys.modules[one.__module__])))
+                found.update(_named(tree, known))
     return found
 
 
-def _cases(kind: type[Operation]) -> Iterator[type]:
+def _cases(known: dict[str, Any], kind: type[Operation]) -> Iterator[type]:
     """Yield the cases of an operation: ``class NewDisk(Case["DiskAdd"])``."""
-    for one in vars(sys.modules[kind.__module__]).values():
+    kinds = {one.__name__ for one in kind.__mro__}
+    for one in known.values():
         for base in getattr(one, "__orig_bases__", ()):
-            if get_origin(base) is Case and get_args(base)[0] == ForwardRef(
-                kind.__name__
-            ):
-                yield one
+            if get_origin(base) is Case:
+                (of,) = get_args(base)
+                name = of.__forward_arg__ if isinstance(of, ForwardRef) else of.__name__
+                if name in kinds:
+                    yield one
 
 
 def _named(tree: ast.AST, known: dict[str, Any]) -> Iterator[str]:

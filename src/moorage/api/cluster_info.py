@@ -2,7 +2,7 @@
 """The cluster's settings as clients get them, with Ganeti's names."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage import __version__
@@ -16,10 +16,10 @@ from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
 from .luxi_messages import VERSION
+from .query import defaults
 
 _OS_API = 20
 _SAME = (
-    "beparams",
     "blacklisted_os",
     "candidate_pool_size",
     "ctime",
@@ -31,7 +31,6 @@ _SAME = (
     "file_storage_dir",
     "gluster_storage_dir",
     "hidden_os",
-    "hvparams",
     "mac_prefix",
     "max_running_jobs",
     "mtime",
@@ -46,6 +45,28 @@ _SAME = (
     "volume_group_name",
 )
 """Settings that go by the name that the configuration has for them."""
+_ABSENT: Mapping[str, Any] = {
+    "compression_tools": [],
+    "data_collector_interval": {},
+    "default_iallocator_params": {},
+    "drbd_usermode_helper": None,
+    "enabled_data_collectors": {},
+    "install_image": "",
+    "instance_communication_network": "",
+    "maintain_node_health": False,
+    "master_netdev": "",
+    "master_netmask": 32,
+    "max_tracked_jobs": 0,
+    "modify_ssh_setup": False,
+    "prealloc_wipe_disks": False,
+    "reserved_lvs": [],
+    "ssh_key_bits": 0,
+    "ssh_key_type": "",
+    "use_external_mip_script": False,
+    "vcs_version": "",
+    "zeroing_image": "",
+}
+"""Ganeti's settings that there are not here, as it tells those that are off."""
 
 
 def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, Any]:
@@ -59,7 +80,10 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
     cluster = config.cluster
     return {
         **{name: getattr(cluster, name) for name in _SAME},
+        **_ABSENT,
         "name": cluster.cluster_name,
+        "beparams": defaults.back_end(cluster),
+        "hvparams": defaults.of_cluster(cluster),
         "storage_pools": config.storage_pools(),
         "master": config.node(cluster.master_node).name,
         "software_version": __version__,

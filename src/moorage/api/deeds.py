@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, MoorageError, from_json
-from moorage.jobs import Job
+from moorage.jobs import Job, repeats
 from moorage.jobs.job import Opcodes
 from moorage.model.caller import MASTER, Caller
 
@@ -37,6 +37,29 @@ async def submit(
     return await _queued(at, ops, caller, [], although_drained=although_drained)
 
 
+async def submit_once(at: Sources, ops: Opcodes, caller: Caller, key: str) -> int:
+    """Queue one job; return its number, or that of the job that it made before.
+
+    Parameters
+    ----------
+    key
+        The caller's name for the request; it is known for a day.
+
+    Raises
+    ------
+    Conflict
+        If the key was another request's.
+    MoorageError
+        As :func:`submit`.
+    """
+    known, name = at.engine.queue.repeats, repeats.named(str(caller), key)
+    async with known.turn(name):
+        number = known.job(name, ops)
+        if number is None:
+            number = await _queued(at, ops, caller, [], key=name)
+        return number
+
+
 async def submit_many(
     at: Sources, jobs: list[Opcodes], caller: Caller
 ) -> list[int | MoorageError]:
@@ -61,13 +84,15 @@ async def _queued(
     earlier: list[int | None],
     *,
     although_drained: bool = False,
+    key: str = "",
 ) -> int:
     check_opcodes(at.engine, ops, earlier)
     said = [CALLED, str(caller), time.time_ns()]
     for op in ops:
         trail = op.get("reason")
         op["reason"] = [*(trail if isinstance(trail, list) else []), said]
-    return await at.engine.submit(ops, caller, although_drained=although_drained)
+    drained = although_drained
+    return await at.engine.submit(ops, caller, although_drained=drained, key=key)
 
 
 async def changed(at: Sources, number: int, patience: float) -> bool:

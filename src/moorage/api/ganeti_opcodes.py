@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Opcodes as Ganeti's clients send them: with every field, also those not asked for.
 
-They name an object twice, by name and by uuid, and give what was left out as null or as
-its default. What asks for nothing is taken away here; what asks for something that no
-operation has stays, and is refused by its name.
+They name an object twice, by name and by uuid, measure disks in units, and give what
+was left out as null or as its default. What asks for nothing is taken away here; what
+asks for something that no operation has stays, and is refused by its name.
 """
 
 from functools import cache
@@ -12,7 +12,11 @@ from typing import Any
 from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
+from moorage.jobs import Operation
 from moorage.ops import OPERATIONS
+from moorage.ops.instance.create import InstanceCreate
+from moorage.ops.instance.multi_alloc import InstanceMultiAlloc
+from moorage.units import parse_size
 
 _UUIDS = {
     "instance_uuid": ("instance_name",),
@@ -71,12 +75,27 @@ _NULL = frozenset(
 def plain(opcode: dict[str, Any]) -> dict[str, Any]:
     """Return an opcode without the fields that ask for nothing.
 
+    Raises
+    ------
+    BadInput
+        If the size of a disk is a text that is no size.
+
     >>> plain({"OP_ID": "OP_NODE_REMOVE", "node_name": "a", "node_uuid": None})
     {'OP_ID': 'OP_NODE_REMOVE', 'node_name': 'a'}
     """
     kind = OPERATIONS.get(str(opcode.get("OP_ID")))
     if kind is None:
         return opcode
+    if kind is InstanceMultiAlloc:
+        opcode = _plain_parts(opcode)
+    found = _asked(opcode, kind)
+    if "disks" in found:
+        found["disks"] = _measured(found["disks"])
+    return found
+
+
+def _asked(opcode: dict[str, Any], kind: type[Operation]) -> dict[str, Any]:
+    """Return the fields that ask for something, or that nobody knows."""
     known, nullable = frozenset(kind.__struct_fields__), _nullable(kind)
     found: dict[str, Any] = {}
     for name, value in opcode.items():
@@ -92,6 +111,23 @@ def plain(opcode: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _measured(value: Any) -> Any:  # noqa: ANN401
+    """Return disks whose sizes are numbers, of MiB: some clients send ``10G``."""
+    if isinstance(value, list):
+        return [_measured(one) for one in value]
+    size = value.get("size") if isinstance(value, dict) else None
+    return value | {"size": parse_size(size)} if isinstance(size, str) else value
+
+
+def _plain_parts(opcode: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for several instances, each without what asks for nothing."""
+    create = {"OP_ID": InstanceCreate.op_id}
+    parts = opcode.get("instances")
+    found = parts if isinstance(parts, list) else []
+    told = [plain(create | one) if isinstance(one, dict) else one for one in found]
+    return opcode | ({"instances": told} if found else {})
+
+
 def _is_idle(name: str, value: object) -> bool:
     """Whether a value of a field that an operation lacks asks for nothing."""
     if name in _DEFAULTS and value == _DEFAULTS[name]:
@@ -100,7 +136,7 @@ def _is_idle(name: str, value: object) -> bool:
 
 
 @cache
-def _nullable(kind: type[Any]) -> frozenset[str]:
+def _nullable(kind: type[Operation]) -> frozenset[str]:
     """Return the fields in which null is a value, or is to be refused as one."""
     return frozenset(one.name for one in fields(kind) if not _may_go(one))
 

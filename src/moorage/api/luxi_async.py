@@ -6,7 +6,9 @@ and the master drops what only waited for it.
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +65,30 @@ class AsyncLuxi:
         The master's socket.
     timeout
         Longest wait for an answer, in seconds.
+
+    Attributes
+    ----------
+    caller
+        Whom it asks for; None for itself.
     """
 
     def __init__(self, path: Path, timeout: float = 60.0) -> None:
         self.path = path
+        self.caller: Mapping[str, Any] | None = None
         self._timeout = timeout
         self._idle: list[_Link] = []
+
+    def of(self, caller: Mapping[str, Any]) -> "AsyncLuxi":
+        """Return the same client for somebody: by a door's socket, which has to say.
+
+        Parameters
+        ----------
+        caller
+            As `encode_request` takes it.
+        """
+        found = copy(self)  # the connections are shared
+        found.caller = caller
+        return found
 
     async def call(self, method: str, *args: Any) -> Any:  # noqa: ANN401
         """Return the result of a method; whole numbers have no point in it.
@@ -87,7 +107,7 @@ class AsyncLuxi:
         link = await self._link()
         try:
             async with asyncio.timeout(self._timeout):
-                message = await link.ask(encode_request(method, args))
+                message = await link.ask(encode_request(method, args, self.caller))
         except (ConnectionError, BadInput) as error:
             link.close()
             raise Unreachable(f"the connection to the master broke: {error}") from error

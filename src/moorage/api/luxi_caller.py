@@ -62,12 +62,12 @@ def peer(writer: asyncio.StreamWriter) -> tuple[int, Caller]:
 
 
 def said(believed: Believed, words: Any) -> Caller:  # noqa: ANN401
-    """Return who asks, by the word of a door.
+    """Return who asks, by the word of a door: with no higher role than it may give.
 
     Raises
     ------
     Forbidden
-        If it does not say, or the role is higher than any that it may have let in.
+        If it does not say.
     """
     try:
         told = convert(words, _Said)
@@ -75,9 +75,7 @@ def said(believed: Believed, words: Any) -> Caller:  # noqa: ANN401
         raise Forbidden(
             f"who asks is not said as it should be: {misfit(error, 'the caller')}"
         ) from None
-    if not told.name or told.role > believed.most:
-        raise Forbidden(
-            f"nobody comes by {believed.door} without a name, or with a higher role "
-            f"than {believed.most.word}"
-        )
-    return Caller(told.name, believed.door, told.role, told.detail)
+    if not told.name:
+        raise Forbidden(f"nobody comes by {believed.door} without a name")
+    role = min(told.role, believed.most)
+    return Caller(told.name, believed.door, role, told.detail)

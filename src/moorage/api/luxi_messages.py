@@ -12,24 +12,53 @@ refusal     ``success`` is false; ``result`` is ``[class, [message, code], detai
 
 The first two elements of a refusal are Ganeti's (``OpPrereqError`` when nothing was
 changed, ``OpExecError`` when something ran); the third is :meth:`MoorageError.to_json`.
+
+Ganeti's clients name no software. They bear no third element, and want to see the
+version that they sent, of Ganeti 3.0 or 3.1; those in Haskell send none.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
 from moorage import __version__, errors
 from moorage.errors import BadInput, Failed, MoorageError, Refused
 
 VERSION = 3_010_000
 """Version of the configuration that both sides must share, as Ganeti counts."""
-_OURSELVES = {"version": VERSION, "software": __version__}
+_GANETIS = range(3_000_000, 3_020_000)
+"""Versions of Ganeti's clients that speak as we do."""
 END = b"\x03"
 _AT_ONCE = 256
 """Rows that are encoded in one go."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half a character is written in JSON, which alone is no text."""
+
+
+class Peer(NamedTuple):
+    """Whom answers are for.
+
+    Attributes
+    ----------
+    version
+        What it has to see in them.
+    ganeti
+        Whether it is a client of Ganeti's.
+    """
+
+    version: int = VERSION
+    ganeti: bool = False
+
+
+OURS: Final = Peer()
+PEER: ContextVar[Peer] = ContextVar("PEER", default=OURS)
+"""Who sent the request that is being answered; :func:`decode_request` notes it."""
+
+
+def _ourselves() -> dict[str, Any]:
+    return {"version": PEER.get().version, "software": __version__}
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
@@ -72,7 +101,7 @@ def encode_request(
         ``detail``.
     """
     told = {"caller": caller} if caller else {}
-    return _encode({"method": method, "args": list(args), **told, **_OURSELVES})
+    return _encode({"method": method, "args": list(args), **told, **_ourselves()})
 
 
 def decode_request(message: bytes) -> tuple[str, list[Any]]:
@@ -89,18 +118,27 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
     method, args = request.get("method"), request.get("args", [])
     if not isinstance(method, str) or not isinstance(args, list):
         raise BadInput("a LUXI request has a 'method' (text) and 'args' (a list)")
-    _check_version(request)
+    PEER.set(_peer(request))
     return method, args
+
+
+def _peer(request: Mapping[str, Any]) -> Peer:
+    """Return who sent a request; refuse whom nobody here would understand."""
+    version = request.get("version", VERSION)
+    if "software" in request or version not in _GANETIS:
+        _check_version(request)
+        return OURS
+    return Peer(version, ganeti=True)
 
 
 def decode_caller(message: bytes) -> Any:  # noqa: ANN401
     """Return what a request says of who asks; None if it says nothing."""
-    return _decode(message).get("caller")
+    return _decode(message).get("caller") if b'"caller"' in message else None
 
 
 def encode_result(result: Any) -> bytes:  # noqa: ANN401
     """Return the answer to a request that was carried out, its end included."""
-    return _encode({"success": True, "result": result, **_OURSELVES})
+    return _encode({"success": True, "result": result, **_ourselves()})
 
 
 def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
@@ -120,7 +158,7 @@ def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
     else:
         fields = _json(result["fields"])
         body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
-    return f'{{"success":true,"result":{body},{_json(_OURSELVES)[1:]}'.encode() + END
+    return f'{{"success":true,"result":{body},{_json(_ourselves())[1:]}'.encode() + END
 
 
 def _rows(rows: list[Any]) -> str:
@@ -130,7 +168,7 @@ def _rows(rows: list[Any]) -> str:
 
 def encode_error(error: MoorageError) -> bytes:
     """Return the answer to a request that was not, its end included."""
-    return _encode({"success": False, "result": error_to_wire(error), **_OURSELVES})
+    return _encode({"success": False, "result": error_to_wire(error), **_ourselves()})
 
 
 def decode_answer(message: bytes) -> Any:  # noqa: ANN401
@@ -170,7 +208,8 @@ def error_to_wire(error: MoorageError) -> list[Any]:
     """Return an error as answers and the results of failed jobs carry it."""
     name = "OpPrereqError" if isinstance(error, Refused) else "OpExecError"
     args = [error.message, error.ganeti] if isinstance(error, Refused) else []
-    return [name, args or [error.message], error.to_json()]
+    details = [] if PEER.get().ganeti else [error.to_json()]
+    return [name, args or [error.message], *details]
 
 
 def error_from_wire(wire: Any) -> MoorageError:  # noqa: ANN401

@@ -16,7 +16,7 @@ from . import deeds
 from .luxi import NOCHANGE
 from .luxi_caller import CALLER
 from .luxi_line import ConnectInstance, DrawTicket
-from .luxi_messages import error_to_wire
+from .luxi_messages import PEER, error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
 from .luxi_unneeded import UNNEEDED
@@ -51,6 +51,20 @@ class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
     although_drained = True
 
 
+class SubmitJobOnce(Method, frozen=True):
+    """Queue one job; a repeated request returns the number of the one that it made.
+
+    The key is the client's own name for the request, and is known for a day.
+    """
+
+    key: str
+    ops: Opcodes
+
+    async def answer(self, at: Sources) -> int:
+        """Queue it for whoever asks, once."""
+        return await deeds.submit_once(at, self.ops, CALLER.get(), self.key)
+
+
 class SubmitManyJobs(Method, frozen=True):
     """Queue jobs; return for each whether it was taken, and its number or why not.
 
@@ -62,7 +76,7 @@ class SubmitManyJobs(Method, frozen=True):
     async def answer(self, at: Sources) -> list[list[Any]]:
         """Queue one after the other; a refusal does not hold the others up."""
         return [
-            [False, error_to_wire(one)]
+            [False, one.message if PEER.get().ganeti else error_to_wire(one)]
             if isinstance(one, MoorageError)
             else [True, one]
             for one in await deeds.submit_many(at, self.jobs, CALLER.get())
@@ -256,6 +270,7 @@ class WaitForEvents(Method, frozen=True):
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,
     SubmitJobToDrainedQueue,
+    SubmitJobOnce,
     SubmitManyJobs,
     WaitForJobChange,
     QueryJobs,

@@ -269,9 +269,13 @@ class LuxiServer:
 
 def _admit(request: bytes, wanted: Method) -> None:
     """Take note of who asks; raise `Forbidden` if that one may not."""
-    believed = _BELIEVED.get()
+    believed, words = _BELIEVED.get(), decode_caller(request)
     if believed:
-        CALLER.set(said(believed, decode_caller(request)))
+        CALLER.set(said(believed, words))
+    elif words is not None:
+        raise Forbidden(
+            "this is the master's own socket: nobody asks for somebody else here"
+        )
     caller = CALLER.get()
     if not caller.may(wanted.role):
         raise Forbidden(

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.policy_sizes import POLICY_SIZES
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
@@ -24,7 +25,7 @@ def _known() -> ModuleType:
     return ipolicy
 
 
-_MIB = ("memory-size", "disk-size")
+_MIB = {size.name for size in POLICY_SIZES if size.is_size}
 _PARTS = {
     "minmax": "ipolicy_bounds_specs",
     "std": "ipolicy_std_specs",

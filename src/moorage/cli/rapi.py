@@ -83,7 +83,10 @@ def _remove_token(call: Call) -> None:
 
 
 _ROLE = Option(
-    ("--role",), "what it may do: known, read, operate or write", "ROLE", default="read"
+    ("--role",),
+    "what it may do: known, read, operate, write or root",
+    "ROLE",
+    default="read",
 )
 COMMANDS = (
     Command("rapi run", _run, options=(_SETTINGS,)),

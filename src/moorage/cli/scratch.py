@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from moorage.errors import BadInput
+from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.units import counted, is_whole
 
 from .command import Call, Command, Operand, Option
@@ -23,7 +24,7 @@ def _up(call: Call) -> None:
     scratch = _clusters()
     hypervisor = call.option("hypervisor")
     guest = call.option("guest") or ""
-    if hypervisor == "kvm" and not guest:
+    if hypervisor == KVM and not guest:
         guest = _built_guest(call)
     found = scratch.up(
         Path(call.words[0]),
@@ -80,8 +81,8 @@ COMMANDS = (
                 ("--hypervisor",),
                 "kvm (QEMU guests), fake (no guests) or sim (simulated nodes)",
                 "NAME",
-                default="kvm",
-                choices=("kvm", "fake", "sim"),
+                default=USUAL,
+                choices=(*HYPERVISORS, SIMULATED),
             ),
             Option(("--guest",), "where the tiny guest was built", "DIR"),
             Option(("--bare",), "start the agents alone: no cluster yet"),

@@ -4,5 +4,3 @@
 from .follower import Pace
 from .log import CommitLog
 from .replication import Replication
-
-__all__ = ["CommitLog", "Pace", "Replication"]

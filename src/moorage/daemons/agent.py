@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from moorage import durable
 from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.hypervisors import SIMULATED, USUAL, check_hypervisor
 from moorage.model.addresses import place
-from moorage.model.hypervisors import USUAL, check_hypervisor
 from moorage.model.misfit import misfit
 from moorage.node import server
 from moorage.node.agent import Agent
@@ -47,8 +47,6 @@ from . import log_limit, node_socket, own_address, process, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
-SIMULATED = "sim"
-"""What stands for a hypervisor where the whole machine is simulated."""
 _LOG = logging.getLogger(__name__)
 
 

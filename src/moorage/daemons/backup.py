@@ -35,7 +35,7 @@ from moorage.store import ConfigStore, Inspection, inspect, loaded, raise_term, 
 from moorage.store.records import copied
 
 from . import master, voting
-from .failover import moved
+from .lead_record import moved
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
 from .succession import drafted
@@ -75,9 +75,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         """Say what it is."""
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
         return f"the state of cluster {self.cluster} of {when}, {self.version} commits"
-
-
-# -- making one ------------------------------------------------------------------------
 
 
 def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manifest:
@@ -212,9 +209,6 @@ def _pack(file: IO[bytes], members: dict[str, bytes]) -> None:
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.mtime = len(data), 0o600, int(time.time())
             tar.addfile(member, io.BytesIO(data))
-
-
-# -- going on from one -----------------------------------------------------------------
 
 
 def read(source: Path) -> tuple[Manifest, dict[str, bytes]]:

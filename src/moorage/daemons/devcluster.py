@@ -22,7 +22,8 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
-from moorage.model.hypervisors import HYPERVISORS, KVM, USUAL
+from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
+from moorage.jobs.job import FINISHED
 from moorage.model.misfit import misfit
 from moorage.node.extensions.examples import share
 
@@ -32,7 +33,6 @@ from .state_directory import claim
 
 PORT = 1811
 _SECONDS = 180.0
-_ENDED = frozenset({"success", "error", "canceled"})
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -88,9 +88,6 @@ class Scratch(Struct, frozen=True, kw_only=True):
         return found | ({"MOORAGE_GUEST": self.guest} if self.guest else {})
 
 
-# -- up ------------------------------------------------------------------------------
-
-
 def up(
     root: Path, *, nodes: int, hypervisor: str, guest: str = "", bare: bool = False
 ) -> Scratch:
@@ -124,11 +121,9 @@ def up(
 
 
 def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
-    if hypervisor not in (*HYPERVISORS, agent.SIMULATED):
+    if hypervisor not in (*HYPERVISORS, SIMULATED):
         known = ", ".join(HYPERVISORS)
-        raise BadInput(
-            f"a hypervisor is {known} or {agent.SIMULATED}, not '{hypervisor}'"
-        )
+        raise BadInput(f"a hypervisor is {known} or {SIMULATED}, not '{hypervisor}'")
     if not 1 <= nodes <= 200:
         raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
     if root.is_dir() and (root / "scratch.json").exists():
@@ -241,7 +236,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             hooks_dir=f"{scratch.root}/hooks/{name}",
             scripts_dir=f"{scratch.root}/scripts/{name}",
             export_dir=f"{scratch.root}/export/{name}",
-            san=f"{scratch.root}/san" if scratch.hypervisor == agent.SIMULATED else "",
+            san=f"{scratch.root}/san" if scratch.hypervisor == SIMULATED else "",
         )
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
@@ -285,14 +280,14 @@ def _led(scratch: Scratch) -> bool:
         _, jobs = luxi.query("job", ["status"])
     own = [str(name) for (_, name), (_, role) in nodes if role == "C"]
     keys = [scratch.node(name).run / "state" / "keys" / "own.pem" for name in own]
-    ended = {status for ((_, status),) in jobs} <= _ENDED
+    ended = {status for ((_, status),) in jobs} <= FINISHED
     return ended and all(one.exists() for one in keys)
 
 
 def cluster_settings(scratch: Scratch) -> dict[str, object]:
     """Return the settings that suit a scratch cluster; memory in MiB."""
-    hypervisor = USUAL if scratch.hypervisor == agent.SIMULATED else scratch.hypervisor
-    below = "" if scratch.hypervisor == agent.SIMULATED else scratch.root
+    hypervisor = USUAL if scratch.hypervisor == SIMULATED else scratch.hypervisor
+    below = "" if scratch.hypervisor == SIMULATED else scratch.root
     return {
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": f"{below}/shared",
@@ -314,15 +309,12 @@ def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
     with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
         job = luxi.submit_job([opcode])
         known: list[object] | None = None
-        while known is None or known[0] not in _ENDED:
+        while known is None or known[0] not in FINISHED:
             fields = ("status", "opresult")
             change = luxi.wait_for_job_change(job, fields, (known, None))
             known = known if change == NOCHANGE else change[0]
     if known[0] != "success":
         raise Failed(f"{opcode['OP_ID']} ended as {known[0]}: {known[1]}")
-
-
-# -- while it is up ------------------------------------------------------------------
 
 
 def read(root: Path) -> Scratch:
@@ -390,9 +382,6 @@ def lose_power(scratch: Scratch, name: str) -> int:
     for volatile in ("held", "kvm"):
         shutil.rmtree(scratch.node(name).run / volatile, ignore_errors=True)
     return killed
-
-
-# -- down ----------------------------------------------------------------------------
 
 
 def down(root: Path) -> None:

@@ -10,156 +10,29 @@ again.
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from msgspec.structs import replace
-
-from moorage import durable
 from moorage.directories import NODE_DIR
-from moorage.errors import Failed, MoorageError, NotFound, WrongState
+from moorage.errors import Failed, MoorageError, WrongState
 from moorage.jobs import Nodes
-from moorage.jobs.job import decode as decode_job
-from moorage.model import Change, Config, Lead, Node, successor
-from moorage.model.commits import Head
+from moorage.model import Node
 from moorage.node.certificates.authority import Authority
-from moorage.node.certificates.keys import listed
-from moorage.node.doors import enrolment
-from moorage.node.records import leader
-from moorage.node.records.copies import OWN, read_keys
-from moorage.node.records.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm, Standing, silent
 from moorage.protocol.sender import HIGHEST
-from moorage.store import ConfigStore, inspect, loaded, raise_term, store_at
-from moorage.store.records import copied, head_of, to_read
 from moorage.units import counted
 
 from . import handing, master, process, voting
 from .handing import Ending
-from .paths import KEPT, MasterPlaces, NodePlaces
-from .state_directory import claim
-from .succession import drafted, put_aside
+from .heritage import Heritage, heritage_at, read
+from .lead_record import settle
+from .paths import MasterPlaces, NodePlaces
 from .voting import LEAP, ask, asking
 
 _WHOLE = 15.0
 """Seconds; a copy that was found whole so shortly ago has what was acknowledged."""
-
-
-_LEADS = 20
-"""Changes of lead that are on record."""
-_FORMER = 5
-"""Masters that were followed, and are told so when they come back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heritage:
-    """What lies on a candidate for the next master.
-
-    Attributes
-    ----------
-    path
-        The file of the copy.
-    keys
-        Directory of the key to lead with.
-    jobs
-        How many jobs had not ended.
-    """
-
-    own: str
-    path: Path
-    keys: Path
-    head: Head
-    config: Config
-    jobs: int
-
-    @property
-    def keepers(self) -> set[str]:
-        """Names of those whose word on copies counts."""
-        return voting.keepers(self.config)
-
-    @property
-    def own_key(self) -> str:
-        """Name of the file with the key to lead with, without its end.
-
-        A master of before each candidate had a key of its own sent it its own.
-
-        Raises
-        ------
-        WrongState
-            If there is none yet.
-        """
-        for name in (OWN, "master"):
-            if (self.keys / f"{name}.pem").exists():
-                return name
-        raise WrongState(
-            f"node {self.own} keeps a copy of the state, and no key to lead with yet: "
-            "the master gives it one",
-            hint="gnt-cluster master-failover, on another candidate",
-        )
-
-    @property
-    def voters(self) -> list[Node]:
-        """The nodes that are asked: those that nobody has marked offline."""
-        return self.config.online()
-
-    @property
-    def former(self) -> str:
-        """Name of the node of the master before."""
-        return self.config.node(self.config.cluster.master_node).name
-
-
-def read(node: NodePlaces) -> Heritage:
-    """Return what a candidate has.
-
-    Raises
-    ------
-    NotFound
-        If it is no candidate, or got no whole copy yet.
-    WrongState
-        If its copy is damaged.
-    """
-    if not enrolment.joined(node.keys):
-        raise NotFound(f"the node in {node.root} belongs to no cluster")
-    own = enrolment.name(node.keys)
-    kept = StateCopy(node.run / "state")
-    while True:
-        path = kept.path
-        if path is None:
-            known = leader.read(node.run)
-            who = f"; the master is {known.sender.node}" if known else ""
-            raise NotFound(
-                f"node {own} keeps no copy of the cluster's state: it is no master "
-                f"candidate, or became one just now{who}",
-                hint="gnt-cluster master-failover, on a candidate",
-            )
-        try:
-            return _heritage(own, path, node.run / "state" / "keys")
-        except (WrongState, sqlite3.Error, OSError):
-            if kept.path == path:  # else the agent has put a new one in its place
-                raise
-
-
-def _heritage(own: str, path: Path, keys: Path) -> Heritage:
-    """Return what is in a copy."""
-    found = inspect(path, live=True)
-    if found.faults:
-        raise WrongState(
-            f"the copy of the state on {own} is damaged: {found.faults[0]}",
-            hint="gnt-cluster master-failover, on another candidate",
-        )
-    config, others = loaded(found.records)
-    jobs = [decode_job(value) for value in others.get("job", {}).values()]
-    under_way = sum(not job.finished for job in jobs)
-    return Heritage(own, path, keys, _head(path), config, under_way)
-
-
-def _head(path: Path) -> Head:
-    with to_read(path) as database:
-        return head_of(database)[0]
 
 
 def failover(
@@ -313,7 +186,7 @@ async def _followed(
         if {one.name for one in heritage.voters} - fenced.said.keys():
             fenced = await _all_told(nodes, heritage, fenced, term)
             check(heritage, fenced, voting=voting, lossy=lossy)
-        await _settle(places, heritage, term)
+        await settle(places, heritage, term)
     told.append(f"node {heritage.own} is the master, from term {term} on")
     return told
 
@@ -358,7 +231,7 @@ async def _furthest(
             where = await handing.fetched(
                 nodes, heritage.config.node(name), head, term, scratch / name
             )
-            other = _heritage(heritage.own, where, heritage.keys)
+            other = heritage_at(heritage.own, where, heritage.keys)
             _check_ours(heritage, other)
             heritage = other
         except (MoorageError, sqlite3.Error, ValueError) as error:
@@ -466,60 +339,3 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
     if heritage.jobs:
         under_way = counted(heritage.jobs, "job")
         yield f"under way: {under_way}, which the new master takes up"
-
-
-# -- files -----------------------------------------------------------------------------
-
-
-async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
-    """Lay the keys, then the store: a master starts on whole ones only."""
-    claim(places.root, KEPT, given=True)
-    put_aside(places)
-    places.keys.mkdir(mode=0o700, exist_ok=True)
-    files = read_keys(heritage.keys)
-    if heritage.own_key == OWN:  # what lies beside it is of the master's
-        own = (heritage.keys / f"{OWN}.pem").read_bytes()
-        files = {"ca.pem": files["ca.pem"], "master.pem": own}
-    for name, data in files.items():
-        durable.write(places.keys / name, data)
-    with drafted(places) as draft:
-        await _written(draft / places.store.name, heritage, term)
-        (draft / places.store.name).replace(places.store)
-
-
-async def _written(path: Path, heritage: Heritage, term: int) -> None:
-    """Write the copy as a store that its new master leads."""
-    copied(heritage.path, path)
-    truth, _ = await ConfigStore.open(store_at(path))
-    try:
-        await truth.commit(moved(truth.config, heritage.own, term))
-    finally:
-        await truth.close()
-    raise_term(path, term)
-
-
-def moved(config: Config, own: str, term: int) -> Change:
-    """Return the change that makes a node the master's, from a term on."""
-    node, now = config.node(own), time.time()
-    cluster = config.cluster
-    known = (*cluster.former_masters, *config.node(cluster.master_node).master_certs)
-    where = {
-        "master_node": node.uuid,
-        "master_ip": node.primary_ip,
-        "former_masters": tuple(dict.fromkeys(known))[-_FORMER:],
-        "leads": _leads(config, node, term, now)[-_LEADS:],
-    }
-    cluster = successor(config.cluster, now, **where)
-    if node.master_candidate:
-        return Change((cluster,))
-    return Change((cluster, successor(node, now, master_candidate=True)))
-
-
-def _leads(config: Config, node: Node, term: int, now: float) -> tuple[Lead, ...]:
-    """Return who has led, with the keys that each had at the end of it."""
-    former = config.node(config.cluster.master_node)
-    known = config.cluster.leads or (Lead(term=0, node=former.name),)
-    had = (*known[-1].pins, *listed((*former.led_with, *former.master_certs)))
-    ended = replace(known[-1], pins=tuple(dict.fromkeys(had)))
-    pins = tuple(listed(node.master_certs))
-    return (*known[:-1], ended, Lead(term=term, node=node.name, pins=pins, time=now))

@@ -314,9 +314,6 @@ async def _able(
         copying.result()
 
 
-# -- from outside ----------------------------------------------------------------------
-
-
 def start(places: MasterPlaces) -> int:
     """Start the master, supervised, and return its pid when it answers.
 

@@ -11,11 +11,12 @@ from msgspec import DecodeError, Struct, ValidationError, toml
 
 from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.rapi.application import Door
+from moorage.api.rapi.events import LISTENER, Hub
 from moorage.api.rapi.limits import Gate, Limits
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, look_after, serve
 from moorage.api.rapi.users import Users
-from moorage.directories import SOCKET
+from moorage.directories import DOOR
 from moorage.errors import BadInput
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
@@ -34,7 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     address, port
         Where it listens; ``0.0.0.0`` is everywhere.
     socket
-        The master's.
+        The master's for doors.
     certificate
         A file with a key, its certificate, and those of who signed it. The one that is
         named here is the administrator's, unless ``moorage rapi certificate`` wrote it.
@@ -48,7 +49,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     address: str = "0.0.0.0"  # noqa: S104
     port: int = 5080
-    socket: str = SOCKET
+    socket: str = DOOR
     certificate: str = "/var/lib/moorage-rapi/rapi.pem"
     users: str = "/etc/moorage/rapi.users"
     tokens: str = "/var/lib/moorage-rapi/tokens"
@@ -99,7 +100,7 @@ async def _run(settings: Settings) -> None:
         _LOG.warning("nobody can come in: %s and %s name no user", *files)
     gate = Gate(settings.limits, time.monotonic)
     luxi = AsyncLuxi(Path(settings.socket), settings.limits.answer)
-    door = Door(luxi, users, gate, ROUTES)
+    door = Door(luxi, users, gate, ROUTES, Hub(luxi.of(LISTENER)))
     runner = await serve(door, settings.address, settings.port, certificate)
     _LOG.info("RAPI is served at %s", place(settings.address, settings.port))
     signs = systemd.Signs()

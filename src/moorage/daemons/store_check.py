@@ -8,6 +8,7 @@ from msgspec import DecodeError, ValidationError, json
 
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
+from moorage.jobs import repeats
 from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
@@ -22,7 +23,7 @@ from . import master, process
 from .paths import MasterPlaces
 
 _OTHERS = frozenset(
-    {"config", "queue", "job", stories.KIND, feed.KIND, replication.KIND}
+    {"config", "queue", "job", stories.KIND, feed.KIND, repeats.KIND, replication.KIND}
 )
 """Kinds of records that are no objects of the configuration."""
 

@@ -93,9 +93,6 @@ def drafted(places: MasterPlaces) -> Iterator[Path]:
         give(path)
 
 
-# -- a term above the promises of a failover that broke --------------------------------
-
-
 async def claimed(
     nodes: Nodes, config: Config, head: Head, patience: float = _PATIENCE
 ) -> int:

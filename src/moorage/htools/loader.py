@@ -14,6 +14,7 @@ from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 from moorage.htools.state import State
 from moorage.htools.units import Units, units_by_type, wishes
+from moorage.hypervisors import KVM
 
 if TYPE_CHECKING:  # loaded by who measures
     from moorage.htools.utilization import Measured
@@ -316,7 +317,7 @@ def _account(state: State, how: Reading) -> list[str]:
     """Compute memory and disk that nobody accounts for; warn about much of it."""
     warnings: list[str] = []
     for node in state.nodes:
-        if node.hypervisor == "kvm" and how.kvm_memory > 0:
+        if node.hypervisor == KVM and how.kvm_memory > 0:
             node.mem_own = how.kvm_memory
         people = [state.insts[at] for at in node.primaries]
         node.mem_inst = sum(inst.mem for inst in people if inst.uses_mem)

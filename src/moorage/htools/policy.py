@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from moorage.disk_templates import FACTS
 from moorage.htools.constants import TEMPLATES, Fail
+from moorage.policy_sizes import POLICY_SIZES, SPINDLE_RATIO, VCPU_RATIO
 
 
 class Spec(NamedTuple):
@@ -63,13 +64,16 @@ class Policy(NamedTuple):
     spindle_ratio: float
 
 
+_STANDARD = Spec(**{size.field: size.standard for size in POLICY_SIZES})
+_MOST = Spec(**{size.field: size.most for size in POLICY_SIZES})
 DEFAULT = Policy(
-    ranges=((Spec(128, 1, 1024, 1, 1, 1), Spec(32768, 8, 1048576, 16, 8, 12)),),
-    standard=Spec(128, 1, 1024, 1, 1, 1),
+    ranges=((_STANDARD, _MOST),),
+    standard=_STANDARD,
     templates=TEMPLATES,
-    vcpu_ratio=4.0,
-    spindle_ratio=32.0,
+    vcpu_ratio=VCPU_RATIO,
+    spindle_ratio=SPINDLE_RATIO,
 )
+"""Ganeti's, whose least is its standard: of a cluster that says nothing itself."""
 
 
 class Limit(NamedTuple):

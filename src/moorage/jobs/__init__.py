@@ -7,12 +7,25 @@ from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
 from .locks import Lock
-from .operation import Ask, Case, FailedHook, Operation, Question, Sight, Sought, View
+from .operation import (
+    Ask,
+    Case,
+    FailedHook,
+    Kept,
+    Operation,
+    Question,
+    Sight,
+    Sought,
+    View,
+    once,
+)
+from .planner import Auditor, Planner, Surveyor
 from .task import Commit, Run, Task, Witness
 
 __all__ = [
     "COMMON",
     "Ask",
+    "Auditor",
     "Case",
     "Commit",
     "Effects",
@@ -20,15 +33,19 @@ __all__ = [
     "FailedHook",
     "Hooked",
     "Job",
+    "Kept",
     "Lock",
     "Nodes",
     "Op",
     "Operation",
+    "Planner",
     "Question",
     "Run",
     "Sight",
     "Sought",
+    "Surveyor",
     "Task",
     "View",
     "Witness",
+    "once",
 ]

@@ -16,7 +16,8 @@ from moorage.store import ConfigStore
 
 from .effects import Effects
 from .job import FINISHED, Job
-from .operation import Answers, Operation, Sight, Strays, View
+from .operation import Answers, Kept, Operation, Sight, Strays, View
+from .planner import Auditor, Planner, Surveyor
 from .task import Run, Task
 from .turns import give_back, let_go
 from .unread import idle
@@ -111,7 +112,7 @@ class Deciding:
         self._choosing = asyncio.Lock()
         self._open: list[Claims] = []
         """What each job that is deciding has come to know of the others' claims."""
-        self._kept: dict[str, Any] = {}
+        self._kept = Kept()
 
     async def decide(self, job: Job, operation: Operation, ask: AnswersFor) -> Decision:
         """Wait for what the nodes answer, then check a request, and say what to do.
@@ -162,12 +163,12 @@ class Deciding:
     ) -> Decision:
         """Decide on some answers."""
         claims = before.claims
-        if operation.surveys:
+        if isinstance(operation, Surveyor):
             sight = self._sight(before.config, before.in_hand)
             return await self._apart(operation, self.view(job, heard, sight=sight))
-        if operation.looks:
+        if isinstance(operation, Auditor):
             return await self._aside(operation, job, heard, claims)
-        if not operation.plans:
+        if not isinstance(operation, Planner):
             view = self.view(job, heard)
             if _is_wide(operation, heard.answers):
                 return await self._apart(operation, view)
@@ -290,7 +291,7 @@ def _room_alone(claim: Claim) -> Claim:
 
 
 def _is_wide(operation: Operation, answers: Answers) -> bool:
-    return operation.looks or operation.surveys or len(answers) > _MANY
+    return isinstance(operation, Auditor | Surveyor) or len(answers) > _MANY
 
 
 def _forget(answers: dict[Any, Any]) -> None:
@@ -309,10 +310,11 @@ def reported(operation: Operation, view: View, results: Sequence[Any]) -> Any:  
 
 def _decided(operation: Operation, view: View) -> Decision:
     operation.check(view)
+    planner = operation if isinstance(operation, Planner) else None
     return Decision(
-        operation.settled(view),
+        planner.settled(view) if planner else operation,
         view,
         warnings=(*idle(operation), *operation.warnings(view)),
-        claims=tuple(operation.claims(view)),
+        claims=tuple(planner.claims(view)) if planner else (),
         tasks=list(operation.tasks(view)),
     )

@@ -33,6 +33,7 @@ from .job import (
     stamp,
 )
 from .operation import Operation
+from .planner import Planner
 from .queue import Queue, Records
 from .taking import taken
 from .turns import breathing
@@ -104,8 +105,11 @@ class Engine:
         caller: Caller = MASTER,
         *,
         although_drained: bool = False,
+        key: str = "",
     ) -> int:
         """Queue a job of `opcodes` for a caller, and return its number.
+
+        A request that may come twice has a key: see :mod:`.repeats`.
 
         Raises
         ------
@@ -124,7 +128,8 @@ class Engine:
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes, caller)
-        await self.queue.add([job])
+        more = self.queue.repeats.add(key, opcodes, job.id) if key else ()
+        await self.queue.add([job], more=more)
         self._begin(job, self._live(job))
         return job.id
 
@@ -313,7 +318,9 @@ class Engine:
     async def _decided(self, job: Job, op: Op) -> Decision:
         """Decide what an operation does, first of all with the likeliest node."""
         operation = self._operation(op.input)
-        likely = operation.likely(self._deciding.view(job))
+        likely = operation
+        if isinstance(operation, Planner):
+            likely = operation.likely(self._deciding.view(job))
         if likely is not operation:
             try:
                 return await self._decide(job, op, likely)
@@ -325,8 +332,8 @@ class Engine:
 
     async def _decide(self, job: Job, op: Op, operation: Operation) -> Decision:
         """Take the locks and ask the nodes, then decide; its locks are held."""
-        await self._waiting.for_locks(job, op, operation)
-        ask = partial(self._waiting.for_answers, job, op)
+        seen = await self._waiting.for_locks(job, op, operation)
+        ask = partial(self._waiting.for_answers, job, op, seen)
         decision = await self._deciding.decide(job, operation, ask)
         if decision.operation is not operation:
             self._waiting.keep_locks(job, op, decision.operation)

@@ -18,6 +18,7 @@ from moorage.store import ConfigStore
 from .asking import Asker
 from .job import Job, Op, Pending
 from .operation import FailedHook, Operation, View
+from .planner import Auditor
 from .queue import Queue
 from .task import Task
 from .turns import together
@@ -124,7 +125,7 @@ class Hooks:
             own: dict[str, tuple[str, ...]]
             own = dict.fromkeys(known.nodes, (known.path,))
             failed = await self._say(job, op, own, env)
-            if failed:
+            if failed and isinstance(operation, Auditor):
                 op.result = operation.judged(op.result, failed)
         if known.everywhere:
             await self._say(job, op, {self._master(): (GLOBAL,)}, env)

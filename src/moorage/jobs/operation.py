@@ -4,8 +4,9 @@
 The engine owns everything else: locks, facts, journal, progress, retries, undo.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
@@ -24,8 +25,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask(Generic[T_co]):
+class Ask(Struct, Generic[T_co], frozen=True):
     """A fact that an operation must know: a reading verb of a node's agent.
 
     Attributes
@@ -97,8 +97,19 @@ class Sight:
     called: Callable[[str], str]
 
 
+class Kept:
+    """What the decisions of a master leave for later ones, each kind of it once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[type, Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """Return what there is of a kind, which is made empty at first."""
+        return cast("T", self._parts.setdefault(kind, kind()))
+
+
+R = TypeVar("R")
 R_co = TypeVar("R_co", bound="Operation", covariant=True)
-C = TypeVar("C", bound="Case[Any]")
 
 
 class Case(Generic[R_co]):
@@ -135,8 +146,8 @@ class View:
     sight
         What operations see that survey storage; None for others.
     kept
-        What earlier decisions of this master left for later ones, by its name. Who
-        takes it makes sure that it still holds.
+        What earlier decisions of this master left for later ones. Who takes it makes
+        sure that it still holds.
     strays
         Of guests that were sought, the nodes that have them, and in which state.
     """
@@ -148,29 +159,25 @@ class View:
     job: int = 0
     claims: tuple[Claim, ...] = ()
     sight: Sight | None = None
-    kept: dict[str, Any] = field(default_factory=dict, compare=False)
+    kept: Kept = field(default_factory=Kept, compare=False)
     strays: Strays = field(default_factory=dict)
-    _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
-    _cases: dict[int, "Case[Any]"] = field(
+    _known: dict[tuple[object, int], tuple[object, Any]] = field(
         default_factory=dict, init=False, compare=False
     )
 
-    def once(self, what: str, decide: Callable[[], T]) -> T:
-        """Return what `decide` returned when it was first asked about this view.
+    def once(self, decide: Callable[[R, "View"], T], request: R) -> T:
+        """Return what a request comes to on this view; that is decided once.
 
-        A choice that costs much, and that check, tasks and result must agree on.
+        Parameters
+        ----------
+        decide
+            A kind of :class:`Case`, or a function that returns a single choice.
         """
-        if what not in self._known:
-            self._known[what] = decide()
-        return cast("T", self._known[what])
-
-    def case(self, kind: "type[C]", request: "Operation") -> C:
-        """Return what a request comes to on this view; it is opened once."""
-        known = self._cases.get(id(request))
-        if known is None:
-            # The case holds its request: nothing else gets its number meanwhile.
-            known = self._cases[id(request)] = kind(request, self)
-        return cast("C", known)
+        key = decide, id(request)
+        if key not in self._known:
+            # With the request, or another one could get its number meanwhile.
+            self._known[key] = request, decide(request, self)
+        return cast("T", self._known[key][1])
 
     def answer(self, question: Ask[T]) -> T | None:
         """Return what a node said; None if it was not asked.
@@ -220,6 +227,19 @@ class View:
         return self.record(what, successor(old, self.now, **fields), final=final)
 
 
+def once(decide: Callable[[R, View], T]) -> Callable[[R, View], T]:
+    """Have a method of a request decide once a view, whoever asks it again.
+
+    What costs much, or what check, tasks and result must agree on.
+    """
+
+    @wraps(decide)
+    def decided(request: R, view: View) -> T:
+        return view.once(decide, request)
+
+    return decided
+
+
 class FailedHook(NamedTuple):
     """A hook after an operation that failed.
 
@@ -238,21 +258,21 @@ class FailedHook(NamedTuple):
     problem: str
 
 
-class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request. Subclasses are named after it and hold its parameters as fields."""
+class Operation(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
+):
+    """A request. Subclasses are named after it and hold its parameters as fields.
+
+    Five questions make most of them: :meth:`locks`, :meth:`questions`, :meth:`check`,
+    :meth:`tasks` and :meth:`result`. Those that plan have more: `Planner`.
+
+    What its words say without a view, a cached property of it may hold. None depends
+    on fields that name nodes that may be chosen: see :meth:`Planner.naming`.
+    """
 
     op_id: ClassVar[str]
     role: ClassVar[Role] = Role.WRITE
     """What its caller must be, or higher."""
-    plans: ClassVar[bool] = False
-    """Whether it chooses where something goes, or counts what room there is. Such
-    operations decide one after the other, each with the claims of the others in
-    sight, and aside from the event loop: the planner may take long."""
-    looks: ClassVar[bool] = False
-    """Whether it counts as those that plan do, and chooses nothing: it sees the claims
-    of the others, and none of them waits for it."""
-    surveys: ClassVar[bool] = False
-    """Whether it compares storage with the configuration: it gets a :class:`Sight`."""
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""
@@ -260,50 +280,19 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         word = self.op_id.removeprefix("OP_")
         return f"{word}({target})" if isinstance(target, str) and target else word
 
-    def locks(self, _view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterable[Lock]:
         """Say what to hold while the operation runs; one that only looks, nothing."""
         return iter(())
 
-    def questions(self, _view: View) -> Iterator[Question]:
+    def questions(self, _view: View) -> Iterable[Question]:
         """Say which facts the nodes must tell before :meth:`check`."""
         return iter(())
-
-    def seeks(self, _view: View) -> Iterator[Sought]:
-        """Say which guests no other node may have; all jobs share what is asked."""
-        return iter(())
-
-    def asks_now(self, _view: View) -> frozenset[str] | None:
-        """Return uuids of the nodes whose answers must be of now; None for all.
-
-        Of the others, what they said lately is enough: some of them may be chosen.
-        """
-        return None
-
-    def likely(self, _view: View) -> "Operation":
-        """Return the same request for a node that it would most likely choose.
-
-        It is tried first: one node is asked, where the request as it is asks many. When
-        that one is refused, for whatever reason, the request as it is is decided.
-        """
-        return self
-
-    def settled(self, _view: View) -> "Operation":
-        """Return the same request, with the nodes named that it has chosen."""
-        return self
 
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 
-    def warnings(self, _view: View) -> Iterator[str]:
-        """Say what was asked for and will not happen; the job's log tells it."""
-        return iter(())
-
-    def tasks(self, _view: View) -> Iterator[Task]:
+    def tasks(self, _view: View) -> Iterable[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
-        return iter(())
-
-    def claims(self, _view: View) -> Iterator[Claim]:
-        """Say what room the tasks will take, for other jobs to leave it alone."""
         return iter(())
 
     def result(self, _view: View, _results: Sequence[Any]) -> object:
@@ -314,9 +303,13 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """
         return None
 
-    def judged(self, result: Any, _failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
-        """Return the result, now that hooks after the operation have failed."""
-        return result
+    def seeks(self, _view: View) -> Iterator[Sought]:
+        """Say which guests no other node may have; all jobs share what is asked."""
+        return iter(())
+
+    def warnings(self, _view: View) -> Iterator[str]:
+        """Say what was asked for and will not happen; the job's log tells it."""
+        return iter(())
 
     def jobs(self, _view: View) -> list[list[dict[str, Any]]]:
         """Return jobs to submit when this one has succeeded, as lists of opcodes."""

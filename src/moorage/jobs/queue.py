@@ -19,7 +19,9 @@ from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write
 
+from . import repeats
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
+from .repeats import Repeats
 from .secrets import forget
 
 LONGEST_LOG = 1000
@@ -50,6 +52,8 @@ class Queue:
         The copies that are worked on, of those that have not ended.
     draining
         Whether new jobs are refused.
+    repeats
+        The requests that may come twice, and what they made.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Queue:
         self.jobs: dict[int, Job] = {}
         self.working: dict[int, Job] = {}
         self.draining = False
+        self.repeats = Repeats(clock)
         self._truth = truth
         self._clock = clock
         self._patience = patience
@@ -75,6 +80,7 @@ class Queue:
         """
         told = records.get("queue", {})
         self.draining = "draining" in told
+        self.repeats.load(records.get(repeats.KIND, {}))
         found = sorted(
             map(decode, records.get("job", {}).values()), key=lambda job: job.id
         )
@@ -94,10 +100,18 @@ class Queue:
         self._last += 1
         return self._last
 
-    async def add(self, jobs: Sequence[Job], *with_: Job) -> None:
-        """Store new jobs, together with the state of others that brought them."""
-        last = b"%d" % self._last
-        await self._write([*jobs, *with_], None, [(("queue", "last"), last)])
+    async def add(
+        self, jobs: Sequence[Job], *with_: Job, more: Sequence[Write] = ()
+    ) -> None:
+        """Store new jobs, together with the state of others that brought them.
+
+        Parameters
+        ----------
+        more
+            Other records of the same commit.
+        """
+        last: Write = (("queue", "last"), b"%d" % self._last)
+        await self._write([*jobs, *with_], None, [last, *more])
         self.working.update({job.id: job for job in jobs})
 
     def turn(self, job: Job) -> asyncio.Lock:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
-from moorage.model import Change, Cluster, Node, NodeGroup, StoragePool
+from moorage.model import Change, Cluster, Config, Node, NodeGroup, StoragePool
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
@@ -23,6 +23,7 @@ from .effects import Effects
 from .job import Job, Op, dependencies
 from .locks import Locks
 from .operation import Operation, Question, Sought, Strays, View
+from .planner import Auditor, Planner, Surveyor
 from .queue import Queue
 from .recent import Recent
 from .slots import Slots
@@ -107,20 +108,29 @@ class Waiting:
         """
         await self._unless_cancelled(job, self._jobs(job))
 
-    async def for_locks(self, job: Job, op: Op, operation: Operation) -> None:
-        """Take the locks; again, if what they are changed while others held them."""
+    async def for_locks(self, job: Job, op: Op, operation: Operation) -> View:
+        """Take the locks; again, if what they are changed while others held them.
+
+        Return what the operation sees now that it has them.
+        """
         self._queue.waits(job, op)
-        await self._unless_cancelled(job, self._lock(job, op, operation))
+        return await self._unless_cancelled(job, self._lock(job, op, operation))
 
     async def for_answers(
-        self, job: Job, op: Op, operation: Operation, *, anew: bool = False
+        self, job: Job, op: Op, seen: View, operation: Operation, *, anew: bool = False
     ) -> Heard:
         """Ask what the operation must know; an error stands for its answer.
 
-        Unless `anew` is set, what nodes said lately counts where the operation has
-        enough of it.
+        Parameters
+        ----------
+        seen
+            What it saw before; it is looked at again if anything was changed since.
+        anew
+            Whether what nodes said lately does not count, where the operation would
+            have enough of it.
         """
-        work = self._heard_of(job, op, operation, anew=anew)
+        view = seen if seen.config is self._truth.config else self._view(job)
+        work = self._heard_of(job, op, operation, view, anew=anew)
         return await self._unless_cancelled(job, work)
 
     async def for_slot(self, job: Job, op: Op) -> None:
@@ -164,16 +174,16 @@ class Waiting:
 
     # -- locks --------------------------------------------------------------------
 
-    async def _lock(self, job: Job, op: Op, operation: Operation) -> None:
+    async def _lock(self, job: Job, op: Op, operation: Operation) -> View:
         while True:
             view = self._view(job)
             wanted = set(operation.locks(view))
             with self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
-            unchanged = self._truth.config is view.config
-            if unchanged or set(operation.locks(self._view(job))) <= wanted:
+            now = view if view.config is self._truth.config else self._view(job)
+            if now is view or set(operation.locks(now)) <= wanted:
                 op.locks = sorted(wanted)
-                return
+                return now
             self.locks.release(job.id)
 
     def _blocked(self, job: Job) -> str:
@@ -196,9 +206,8 @@ class Waiting:
     # -- answers ------------------------------------------------------------------
 
     async def _heard_of(
-        self, job: Job, op: Op, operation: Operation, *, anew: bool
+        self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
     ) -> Heard:
-        view = self._view(job)
         strays = asyncio.create_task(self._strays(job, op, operation.seeks(view)))
         try:
             heard = await self._ask(job, op, operation, view, anew=anew)
@@ -208,14 +217,17 @@ class Waiting:
 
     async def _strays(self, job: Job, op: Op, seeks: Iterable[Sought]) -> Strays:
         """Return which other nodes have the guests that an operation seeks."""
+        seeks = tuple(seeks)
+        if not seeks:
+            return {}
         with self._queue.saying(job, op, lambda: self._unanswered(self.guests.silent)):
             return {one.guest: await self.guests.find(one) for one in seeks}
 
     async def _ask(
         self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
     ) -> Heard:
-        now = operation.asks_now(view)
-        many = operation.looks or operation.surveys or now is not None
+        now = operation.asks_now(view) if isinstance(operation, Planner) else None
+        many = isinstance(operation, Auditor | Surveyor) or now is not None
         questions = await self._questions(operation, view, many=many)
         said: dict[Question, Any] = {}
         if now is not None and not anew:
@@ -251,9 +263,8 @@ class Waiting:
     async def _answers(self, asked: list[Question]) -> Sequence[object]:
         """Return what the node of some questions says; an error where it does not."""
         try:
-            node = self._truth.config.node(asked[0].node)
-            if not asked[0].even_offline:
-                reachable(self._truth.config, node.uuid)
+            seek = Config.node if asked[0].even_offline else reachable
+            node = seek(self._truth.config, asked[0].node)
             calls = [one.call for one in asked]
             found = await self._nodes.ask(node, calls, self._truth.term)
         except MoorageError as error:

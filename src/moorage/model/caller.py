@@ -7,20 +7,28 @@ from msgspec import Struct
 
 from moorage.errors import BadInput
 
+_MAY = {
+    "known": "look at what has no secrets: Ganeti's user without options",
+    "read": "look at everything",
+    "operate": "start, stop and move guests, use consoles, follow and cancel jobs",
+    "write": "everything but what the next role is for",
+    "root": "what lets a node's root act for somebody",
+}
+
 
 class Role(IntEnum):
     """What somebody may do: each role may do all that those before it may."""
 
     KNOWN = 0
-    """Look at what has no secrets: Ganeti's user without options."""
     READ = 1
-    """Look at everything."""
     OPERATE = 2
-    """Start, stop and move guests, use their consoles, follow and cancel jobs."""
     WRITE = 3
-    """Everything but what the next role is for."""
     ROOT = 4
-    """What lets a node's root act for somebody."""
+
+    @property
+    def may(self) -> str:
+        """What it may do besides."""
+        return _MAY[self.word]
 
     @property
     def word(self) -> str:

@@ -8,7 +8,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 from __future__ import annotations  # rpds types take no subscript at run time
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -37,6 +37,7 @@ from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
 K = TypeVar("K")
+T = TypeVar("T")
 Uuids: TypeAlias = "HashTrieSet[str]"
 MACHINES = (Instance, Node)
 """What goes by the first part of its name, too."""
@@ -100,6 +101,8 @@ class Config:
     hosting
         The nodes that run instances, of each group that somebody wanted and of all;
         snapshots share them as long as no node changes.
+    derived
+        What somebody worked out from the snapshot: see :meth:`follows`.
     """
 
     serial_no: int = 0
@@ -122,11 +125,25 @@ class Config:
     hosting: dict[tuple[str, bool], tuple[Node, ...]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+    derived: dict[tuple[object, object], Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def cluster(self) -> Cluster:
         """The cluster's settings."""
         return next(self.all(Cluster))
+
+    def follows(self, work_out: Callable[[Config, K], T], key: K) -> T:
+        """Return what follows from this snapshot alone; it is worked out once.
+
+        It must not hold the snapshot: that would be there until somebody looks for
+        cyclic garbage.
+        """
+        known = self.derived
+        if (work_out, key) not in known:
+            known[work_out, key] = work_out(self, key)
+        return cast("T", known[work_out, key])
 
     def all(self, cls: type[E]) -> Iterator[E]:
         """Yield every object of a class, in no order."""

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 from moorage.units import Mib
 
-from .hypervisors import KVM
 from .objects import Disk, Nic
 
 VERSION = 1

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 
 from . import hvscreen
 from .hvignored import IGNORED, check_ignored, unheeded
-from .hypervisors import KVM
 from .misfit import misfit
 
 _CACHES: dict[str, dict[str, bool]] = {

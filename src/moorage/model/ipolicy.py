@@ -16,37 +16,28 @@ from msgspec import Struct
 
 from moorage.disk_templates import driven
 from moorage.errors import BadInput
+from moorage.policy_sizes import POLICY_SIZES, SPINDLE_RATIO, VCPU_RATIO
 from moorage.units import LARGEST, MOST
 
 from .objects import DISKLESS, Cluster, NodeGroup
 
-SIZES = (
-    "memory-size",
-    "cpu-count",
-    "disk-size",
-    "disk-count",
-    "nic-count",
-    "spindle-use",
-)
+SIZES = tuple(size.name for size in POLICY_SIZES)
 """What a specification holds."""
 RATIOS = ("vcpu-ratio", "spindle-ratio")
 PARTS = ("minmax", "std", "disk-templates", *RATIOS)
 """What a policy holds; only the cluster's own has ``std``."""
-_MIB = ("memory-size", "disk-size")
-_LEAST = (128, 1, 1, 1, 0, 1)
-_MOST = (32768, 8, 1048576, 16, 8, 12)
-_STANDARD = (128, 1, 1024, 1, 1, 1)
+_MIB = {size.name for size in POLICY_SIZES if size.is_size}
 DEFAULT: dict[str, Any] = {
     "minmax": [
         {
-            "min": dict(zip(SIZES, _LEAST, strict=True)),
-            "max": dict(zip(SIZES, _MOST, strict=True)),
+            "min": {size.name: size.least for size in POLICY_SIZES},
+            "max": {size.name: size.most for size in POLICY_SIZES},
         }
     ],
-    "std": dict(zip(SIZES, _STANDARD, strict=True)),
+    "std": {size.name: size.standard for size in POLICY_SIZES},
     "disk-templates": driven(),
-    "vcpu-ratio": 4.0,
-    "spindle-ratio": 32.0,
+    "vcpu-ratio": VCPU_RATIO,
+    "spindle-ratio": SPINDLE_RATIO,
 }
 
 

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from moorage.hypervisors import USUAL
 from moorage.units import Mib
 
-from .hypervisors import USUAL
 from .uidpool import STANDARD, UidPool
 
+MOST_DISKS = 16
+"""Disks that an instance can have, as in Ganeti."""
 DISKLESS = "diskless"
 """What queries show as the template of an instance without disks."""
 MIXED = "mixed"

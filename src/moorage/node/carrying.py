@@ -344,9 +344,6 @@ class Pace:
             await self._sleep(early)
 
 
-# -- the connection --------------------------------------------------------------------
-
-
 @asynccontextmanager
 async def _talk(
     connection: socket, context: ssl.SSLContext, *, serves: bool
@@ -386,9 +383,6 @@ def _family(address: str) -> int:
         if found.scope_id is None:
             return AF_INET6
     raise BadInput(f"'{address}' is no address that an export goes by")
-
-
-# -- files -----------------------------------------------------------------------------
 
 
 async def _aside(work: Callable[[], T], let_go: Callable[[T], None] | None = None) -> T:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotFound
-from moorage.jobs import Lock, Operation, Task, View
+from moorage.jobs import Lock, Operation, Task, View, once
 from moorage.jobs.unread import Moot
 from moorage.model import (
     Config,
@@ -17,6 +17,7 @@ from moorage.model import (
     NodeGroup,
     StoragePool,
 )
+from moorage.model.caller import Role
 from moorage.model.pattern import Pattern
 from moorage.storage.validation import check_tags
 
@@ -85,6 +86,7 @@ class TagsGet(OnTagged, frozen=True, kw_only=True):
     """Tell the tags of an object."""
 
     op_id = "OP_TAGS_GET"
+    role = Role.READ
 
     use_locking: Annotated[bool, Moot("a snapshot is read, whatever is changed")] = (
         False
@@ -171,6 +173,7 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_TAGS_SEARCH"
+    role = Role.READ
 
     pattern: str
 
@@ -182,8 +185,9 @@ class TagsSearch(Operation, frozen=True, kw_only=True):
         """Return the path and the tag of each hit: ``/disks/UUID``, ``gold``."""
         return self._found(view)
 
+    @once
     def _found(self, view: View) -> list[tuple[str, str]]:
-        return view.once("found", lambda: _search(view.config, Pattern(self.pattern)))
+        return _search(view.config, Pattern(self.pattern))
 
 
 def _search(config: Config, pattern: Pattern) -> list[tuple[str, str]]:

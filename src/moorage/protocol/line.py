@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from moorage.model.hypervisors import USUAL
+from moorage.hypervisors import USUAL
 
 from .sender import Mark, Sender, Term
 from .verb import Reading

@@ -9,8 +9,8 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Unreachable
+from moorage.hypervisors import USUAL
 from moorage.model import Disk
-from moorage.model.hypervisors import USUAL
 from moorage.storage import Holder
 
 R_co = TypeVar("R_co", covariant=True)

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import NotSupported
+from moorage.hypervisors import USUAL
 from moorage.model import Provider
-from moorage.model.hypervisors import USUAL
 from moorage.model.pair import HIDDEN
 
 Settings = Mapping[str, str]

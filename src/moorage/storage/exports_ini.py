@@ -14,9 +14,9 @@ from math import isfinite
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 from moorage.model import DISKLESS, Nic
 from moorage.model.export import Dump, Export, Exported, Form
-from moorage.model.hypervisors import KVM
 from moorage.units import Mib
 
 Sections = Mapping[str, Mapping[str, Any]]

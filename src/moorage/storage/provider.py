@@ -168,6 +168,11 @@ def usable(found: Iterable[Provider]) -> dict[str, Provider]:
     return chosen
 
 
+def provider_called(name: str, found: Iterable[Provider]) -> Provider | None:
+    """Return the provider that a name stands for, of all that a node found."""
+    return usable(one for one in found if one.name == name).get(name)
+
+
 def valid_for_group(nodes: Mapping[str, Mapping[str, Provider]], name: str) -> bool:
     """Say whether every node of a group has the provider, and it is valid there.
 

@@ -139,8 +139,6 @@ def _host(parts: SplitResult, default: str) -> Node:
     return inet(_required(parts.hostname), str(parts.port or default))
 
 
-# -- NBD ------------------------------------------------------------------------------
-
 _NAME = r"(?::exportname=(?P<name>.*))?"
 _OLD_NBD_UNIX = re.compile(r"(?i:nbd):unix:(?P<path>.+?)" + _NAME)
 _OLD_NBD_TCP = re.compile(r"(?i:nbd):(?P<host>\[[^]]+\]|[^:/]+):(?P<port>\d+)" + _NAME)
@@ -171,8 +169,6 @@ def _nbd_unix_url(uri: str) -> Node:
 def _exported(server: Node, name: str | None) -> Node:
     return {"driver": "nbd", "server": server} | ({"export": name} if name else {})
 
-
-# -- RBD ------------------------------------------------------------------------------
 
 _RBD_PART = re.compile(r"((?:\\.|[^\\:])*)(?::|$)")
 
@@ -214,9 +210,6 @@ def _monitors(text: str) -> list[Node]:
         servers.append({"host": (word if alone else host).strip("[]")})
         servers[-1]["port"] = _CEPH_PORT if alone else port
     return list(servers)
-
-
-# -- the others -----------------------------------------------------------------------
 
 
 def _iscsi(uri: str) -> Node:

@@ -9,23 +9,3 @@ from .engine import store_at
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
 from .sqlite import SqliteStore, raise_term
-
-__all__ = [
-    "ConfigStore",
-    "Damaged",
-    "Inspection",
-    "Key",
-    "MemoryStore",
-    "SqliteStore",
-    "Store",
-    "StoreError",
-    "StoreLost",
-    "Stored",
-    "Write",
-    "create",
-    "inspect",
-    "loaded",
-    "raise_term",
-    "require_cluster",
-    "store_at",
-]

@@ -180,9 +180,6 @@ class SqliteStore:
         return new.version
 
 
-# -- the file --------------------------------------------------------------------------
-
-
 def damaged(path: Path, *faults: str) -> Damaged:
     """Return the error of a store that does not hold what was written into it."""
     more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""

@@ -73,8 +73,6 @@ class Stories:
         found._hold(held)
         return found
 
-    # -- writing ------------------------------------------------------------------
-
     def writes(
         self, before: Config, after: Config, change: Change, occasion: Occasion
     ) -> "Chapter":
@@ -121,8 +119,6 @@ class Stories:
 
     def _hold(self, held: Iterable["_Holding"]) -> None:
         self._volumes |= {one.volume: one.uuid for one in sorted(held)}
-
-    # -- looking ------------------------------------------------------------------
 
     def find(self, config: Config, ref: str) -> str:
         """Return the uuid of the disk that `ref` names, were it gone.

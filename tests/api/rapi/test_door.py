@@ -68,10 +68,16 @@ async def test_disks_are_objects_of_their_own(door: RapiDoor):
     ).body
 
 
+@pytest.mark.requirement("S4-12")
 async def test_storage_is_told(door: RapiDoor):
     found = (await door.ask("GET", "/2/storage/providers")).body
     assert "san" in [one["name"] for one in found]
     units = (await door.ask("GET", "/2/storage/units")).body
+    node = (await door.ask("GET", "/2/nodes/node1")).body
+    assert node["storage"]
+    assert all(
+        one in units for one in ({"node": "node1", **u} for u in node["storage"])
+    )
     assert {"node", "sunit", "free", "total"} == units[0].keys()
     wish = {"pool_name": "fast", "provider": "san", "disk_template": "ext"}
     await door.does("POST", "/2/storage/pools", wish)

@@ -3,18 +3,18 @@
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from ganeti_rapi import PACKAGES, PLACE
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import PYTHON, unpacked
 from rapi_door import rapi_door
 
 CLIENT = Path(__file__).parents[2] / "ganeti_rapi.py"
-PACKAGES = ("python3-ganeti-rapi", "python3-pycurl", "python3-simplejson")
-LOCAL = {"disk_template": "file", "disks": [{"size": 64}]}
 
 
 class Refused(Exception):
@@ -163,8 +163,81 @@ async def _instance(client):
         await client("GetInstance", "web1")
 
 
+async def _storage_and_exports(client):
+    disks = [{"size": 128}]
+    both = {"pnode": "node1", "snode": "node2", "os": "tiny"}
+    await client.job("CreateInstance", "create", "db1", "drbd", disks, [], **both)
+    await client.job("ReplaceInstanceDisks", "db1", mode="replace_on_primary")
+    to = {"mode": "replace_new_secondary", "remote_node": "node3"}
+    await client.job("ReplaceInstanceDisks", "db1", disks=[0], **to)
+    await client.job("MigrateNode", "node1", mode="live")
+    await client.job("ShutdownInstance", "db1")
+    await client.job("RecreateInstanceDisks", "db1")
+    await client.job("PrepareExport", "db1", "local")
+    await client.job("ExportInstance", "db1", "local", "node2")
+    await client.job("DeleteInstance", "db1")
+    assert "db1" not in await client("GetInstances")
+    (rows,) = await client.job("GetNodeStorageUnits", "node1", "lvm-pv", "name,size")
+    assert rows
+    assert rows == [[str(name), size] for name, size in rows]
+    name = rows[0][0]
+    change = ("node1", "lvm-pv", name)
+    await client.job("ModifyNodeStorageUnits", *change, allocatable=True)
+    await client("RepairNodeStorageUnits", "node1", "lvm-vg", "xenvg")
+
+
+async def _several(client):
+    fields = ("create", "a1", "ext", [{"size": 64, "provider": "san"}], [])
+    first = await client("InstanceAllocation", *fields, os="tiny")
+    both = [first, first | {"name": "a2"}]
+    (told,) = await client.job("InstancesMultiAlloc", both, iallocator="hail")
+    assert told["allocatable"] == ["a1", "a2"]
+    for taken, number in told["jobs"]:
+        assert taken
+        assert await client("WaitForJobCompletion", number)
+    assert {"a1", "a2"} < set(await client("GetInstances"))
+
+
+async def _jobs_and_queries(client):
+    numbers = await client("GetJobs")
+    assert [one["id"] for one in await client("GetJobs", bulk=True)] == numbers
+    assert await client("WaitForJobCompletion", numbers[0])
+    told = await client("WaitForJobChange", numbers[0], ["status"], None, None)
+    assert told["job_info"] == ["success"]
+    done, _ = await client("CancelJob", numbers[0])
+    assert done is False
+    found = await client("Query", "node", ["name"], qfilter=["=", "name", "node1"])
+    assert found["data"] == [[[0, "node1"]]]
+    (field,) = (await client("QueryFields", "node", fields=["name"]))["fields"]
+    assert field["name"] == "name"
+
+
+async def _filters(client):
+    assert await client("GetFilters") == []
+    with pytest.raises(Refused, match="404"):
+        await client("GetFilter", "absent")
+    for call in ("AddFilter",), ("ReplaceFilter", "absent"):
+        method, *names = call
+        with pytest.raises(Refused, match="400"):
+            await client(method, *names, 0, [], "ACCEPT", [])
+    with pytest.raises(Refused, match="400"):
+        await client("DeleteFilter", "absent")
+
+
+def _methods():
+    """Return the names of all methods of Ganeti's client."""
+    source = unpacked(PACKAGES) / PLACE / "ganeti/rapi/client.py"
+    text = source.read_text().partition("class GanetiRapiClient")[2]
+    return set(re.findall(r"^  def ([A-Z]\w+)", text, re.MULTILINE))
+
+
 async def test_a_life_by_ganetis_client(client):
     await _cluster(client)
     await _groups_and_networks(client)
     await _nodes(client)
     await _instance(client)
+    await _storage_and_exports(client)
+    await _several(client)
+    await _jobs_and_queries(client)
+    await _filters(client)
+    assert _methods() <= client.called

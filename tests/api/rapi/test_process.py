@@ -32,7 +32,7 @@ class Process:
         self.port = free_port()
         self.settings = root / "rapi.toml"
         self.settings.write_text(
-            f'address = "127.0.0.1"\nport = {self.port}\nsocket = "{root}/luxi.sock"\n'
+            f'address = "127.0.0.1"\nport = {self.port}\nsocket = "{root}/door.sock"\n'
             f'certificate = "{root}/rapi.pem"\nusers = "{root}/users"\n'
             f'tokens = "{root}/tokens"\n'
         )

@@ -23,6 +23,7 @@ USERS = {
     Role.READ: "eye:secret",
     Role.OPERATE: "op:secret",
     Role.WRITE: "root:secret",
+    Role.ROOT: "top:secret",
 }
 STARTUP = "/2/instances/web1/startup"
 
@@ -233,9 +234,9 @@ async def test_each_request_is_logged_with_its_user_and_job(door: RapiDoor, capl
 
 
 async def test_the_master_may_be_gone(door: RapiDoor, tmp_path):
-    (tmp_path / "luxi.sock").rename(tmp_path / "away.sock")
+    (tmp_path / "door.sock").rename(tmp_path / "away.sock")
     assert is_refused(await door.ask("GET", "/2/info"), 502, "no master")
-    (tmp_path / "away.sock").rename(tmp_path / "luxi.sock")
+    (tmp_path / "away.sock").rename(tmp_path / "door.sock")
     assert (await door.ask("GET", "/2/info")).status == 200
 
 
@@ -272,3 +273,15 @@ async def test_the_document_describes_every_route(door: RapiDoor):
         one["operationId"] for path in told["paths"].values() for one in path.values()
     ]
     assert len(set(ids)) == len(ids)
+
+
+async def test_a_repeated_request_with_a_key_makes_one_job(door: RapiDoor):
+    twice = {"headers": {"Idempotency-Key": "once"}}
+    first = await door.ask("PUT", STARTUP, {}, **twice)
+    again = await door.ask("PUT", STARTUP, {}, **twice)
+    assert first.status == again.status == 200
+    assert first.body == again.body
+    assert list(door.cluster.engine.jobs) == [first.body]
+    other = f"{STARTUP.removesuffix('startup')}shutdown"
+    assert is_refused(await door.ask("PUT", other, {}, **twice), 409)
+    assert (await door.ask("PUT", STARTUP, {})).body != first.body

@@ -3,9 +3,9 @@
 
 from typing import Any
 
+from moorage.hypervisors import KVM
 from moorage.model import Instance, NodeFacts, hvscreen
 from moorage.model.hvparams import parameters
-from moorage.model.hypervisors import KVM
 from moorage.ops.asking import node_tasks
 
 from .field import Missing, other

@@ -7,6 +7,7 @@ from moorage.model import Instance, NodeGroup, nice
 from moorage.model.ipolicy import group_policy
 from moorage.ops.ndparams import NAMES
 
+from . import defaults
 from .field import number, other, parameters, text
 from .objects import resource
 from .snapshot import Snapshot
@@ -39,7 +40,7 @@ def _diskparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
 
 
 def _ndparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
-    return {**scene.config.cluster.ndparams, **group.ndparams}
+    return defaults.node({**scene.config.cluster.ndparams, **group.ndparams})
 
 
 GROUP = resource(

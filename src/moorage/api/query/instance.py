@@ -7,12 +7,14 @@ from typing import Any
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node, NodeGroup
 from moorage.model.hvparams import KNOWN
+from moorage.model.objects import MOST_DISKS
 from moorage.model.standstill import remedy, told
-from moorage.ops.asking.node_tasks import beparams, hvparams
+from moorage.ops.asking.node_tasks import beparams
 from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import may_power_off
 from moorage.ops.volumes.units import occupied, sunit, unit_of
 
+from . import defaults
 from .console import CONSOLE
 from .field import (
     Family,
@@ -210,7 +212,7 @@ PARAMETERS = (
         "hvparams",
         "HypervisorParameters",
         "Hypervisor parameters, the cluster's included",
-        lambda s, i: hvparams(s.config, i),
+        lambda s, i: defaults.of_instance(s.config, i),
     ),
     other(
         "beparams",
@@ -260,10 +262,6 @@ def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     return lambda s, i, n: getattr(s.config.objects[i.disks[n]], name)
 
 
-_DISKS = 16
-"""How many disks an instance can have."""
-
-
 DISKS = (
     text(
         "disk_template",
@@ -285,16 +283,25 @@ DISKS = (
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    parameters("hv", KNOWN, "Hypervisor parameter", lambda s, i: hvparams(s.config, i)),
-    numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), _DISKS),
+    parameters(
+        "hv",
+        KNOWN,
+        "Hypervisor parameter",
+        lambda s, i: defaults.of_instance(s.config, i),
+    ),
+    numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), MOST_DISKS),
     numbered(
         "disk.spindles",
         ("DiskSpindles", "number", "Spindles of disk"),
         _nth("spindles"),
-        _DISKS,
+        MOST_DISKS,
     ),
-    numbered("disk.name", ("DiskName", "text", "Name of disk"), _nth("name"), _DISKS),
-    numbered("disk.uuid", ("DiskUUID", "text", "Uuid of disk"), _nth("uuid"), _DISKS),
+    numbered(
+        "disk.name", ("DiskName", "text", "Name of disk"), _nth("name"), MOST_DISKS
+    ),
+    numbered(
+        "disk.uuid", ("DiskUUID", "text", "Uuid of disk"), _nth("uuid"), MOST_DISKS
+    ),
     *CARD_FAMILIES,
 )
 

@@ -10,6 +10,7 @@ from moorage.ops.ndparams import NAMES, filled
 from moorage.ops.volumes.exclusive_storage import is_exclusive, spindles
 from moorage.ops.volumes.units import named, sunit
 
+from . import defaults
 from .field import (
     Field,
     Getter,
@@ -185,7 +186,7 @@ def _secondary(scene: Snapshot, node: Node) -> list[str]:
 
 
 def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
-    return filled(scene.config, node)
+    return defaults.node(filled(scene.config, node))
 
 
 def _copy(name: str) -> Getter:

@@ -19,6 +19,7 @@ from moorage.api.luxi_async import AsyncLuxi
 from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
+from .events import Events, Hub, Wanted, blocks, heard
 from .limits import Gate
 from .passwords import REALM
 from .refusals import HttpError, refusal
@@ -30,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
 _USER = web.RequestKey("user", User)
 _MADE = web.RequestKey("made", list[int])
+_WRITE = 10.0
+"""Seconds that somebody may take to read what happened."""
 _LONG = 2_000
 """Entries of a list that is encoded in a thread."""
 
@@ -44,12 +47,15 @@ class Door:
         The way to the master.
     routes
         What it answers.
+    hub
+        Hears what happens.
     """
 
     luxi: AsyncLuxi
     users: Users
     gate: Gate
     routes: tuple[Route, ...]
+    hub: Hub
 
 
 def application(door: Door) -> web.Application:
@@ -67,6 +73,11 @@ def application(door: Door) -> web.Application:
     app = web.Application(client_max_size=door.gate.limits.body, middlewares=[enter])
     for route in door.routes:
         app.router.add_route(route.method, route.path, _serving(door, route))
+
+    async def close(_app: web.Application) -> None:
+        await door.hub.close()
+
+    app.on_shutdown.append(close)
     return app
 
 
@@ -122,20 +133,48 @@ def _as_ganeti(error: web.HTTPException, request: web.Request) -> HttpError:
 def _serving(door: Door, route: Route) -> Handler:
     """Return what answers the requests for a route."""
 
-    async def serve(request: web.Request) -> web.Response:
+    async def serve(request: web.Request) -> web.StreamResponse:
         user: User = request[_USER]
         if user.role < route.role:
             raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
         body = await _body(door, request)
-        asked = Asked(door.luxi, request.match_info, args, body, route.resource)
+        luxi = door.luxi.of(_caller(user, request))
+        asked = Asked(luxi, request.match_info, args, body, route.resource)
+        asked.key = request.headers.get("Idempotency-Key", "")
         request[_MADE] = asked.made
+        if isinstance(route.serve, Events):
+            after = heard(asked, request.headers.get("Last-Event-ID"))
+            return await _stream(door.hub, request, after, await route.serve(asked))
         async with asyncio.timeout(door.gate.limits.answer):
             answer = await route.serve(asked)
         return await _answered(answer)
 
     return serve
+
+
+async def _stream(
+    hub: Hub, request: web.Request, after: int | None, wanted: Wanted
+) -> web.StreamResponse:
+    """Tell somebody what happens, as long as he listens."""
+    answer = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+    )
+    await answer.prepare(request)
+    try:
+        async for told in hub.after(after):
+            async with asyncio.timeout(_WRITE):
+                await answer.write(b"".join(blocks(told, wanted)))
+    except (ConnectionError, TimeoutError):
+        pass  # he went away, or reads too slowly
+    return answer
+
+
+def _caller(user: User, request: web.Request) -> dict[str, Any]:
+    """Return what the master is told of who asks."""
+    name = user.name or "nobody"
+    return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
 
 
 async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401

@@ -70,7 +70,7 @@ class Make(Handler):
 
     async def __call__(self, asked: Asked) -> int:
         """Make it; return its number."""
-        given = self._renamed(asked.fields()) if self.body else {}
+        given = renamed(asked.fields(), self.renames) if self.body else {}
         static = {**self.fixed, **asked.path, **self._from_args(asked)}
         clash = sorted(given.keys() & static.keys())
         if clash:
@@ -88,19 +88,28 @@ class Make(Handler):
             if arg.field and arg.name in asked.args
         }
 
-    def _renamed(self, given: Opcode) -> Opcode:
-        for word in ("OP_ID", "reason"):
-            if word in given:
-                raise HttpError(400, f"Invalid body parameters: {word}")
-        for other, name in self.renames.items():
-            if other not in given:
-                continue
-            if name in given:
-                raise HttpError(
-                    400, f"Parameter '{name}' can't be used together with '{other}'"
-                )
-            given[name] = given.pop(other)
-        return given
+
+def renamed(given: Opcode, names: Mapping[str, str]) -> Opcode:
+    """Return fields by the names that an opcode has for them.
+
+    Raises
+    ------
+    HttpError
+        If one is given by both names, or is none of a body's.
+    """
+    found = dict(given)
+    for word in ("OP_ID", "reason"):
+        if word in found:
+            raise HttpError(400, f"Invalid body parameters: {word}")
+    for other, name in names.items():
+        if other not in found:
+            continue
+        if name in found:
+            raise HttpError(
+                400, f"Parameter '{name}' can't be used together with '{other}'"
+            )
+        found[name] = found.pop(other)
+    return found
 
 
 def make(

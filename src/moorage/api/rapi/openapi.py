@@ -89,7 +89,9 @@ def _operation(route: Route) -> dict[str, Any]:
             *(_parameter(one) for one in (*route.args, REASON)),
         ],
         "responses": {
-            "200": _content("What was asked for", _schema(route.serve.answer)),
+            "200": _content(
+                "What was asked for", _schema(route.serve.answer), route.serve.media
+            ),
             "default": _content("Why not", {"$ref": _REF.format(name="Error")}),
         },
     }
@@ -100,9 +102,11 @@ def _operation(route: Route) -> dict[str, Any]:
     return told
 
 
-def _content(does: str, schema: Schema) -> dict[str, Any]:
+def _content(
+    does: str, schema: Schema, media: str = "application/json"
+) -> dict[str, Any]:
     told = {"description": does} if does else {}
-    return told | {"content": {"application/json": {"schema": schema}}}
+    return told | {"content": {media: {"schema": schema}}}
 
 
 def _variable(name: str) -> dict[str, Any]:

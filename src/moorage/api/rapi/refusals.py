@@ -4,13 +4,21 @@
 from http import HTTPStatus
 
 from moorage.api.luxi import NoMaster
-from moorage.errors import Failed, MoorageError, NotFound, WrongState
+from moorage.errors import (
+    Conflict,
+    Failed,
+    Forbidden,
+    MoorageError,
+    NotFound,
+    WrongState,
+)
 
 _EXPLAINED = {
     400: "Bad request syntax or unsupported method",
     401: "No permission -- see authorization schemes",
     403: "Request forbidden -- authorization will not help",
     404: "Nothing matches the given URI",
+    409: "The request does not fit what is there",
     408: "The request took too long to arrive",
     413: "The body is too long",
     415: "The body is not JSON",
@@ -48,6 +56,10 @@ class HttpError(Exception):
 
 def refusal(error: MoorageError) -> HttpError:
     """Return how an error of the master is told."""
+    if isinstance(error, Forbidden):
+        return HttpError(403, error.message)
+    if isinstance(error, Conflict):
+        return HttpError(409, error.message)
     if isinstance(error, NotFound):
         return HttpError(404, error.message)
     if isinstance(error, NoMaster | Failed):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from moorage.api.luxi_async import AsyncLuxi
 
@@ -83,6 +83,8 @@ class Asked:
         Its name in the trail of reasons: ``instances_name_startup``.
     made
         Numbers of the jobs that it made.
+    key
+        Names the request, if it may come twice: a repeated one makes no other job.
     """
 
     luxi: AsyncLuxi
@@ -91,6 +93,7 @@ class Asked:
     body: Any
     resource: str
     made: list[int] = field(default_factory=list)
+    key: str = ""
 
     def flag(self, name: str) -> bool:
         """Whether an argument is there, and not 0."""
@@ -114,7 +117,8 @@ class Asked:
         """Make a job; return its number."""
         trail = self._trail()
         ops = [{**one, "reason": trail} for one in opcodes]
-        number = int(await self.luxi.call("SubmitJob", ops))
+        asked = ("SubmitJobOnce", self.key) if self.key else ("SubmitJob",)
+        number = int(await self.luxi.call(*asked, ops))
         self.made.append(number)
         return number
 
@@ -132,9 +136,12 @@ class Handler(ABC):
     ----------
     answer
         The type of the answer.
+    media
+        How it is written.
     """
 
     answer: object = Any
+    media: ClassVar[str] = "application/json"
 
     @abstractmethod
     async def __call__(self, asked: Asked) -> Any:  # noqa: ANN401

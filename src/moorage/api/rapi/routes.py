@@ -9,6 +9,7 @@ from .openapi import document
 from .resources import (
     cluster,
     disks,
+    events,
     filters,
     groups,
     instances,
@@ -46,6 +47,7 @@ ROUTES: tuple[Route, ...] = (
     *disks.ROUTES,
     *storage.ROUTES,
     *queries.ROUTES,
+    *events.ROUTES,
     *filters.ROUTES,
 )
 """Every method of every resource, by what they are about."""

@@ -139,9 +139,6 @@ def _reason(state: State, found: Violation, *nodes: int, step: str = "") -> Reas
     return Reason(names, found.constraint, facts, finding=found)
 
 
-# -- those who are to leave ------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Leaving:
     """Who is to leave, and how.

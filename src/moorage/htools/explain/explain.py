@@ -45,9 +45,6 @@ NAMES: Final = {
 NO_CHANGE: Final = "no change of the request alone, or of one node, makes it fit"
 
 
-# -- refusals --------------------------------------------------------------------------
-
-
 def reasons(
     state: State, inst: Inst, found: Allocation, *, force: bool = False
 ) -> list[Reason]:
@@ -108,9 +105,6 @@ def _lost(
     moved = on_nodes(state, inst, nodes, force=force)
     found = breach.finding(state.placed(moved)) if isinstance(moved, Moved) else None
     return named(state, nodes, found or Violation(-1, Fail.N1, NAMES[Fail.N1], {}))
-
-
-# -- an answer with its reasons --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,9 +167,6 @@ def explain_balance(state: State, rules: Rules = DEFAULT_RULES) -> Unmoved:
     return replace(found, refused=best, next_step=next_step)
 
 
-# -- who is held -----------------------------------------------------------------------
-
-
 def _held(state: State, rules: Rules) -> Iterator[Stuck]:
     """Yield those who may not move, whatever the room."""
     for inst in state.people:
@@ -198,9 +195,6 @@ def _targetless(state: State, inst: Inst) -> str:
     if any(not node.offline for node in others):
         return "options rule out all of its moves"
     return "there is no other online node"
-
-
-# -- refused by a constraint -----------------------------------------------------------
 
 
 def _by_constraint(
@@ -286,9 +280,6 @@ def _with_room(units: Units | None, more: int) -> Units | None:
         return None
     free = tuple(None if one is None else one + more for one in units.free)
     return units._replace(free=free)
-
-
-# -- refused for survival --------------------------------------------------------------
 
 
 def _by_loss(

@@ -118,9 +118,6 @@ class Change:
         return {"text": self.sentence(), "parts": parts}
 
 
-# -- what of a request can be turned ---------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Dial:
     """One quantity of a request.
@@ -238,9 +235,6 @@ def _put_count(request: Allocate, amount: int) -> Allocate:
     each = (row.disk - sum(disk.size for disk in row.disks)) // max(1, len(row.disks))
     less = sum(disk.size + each for disk in gone)
     return replace(request, inst=row._replace(disk=row.disk - less, disks=kept))
-
-
-# -- the search ------------------------------------------------------------------------
 
 
 def smallest_change(state: State, request: Allocate, fits: Fits) -> Change | None:

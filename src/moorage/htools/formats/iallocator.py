@@ -32,6 +32,7 @@ from moorage.htools.placement.requests import (
     Response,
 )
 from moorage.htools.policy import Policy, Spec
+from moorage.policy_sizes import POLICY_SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +103,12 @@ def policy(value: Value) -> Policy:
 
 
 def _spec(value: Value) -> Spec:
+    given = ((size, value[size.name]) for size in POLICY_SIZES)
     return Spec(
-        memory=value["memory-size"].size(),
-        cpus=value["cpu-count"].count(),
-        disk=value["disk-size"].size(),
-        disks=value["disk-count"].count(),
-        nics=value["nic-count"].count(),
-        spindles=value["spindle-use"].count(),
+        **{
+            size.field: one.size() if size.is_size else one.count()
+            for size, one in given
+        }
     )
 
 

@@ -384,12 +384,9 @@ def _policy(row: Row) -> Policy:
 
 def _spec(cell: Cell) -> Spec:
     parts = cell.text.split(",")
-    if len(parts) != 6:
-        raise cell.bad("a spec (memory,cpus,disk,disks,nics,spindles)")
-    memory, cpus, disk, disks, nics, spindles = (
-        cell.part(part).size() for part in parts
-    )
-    return Spec(memory, cpus, disk, disks, nics, spindles)
+    if len(parts) != len(Spec._fields):
+        raise cell.bad(f"a spec ({','.join(Spec._fields)})")
+    return Spec(*(cell.part(part).size() for part in parts))
 
 
 __all__ = ["dump", "parse", "shown"]

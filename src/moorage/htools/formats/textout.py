@@ -106,8 +106,7 @@ def _policy_line(owner: str, policy: Policy) -> str:
 
 
 def _spec_text(spec: Spec) -> str:
-    sizes = (spec.memory, spec.cpus, spec.disk, spec.disks, spec.nics, spec.spindles)
-    return ",".join(map(str, sizes))
+    return ",".join(map(str, spec))
 
 
 def shown(value: float) -> str:

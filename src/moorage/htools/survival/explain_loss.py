@@ -116,9 +116,6 @@ def _told(state: State, found: Survival) -> Loss:
     return Loss(found.node, found.restarts, None, way, searched)
 
 
-# -- what an allocation or a move would break ------------------------------------------
-
-
 class Breach:
     """Why a change of the cluster is refused: the loss that it could not survive.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.model.hypervisors import FAKE, KVM, check_hypervisor
+from moorage.hypervisors import FAKE, KVM, check_hypervisor
 from moorage.node.machine.images import Images
 
 from .base import Hypervisor

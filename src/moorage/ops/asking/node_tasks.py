@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from moorage.backend import DEFAULTS
+from moorage.disk_templates import FACTS
 from moorage.jobs import Ask, Run
 from moorage.model import (
     Cluster,
@@ -69,14 +70,13 @@ def beparams(config: Config, instance: Instance) -> dict[str, Any]:
 
 def settings(cluster: Cluster, template: str) -> dict[str, str]:
     """Return the settings that a template needs, by the names of their fields."""
-    needed = template_named(template).capabilities.facts.settings
-    return {name: str(getattr(cluster, name)) for name in needed}
+    return {name: str(getattr(cluster, name)) for name in FACTS[template].settings}
 
 
-def diskparams(config: Config, template: str, group: NodeGroup) -> dict[str, Any]:
+def diskparams(cluster: Cluster, template: str, group: NodeGroup) -> dict[str, Any]:
     """Return the parameters of a group's disks that have no others of their own."""
-    cluster = config.cluster.diskparams.get(template, {})
-    return cluster | group.diskparams.get(template, {})
+    usual = cluster.diskparams.get(template, {})
+    return usual | group.diskparams.get(template, {})
 
 
 class OfDisk(TypedDict):
@@ -112,12 +112,12 @@ class OfWhole(OfGuest):
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
-    cluster, owner, pool = config.cluster, config.owner(disk), config.pool_of(disk)
+    cluster, owner = config.cluster, config.owner(disk)
     return {
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
-        "pool": pool.name if pool else "",
+        "pool": config.pool(disk.pool).name if disk.pool else "",
         "holders": holders(config, disk),
     }
 
@@ -264,11 +264,12 @@ def attach(
     ignore_size
         Take it whatever its size is.
     """
+    told = of_disk(config, disk)
     return Run(
         what=f"attach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=AttachDisk(**of_disk(config, disk), opened=opened, ignore_size=ignore_size),
-        undo=None if held else DetachDisk(**of_disk(config, disk)),
+        do=AttachDisk(**told, opened=opened, ignore_size=ignore_size),
+        undo=None if held else DetachDisk(**told),
     )
 
 
@@ -284,11 +285,12 @@ def detach(
 
     If the node did not hold it, this is a precaution, and there is nothing to undo.
     """
-    again = AttachDisk(**of_disk(config, disk), opened=ALONE, ignore_size=True)
+    told = of_disk(config, disk)
+    again = AttachDisk(**told, opened=ALONE, ignore_size=True)
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=DetachDisk(**of_disk(config, disk)),
+        do=DetachDisk(**told),
         undo=None if tolerant or not held else again,
         tolerant=tolerant,
     )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
+from moorage.hypervisors import KVM
 from moorage.jobs import Run, Task, View
 from moorage.jobs.job import FINISHED, Job
 from moorage.model import Config, Node, hvparams
 from moorage.model.export import Export
-from moorage.model.hypervisors import KVM
 from moorage.protocol import (
     Door,
     FetchExport,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
@@ -19,7 +19,7 @@ from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.instance.base import ask
 from moorage.ops.planning import placement
 from moorage.ops.planning.disk_checks import check_rate
-from moorage.ops.volumes import disk_spec, pools
+from moorage.ops.volumes import disk_words, pools
 from moorage.ops.volumes.disk_access import (
     ask_candidates,
     ask_reach,
@@ -93,11 +93,9 @@ class DiskExport(Operation, frozen=True, kw_only=True):
         owner = config.owner(disk)
         return [config.home(owner)] if owner else candidates(config, disk)
 
+    @once
     def reader(self, view: View) -> Node:
         """Return the node that copies the disk: the target, if it can read it."""
-        return view.once("reader", lambda: self._reader(view))
-
-    def _reader(self, view: View) -> Node:
         disk, node = view.config.disk(self.disk), self.target(view)
         owner = view.config.owner(disk)
         if owner and runs(view, owner):
@@ -209,7 +207,7 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
         yield from self.found.let_go(view, node)
 
 
-class DiskImport(Operation, frozen=True, kw_only=True):
+class DiskImport(Planner, frozen=True, kw_only=True):
     """Make a disk from the export of one; what is not said, the export says.
 
     Attributes
@@ -237,7 +235,6 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_IMPORT"
-    plans = True
 
     name: str
     src_path: str
@@ -263,7 +260,7 @@ class DiskImport(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the export, its nodes, and the storage pool."""
         yield from self.source.hold(view.config, self._named(view.config))
-        yield from hold_names(disk_spec.checked_name(self.name))
+        yield from hold_names(disk_words.checked_name(self.name))
         yield from pools.hold_named(view.config, self.params.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -274,11 +271,9 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         for node in config.hosts():
             yield node_tasks.providers_on(node.uuid)
 
+    @once
     def whole(self, view: View) -> RestoredDisk:
         """Return the request with all that the export says."""
-        return view.once("restored", lambda: self._completed(view))
-
-    def _completed(self, view: View) -> RestoredDisk:
         found = self.source.find(view)
         export = found.export
         if len(export.dumps) != 1 or export.instance:

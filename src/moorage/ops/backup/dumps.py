@@ -14,7 +14,7 @@ from moorage.model.export import Dump, Export, Exported, Form, Moment
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import holds
-from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes import copies, disk_words
 from moorage.protocol import (
     BeginExport,
     DropExport,
@@ -57,7 +57,11 @@ def apart(view: View, name: str) -> str:
 
     Who has it holds the export, and so does who takes something away under the name.
     """
-    return view.once("apart", lambda: f"{name[:_LONGEST]}+{view.fresh()}")
+    return f"{name[:_LONGEST]}+{view.once(_unique, view.config)}"
+
+
+def _unique(_config: Config, view: View) -> str:
+    return view.fresh()
 
 
 def origin(name: str) -> str:
@@ -135,7 +139,7 @@ def dump_of(disk: Disk, slot: int, form: Form) -> Dump:
         form=form,
         size=disk.size,
         dev_type=disk.dev_type,
-        params=disk_spec.anew(disk.params),
+        params=disk_words.anew(disk.params),
         name=disk.name,
         mode=disk.mode,
     )

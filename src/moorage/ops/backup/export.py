@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Sought, Task, View
+from moorage.jobs import Lock, Question, Sought, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
@@ -93,11 +93,9 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         home = self.instance(view).primary_node
         return view.config.node(self.target_node or home)
 
+    @once
     def reader(self, view: View) -> Node:
         """Return the node that copies the disks: the target, if it can read them."""
-        return view.once("reader", lambda: self._reader(view))
-
-    def _reader(self, view: View) -> Node:
         home, node = view.config.home(self.instance(view)), self.target(view)
         if self.way(view) is Way.LIVE:
             return home
@@ -261,11 +259,9 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     def _writing(self) -> Writing:
         return Writing(compress=self.compressed, rate=self.rate)
 
+    @once
     def _export(self, view: View) -> Export:
         """Return what the manifest will say; each view has one."""
-        return view.once("export", lambda: self._begun(view))
-
-    def _begun(self, view: View) -> Export:
         instance, form = self.instance(view), self._form(view)
         live = self.way(view) is Way.LIVE
         made = dumps.begun(
@@ -334,12 +330,11 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         instance, disks = self.instance(view), self.disks(view)
         return replace(guest_tasks.start(view.config, instance, disks, home), undo=None)
 
+    @once
     def _copies(self, view: View) -> list[Disk]:
         """Return the disks that the snapshots are to be driven as."""
         home = view.config.node(self.instance(view).primary_node)
-        return view.once(
-            "copies", lambda: [copy_of(view, disk, home) for disk in self.disks(view)]
-        )
+        return [copy_of(view, disk, home) for disk in self.disks(view)]
 
     def _afterwards(self, view: View) -> Iterator[Task]:
         """Yield what is left to do once the export is whole."""

@@ -7,6 +7,7 @@ from typing import Any
 from moorage.errors import NotFound
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Node
+from moorage.model.caller import Role
 from moorage.model.export import HALF_MADE, REPLACED, Export, check_name
 from moorage.protocol import RemoveExport, VerifyExport
 
@@ -129,6 +130,7 @@ class BackupVerify(OnExports, frozen=True, kw_only=True):
     """Compare the dumps of an export with the checksums of its manifest."""
 
     op_id = "OP_BACKUP_VERIFY"
+    role = Role.READ
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Let each node compare its own."""

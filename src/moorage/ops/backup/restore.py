@@ -8,13 +8,14 @@ what is put on its disks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Self
 
 from msgspec.structs import asdict, replace
 
 from moorage import backend
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.hypervisors import KVM
+from moorage.jobs import Lock, Question, Run, Task, View, once
 from moorage.jobs.unread import check_unread
 from moorage.model import (
     Claim,
@@ -28,7 +29,6 @@ from moorage.model import (
     hvscreen,
 )
 from moorage.model.export import Dump, Export, Exported, Form
-from moorage.model.hypervisors import KVM
 from moorage.model.networks import outside
 from moorage.model.objects import reuses
 from moorage.ops.asking import node_tasks
@@ -36,7 +36,7 @@ from moorage.ops.guests import osparams
 from moorage.ops.guests.nics import POOL
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.planning.disk_checks import check_rate
-from moorage.ops.volumes import disk_spec, pools
+from moorage.ops.volumes import disk_words, pools
 from moorage.ops.volumes.disk_names import hold_names
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
@@ -81,18 +81,18 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
         """Return why its node runs no script of its OS; empty if it does."""
         if not self.os_type:
             return ""
-        node, own = self.node(view), self._os_parameters
-        return osparams.missing(view, node, self.os_type, own)
+        case = self.case(view)
+        return osparams.missing(view, case.node, self.os_type, case.os_parameters)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fetch the export if its node does not see it; then make the instance."""
-        yield from self.found.fetched(view, self.node(view), self.rate)
+        yield from self.found.fetched(view, self.case(view).node, self.rate)
         yield from InstanceCreate.tasks(self, view)
 
-    def put_on(
-        self, view: View, instance: Instance, disks: list[Disk], node: Node
-    ) -> Iterator[Task]:
+    def put_on(self, view: View) -> Iterator[Task]:
         """Yield the tasks that write the dumps, each once it is seen to be whole."""
+        case = self.case(view)
+        node, instance, disks = case.node, case.instance, case.disks
         export, name = self.export, self.found.name_on(view, node)
         fetched = name != export.name
         for index, (disk, dump) in enumerate(zip(disks, export.dumps, strict=True)):
@@ -207,16 +207,16 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the names; share the export, the nodes that may be it, and pools."""
         yield Lock("instance", self.instance_name)
-        yield from self.source.hold(view.config, self.hosts(view))
+        yield from self.source.hold(view.config, self.case(view).hosts)
         for given in self.disks:
-            yield from hold_names(disk_spec.checked_name(given.get("name")))
+            yield from hold_names(disk_words.checked_name(given.get("name")))
             yield from pools.hold_named(view.config, given.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the export, and for all that making an instance may ask for."""
         known = replace(self, disks=[])
         yield from InstanceCreate.questions(known, view)
-        hosts = self.hosts(view)
+        hosts = self.case(view).hosts
         yield from self.source.ask(view.config, hosts)
         for node in hosts:
             yield node_tasks.oses_on(node.uuid)
@@ -226,11 +226,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     def asks_now(self, _view: View) -> None:
         """Of all nodes: any of them may have the export."""
 
-    def settled(self, view: View) -> "InstanceImport":
+    def settled(self, view: View) -> Self:
         """Return the same request, with its nodes named, and the export's."""
         chosen = self.whole(view).settled(view)
-        return replace(
-            self,
+        return self.naming(
             pnode=chosen.pnode,
             snode=chosen.snode,
             iallocator=None,
@@ -239,11 +238,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
 
     # -- what it comes to -----------------------------------------------------------
 
+    @once
     def whole(self, view: View) -> Restored:
         """Return the request with all that the export says."""
-        return view.once("restored", lambda: self._completed(view))
-
-    def _completed(self, view: View) -> Restored:
         found = self.source.find(view)
         export = found.export
         told = export.instance
@@ -320,7 +317,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         check_unread(whole)
         check_rate(self.rate)
         if whole.os_type and all(one.form is Form.OS for one in whole.export.dumps):
-            travels = not whole.found.seen_from(view, whole.node(view))
+            travels = not whole.found.seen_from(view, whole.case(view).node)
             dumps.check_rated(self.rate, whole.os_type, travels=travels)
         whole.check(view)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.hypervisors import KVM
 from moorage.model import Config, Nic, hvparams
 from moorage.model.export import Dump, Exported
-from moorage.model.hypervisors import KVM
 
 OPTION = "--trust-export"
 """The word that takes all of it."""

@@ -11,7 +11,7 @@ from moorage.ops.volumes import disk_access
 from moorage.ops.volumes.directories import directories as set_directories
 from moorage.ops.volumes.directories import setting_of
 from moorage.ops.volumes.units import names_its_place
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called
 from moorage.units import counted
 
 from .observation import Finding, Seen, group_uuid
@@ -140,7 +140,7 @@ def _problems(seen: Seen, group: NodeGroup, name: str) -> Iterator[tuple[Node, s
 def _problem(seen: Seen, node: Node, name: str) -> str:
     """Return what is wrong with a provider on a node that answered."""
     try:
-        found = usable(disk_access.providers(seen.view, node)).get(name)
+        found = provider_called(name, disk_access.providers(seen.view, node))
     except MoorageError:
         return ""  # that the node is silent is a finding of its own
     if found is None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
+from moorage.hypervisors import KVM, USUAL, check_hypervisor
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
-from moorage.model.hypervisors import KVM, USUAL, check_hypervisor
 from moorage.ops.merging import check_diskparams
 from moorage.ops.planning.placement import check_allocator
 from moorage.storage import TEMPLATES

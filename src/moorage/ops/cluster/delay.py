@@ -7,6 +7,7 @@ from typing import Annotated
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
+from moorage.model.caller import Role
 from moorage.protocol import Pause
 
 LONGEST = 3600.0
@@ -33,6 +34,7 @@ class Delay(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_TEST_DELAY"
+    role = Role.OPERATE
 
     duration: float
     on_master: bool = True

@@ -9,6 +9,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Node
+from moorage.model.caller import Role
 from moorage.ops import certificates
 from moorage.protocol import (
     AbandonAuthority,
@@ -37,6 +38,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_RENEW_CRYPTO"
+    role = Role.ROOT
 
     node_certificates: bool = False
     cluster_certificate: bool = False

@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from moorage.errors import BadInput
-from moorage.jobs import FailedHook, Operation, Question, View
+from moorage.jobs import Auditor, FailedHook, Question, View, once
 from moorage.model import Disk, Instance, Node
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
 
@@ -74,7 +75,7 @@ class Verified(Struct, frozen=True, kw_only=True):
     checked: dict[str, int]
 
 
-class ClusterVerify(Operation, frozen=True, kw_only=True):
+class ClusterVerify(Auditor, frozen=True, kw_only=True):
     """Compare the configuration with what the nodes say.
 
     It holds no locks: it must work when something hangs. So what a job is changing
@@ -91,7 +92,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_VERIFY"
-    looks = True
+    role = Role.READ
 
     group_name: str | None = None
     skip_checks: tuple[str, ...] = ()
@@ -126,11 +127,10 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 )
         self.found(view)
 
+    @once
     def found(self, view: View) -> Verified:
         """Return what was found."""
-        return view.once("found", lambda: self._looked(see(view)))
-
-    def _looked(self, seen: Seen) -> Verified:
+        seen = see(view)
         found = Verified(checked=_counted(seen))
         for kind, one in self._findings(seen):
             getattr(found, kind).append(one)

@@ -7,6 +7,7 @@ from typing import Any
 from moorage.jobs import Operation, Question, View
 from moorage.jobs.results import Following
 from moorage.model import Instance, Node, pair_of
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import facts_on
 from moorage.ops.asking.silence import unanswered
 from moorage.ops.volumes import behind, copies, pairs
@@ -41,6 +42,7 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_VERIFY_DISKS"
+    role = Role.OPERATE
 
     group_name: str | None = None
 

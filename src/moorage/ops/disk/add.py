@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk add``: a disk that belongs to nobody."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from msgspec import field
-from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Case, Lock, Operation, Question, Task, View
+from moorage.jobs import Case, Lock, Planner, Question, Task, View
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk import provided
 from moorage.ops.planning import disk_checks, placement
-from moorage.ops.volumes import copies, disk_spec, pairs, pools
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs, pools
 from moorage.ops.volumes.disk_access import (
     check_within,
     online,
@@ -24,11 +24,10 @@ from moorage.ops.volumes.disk_access import (
 )
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.ops.volumes.units import has_room
-from moorage.storage import Reach
 from moorage.storage.validation import check_tags
 
 
-class DiskAdd(Operation, frozen=True, kw_only=True):
+class DiskAdd(Planner, frozen=True, kw_only=True):
     """Make a disk, or adopt one, and attach it to nothing.
 
     Attributes
@@ -68,7 +67,6 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_ADD"
-    plans = True
 
     name: str | None = None
     disk_template: str | None = None
@@ -87,27 +85,46 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
+    @cached_property
+    def words(self) -> disk_words.DiskWords:
+        """What describes the disk."""
+        name = check_disk_name(self.name) if self.name else None
+        names = ("pool", "size", "mode", "adopt", "epoch", "spindles")
+        return disk_words.DiskWords(
+            {name: getattr(self, name) for name in names},
+            template=self.disk_template,
+            params=disk_words.named_params(
+                self.params, provider=self.provider, access=self.access
+            ),
+            own={
+                "name": name,
+                "force": self.force_params,
+                "tags": check_tags(self.tags),
+            },
+        )
+
     def case(self, view: View) -> "NewDisk":
         """Return what it comes to on a view."""
-        return view.case(NewDisk, self)
+        return view.once(NewDisk, self)
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, view: View) -> list[Lock]:
         """Share the nodes that may do it; hold its name, and an adopted device."""
         case = self.case(view)
-        for node in (case.node, *case.workers):
-            yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold([case.wanted])
+        nodes = (case.node, *case.workers)
+        shared = (Lock("node", node.uuid, shared=True) for node in nodes)
+        return [*shared, *disk_spec.hold([case.wanted])]
 
-    def questions(self, view: View) -> Iterator[Question]:
+    def questions(self, view: View) -> list[Question]:
         """Ask what the group's nodes offer."""
         config, case = view.config, self.case(view)
         wanted, node = case.wanted, case.node
         if self.node and not wanted.adopts:
-            yield from provided.ask(view, wanted, node)
+            asked = case.others.ask()
         else:
-            yield from disk_spec.ask(config, wanted, config.group(node.group))
+            asked = [*disk_spec.ask(config, wanted, config.group(node.group))]
         if has_room(wanted.template):
-            yield from placement.ask_room(config, case.workers)
+            asked += placement.ask_room(config, case.workers)
+        return asked
 
     def likely(self, view: View) -> "DiskAdd":
         """Return the same request for the node that took the last one like it.
@@ -117,17 +134,18 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if self.node:
             return self
         case = self.case(view)
-        if case.wanted.adopts or case.mirrored or not case.reached_by_group:
+        if case.wanted.adopts or case.wanted.mirrored or not case.wanted.roams:
             return self
         nodes = case.workers
-        last = _makers(view).get((nodes[0].group, case.wanted.driver))
+        last = view.kept.of(_Makers).get((nodes[0].group, case.wanted.driver))
         found = next((node for node in nodes if node.uuid == last), nodes[0])
-        return replace(self, node=found.name)
+        return self.naming(node=found.name)
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
         case = self.case(view)
-        disk_checks.check(view, case.wanted, case.node, case.pair)
+        disk_checks.check_wanted(view, case.wanted, case.node, case.pair)
+        disk_checks.check_made(view, case.wanted, case.disk, case.node)
         for one in filter(None, (case.node, case.peer)):
             check_online(one)
         if not self.ignore_capacity:
@@ -136,35 +154,34 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        case = self.case(view)
-        yield from provided.warnings(view, case.wanted, case.node)
+        yield from self.case(view).others.warnings()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
         case = self.case(view)
-        yield from case.rooms
-        yield from pairs.claims([case.pair])
+        return chain(case.rooms, pairs.claims([case.pair]))
 
-    def tasks(self, view: View) -> Iterator[Task]:
+    def tasks(self, view: View) -> Iterable[Task]:
         """Make the volume, look whether it is there, then record the disk.
 
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
         case = self.case(view)
-        node = case.node
-        _makers(view)[node.group, case.wanted.driver] = node.uuid
-        disk = disk_spec.bear(view, case.wanted, node, pair=case.pair)
-        yield from node_tasks.verify(view.config, disk, node)
-        yield from copies.create(view.config, disk, node)
-        yield from copies.attach(view.config, disk, node)
-        yield from self.put_on(view, disk, node)
-        yield node_tasks.setinfo(view.config, disk, node)
-        yield from copies.detach(view.config, disk, node)
-        yield view.record(f"record disk {disk.label}", disk)
+        node, disk = case.node, case.disk
+        view.kept.of(_Makers)[node.group, case.wanted.driver] = node.uuid
+        return [
+            *node_tasks.verify(view.config, disk, node),
+            *copies.create(view.config, disk, node),
+            *copies.attach(view.config, disk, node),
+            *self.put_on(view, disk, node),
+            node_tasks.setinfo(view.config, disk, node),
+            *copies.detach(view.config, disk, node),
+            view.record(f"record disk {disk.label}", disk),
+        ]
 
-    def put_on(self, _view: View, _disk: Disk, _node: Node) -> Iterator[Task]:
-        """Yield what puts data on the disk, which is attached on the node."""
-        return iter(())
+    def put_on(self, _view: View, _disk: Disk, _node: Node) -> Iterable[Task]:
+        """Say what puts data on the disk, which is attached on the node."""
+        return ()
 
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
@@ -175,21 +192,9 @@ class NewDisk(Case["DiskAdd"]):
     """The disk that a request is for, and the nodes that may make it."""
 
     @cached_property
-    def wanted(self) -> disk_spec.DiskSpec:
+    def wanted(self) -> disk_words.DiskSpec:
         """The disk as it is wanted."""
-        asked = self.request
-        if asked.name:
-            check_disk_name(asked.name)
-        names = ("pool", "size", "mode", "name", "adopt", "epoch", "spindles")
-        wanted = disk_spec.specified(
-            self.view.config,
-            {name: getattr(asked, name) for name in names},
-            template=asked.disk_template,
-            params=disk_spec.named_params(
-                asked.params, provider=asked.provider, access=asked.access
-            ),
-        )
-        return replace(wanted, force=asked.force_params, tags=check_tags(asked.tags))
+        return self.request.words.read(self.view.config)
 
     @cached_property
     def node(self) -> Node:
@@ -199,9 +204,9 @@ class NewDisk(Case["DiskAdd"]):
             node = config.node(asked.node.partition(":")[0])
             check_within(config, node, asked.group)
             return node
-        if self.mirrored:
+        if self.wanted.mirrored:
             return self.keepers[0]
-        if not self.reached_by_group:
+        if not self.wanted.roams:
             raise BadInput(
                 f"a disk of template '{self.wanted.template}' stays on one node",
                 hint="say which: -n NODE",
@@ -217,7 +222,7 @@ class NewDisk(Case["DiskAdd"]):
     def peer(self) -> Node | None:
         """The node that is to keep the second copy of a mirrored disk."""
         asked = self.request
-        if not self.mirrored:
+        if not self.wanted.mirrored:
             if ":" in (asked.node or ""):
                 raise BadInput(
                     f"a disk of template '{asked.disk_template}' has no second copy",
@@ -240,16 +245,6 @@ class NewDisk(Case["DiskAdd"]):
         """Name of the node that is asked to have the second copy; empty for any."""
         return (self.request.node or "").partition(":")[2]
 
-    @property
-    def reached_by_group(self) -> bool:
-        """Whether every node of a group reaches it."""
-        return self.wanted.kind.capabilities.reach is Reach.GROUP
-
-    @cached_property
-    def mirrored(self) -> bool:
-        """Whether it has two copies."""
-        return pairs.is_mirrored(self.wanted.template)
-
     @cached_property
     def keepers(self) -> list[Node]:
         """The nodes that may keep a copy: those with room, by what they keep."""
@@ -269,13 +264,13 @@ class NewDisk(Case["DiskAdd"]):
     @cached_property
     def pair(self) -> Pair | None:
         """What joins the copies of a mirrored disk."""
-        return pairs.wanted(self.view, self.wanted.template, self.node, self.peer)
+        return pairs.wanted(self.view, self.wanted, self.node, self.peer)
 
     @cached_property
     def workers(self) -> Sequence[Node]:
         """The nodes that may make it; drained ones if there are no others."""
         config, asked = self.view.config, self.request
-        if asked.node and self.mirrored and not self._second:
+        if asked.node and self.wanted.mirrored and not self._second:
             group = config.group(self.node.group)
             return [node for node in online(config, group) if not node.drained]
         if asked.node:
@@ -292,12 +287,20 @@ class NewDisk(Case["DiskAdd"]):
         return connected[0] if len(connected) == 1 else only_group(config)
 
     @cached_property
+    def disk(self) -> Disk:
+        """The disk as it is made."""
+        return disk_spec.bear(self.view, self.wanted, self.node, pair=self.pair)
+
+    @cached_property
+    def others(self) -> provided.Others:
+        """The nodes that are to reach it besides the one that makes it."""
+        return provided.Others(self.view, self.wanted, self.node)
+
+    @cached_property
     def rooms(self) -> list[Claim]:
         """The room that it takes."""
         return list(disk_spec.rooms(self.view, [self.wanted], self.node, self.peer))
 
 
-def _makers(view: View) -> dict[tuple[str, str], str]:
-    """Return the node that made the last disk, by node group and what makes it."""
-    made: dict[tuple[str, str], str] = view.kept.setdefault("makers of disks", {})
-    return made
+class _Makers(dict[tuple[str, str], str]):
+    """The node that made the last disk, by node group and what makes it."""

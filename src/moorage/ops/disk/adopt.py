@@ -7,15 +7,16 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
-from moorage.jobs import Ask, Lock, Operation, Question, Task, View
-from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
+from moorage.jobs import Ask, Lock, Question, Surveyor, Task, View, once
+from moorage.model import Disk, Node, Place, StoragePool, Volume
+from moorage.model.caller import Role
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.planning import disk_checks
 from moorage.ops.storage import survey
 from moorage.ops.storage.reconcile import disk_of
-from moorage.ops.volumes import directories, disk_spec, pools
+from moorage.ops.volumes import directories, disk_spec, disk_words, pools
 from moorage.ops.volumes.disk_access import check_within, only_group, some_online
 from moorage.ops.volumes.disk_names import check_unused, hold_names
 from moorage.ops.volumes.identity import ADOPTION
@@ -24,7 +25,7 @@ from moorage.storage import Can
 from moorage.units import Mib
 
 
-class DiskAdopt(Operation, frozen=True, kw_only=True):
+class DiskAdopt(Surveyor, frozen=True, kw_only=True):
     """Make a disk of a volume that its storage tells of and no disk is in.
 
     Whoever made the volume: from now on it is the cluster's, and goes with its disk.
@@ -49,7 +50,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_ADOPT"
-    surveys = True
+    role = Role.ROOT
 
     volume: str
     name: str | None = None
@@ -63,14 +64,16 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     node: str | None = None
     group: str | None = None
 
-    def place(self, config: Config) -> Place:
+    @once
+    def place(self, view: View) -> Place:
         """Return where the volume is."""
-        group = config.group(self.node_of(config).group)
-        given = disk_spec.unused(self.params)  # it is reused, in whatever words
-        params = disk_spec.named_params(given, provider=self.provider)
-        wanted = disk_spec.specified(
-            config, {"pool": self.pool}, template=self.disk_template, params=params
-        )
+        config = view.config
+        group = config.group(self.node_of(view).group)
+        given = disk_words.unused(self.params)  # it is reused, in whatever words
+        params = disk_words.named_params(given, provider=self.provider)
+        wanted = disk_words.DiskWords(
+            {"pool": self.pool}, template=self.disk_template, params=params
+        ).read(config)
         if Can.LIST not in wanted.kind.capabilities.can:
             raise WrongState(
                 f"disk template '{wanted.template}' does not tell which volumes there "
@@ -81,15 +84,19 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         held = disk_spec.parameters(config, wanted, group)
         return directories.place_with(config, wanted.template, held)
 
-    def pool_of(self, config: Config) -> StoragePool | None:
+    @once
+    def pool_of(self, view: View) -> StoragePool | None:
         """Return the storage pool that is named, or the only one that is there."""
+        config = view.config
         if self.pool:
             return config.pool(self.pool)
-        group = config.group(self.node_of(config).group)
-        return directories.pool_at(config, group, self.place(config))
+        group = config.group(self.node_of(view).group)
+        return directories.pool_at(config, group, self.place(view))
 
-    def node_of(self, config: Config) -> Node:
+    @once
+    def node_of(self, view: View) -> Node:
         """Return the node that is to look, and to attach it once."""
+        config = view.config
         if self.node:
             node = config.node(self.node)
             check_within(config, node, self.group)
@@ -97,35 +104,36 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         group = config.group(self.group) if self.group else only_group(config)
         return some_online(config, group)[0]
 
-    def question(self, config: Config) -> Ask[list[Listed]]:
+    @once
+    def question(self, view: View) -> Ask[list[Listed]]:
         """Return what the node is asked."""
-        verb = ListVolumes(places=(self.place(config),))
-        return Ask(self.node_of(config).uuid, verb)
+        verb = ListVolumes(places=(self.place(view),))
+        return Ask(self.node_of(view).uuid, verb)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name, and all that others might adopt; share node and pool."""
-        place = self.place(view.config)
+        place = self.place(view)
         if survey.is_local(place) and not self.node:
             raise BadInput(
                 f"a disk of template '{place.template}' stays on one node",
                 hint="say which: -n NODE",
             )
-        yield Lock("node", self.node_of(view.config).uuid, shared=True)
+        yield Lock("node", self.node_of(view).uuid, shared=True)
         yield ADOPTION
-        yield from hold_names(disk_spec.checked_name(self.name))
-        pool = self.pool_of(view.config)
+        yield from hold_names(disk_words.checked_name(self.name))
+        pool = self.pool_of(view)
         yield from pools.hold([pool.uuid if pool else None])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the node for the volumes there, and for what the disk's use needs."""
-        yield self.question(view.config)
-        yield node_tasks.providers_on(self.node_of(view.config).uuid)
+        yield self.question(view)
+        yield node_tasks.providers_on(self.node_of(view).uuid)
 
     def check(self, view: View) -> None:
         """Refuse a volume that is not there, or is somebody's."""
-        node = self.node_of(view.config)
+        node = self.node_of(view)
         check_online(node)
-        name = disk_spec.checked_name(self.name)
+        name = disk_words.checked_name(self.name)
         if name:
             check_unused(view.config, name)
         disk = self.disk(view)
@@ -136,14 +144,12 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         if survey.seen(view).busy.intersection(disk.volumes):
             raise WrongState(f"a job works on volume '{self.volume}'")
 
+    @once
     def disk(self, view: View) -> Disk:
         """Return the new disk."""
-        return view.once("disk", lambda: self._disk(view))
-
-    def _disk(self, view: View) -> Disk:
-        found, node = self._found(view), self.node_of(view.config)
-        pool = self.pool_of(view.config)
-        size = found.size or disk_spec.checked_size(self.size)
+        found, node = self._found(view), self.node_of(view)
+        pool = self.pool_of(view)
+        size = found.size or disk_words.checked_size(self.size)
         if not size:
             raise BadInput(
                 f"its storage does not tell how large volume '{self.volume}' is",
@@ -151,20 +157,20 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             )
         return disk_of(
             view,
-            self.place(view.config),
+            self.place(view),
             found.logical_id,
             (node,),
             pool=pool.uuid if pool else None,
             size=Mib(size),
-            name=disk_spec.checked_name(self.name),
-            mode=disk_spec.checked_mode(self.mode),
-            epoch=disk_spec.checked_epoch(self.epoch, adopts=True),
+            name=disk_words.checked_name(self.name),
+            mode=disk_words.checked_mode(self.mode),
+            epoch=disk_words.checked_epoch(self.epoch, adopts=True),
         )
 
     def _found(self, view: View) -> Volume:
         """Return the volume, as its storage tells it."""
-        node = self.node_of(view.config)
-        (listed,) = view.answer(self.question(view.config)) or (Listed(),)
+        node = self.node_of(view)
+        (listed,) = view.answer(self.question(view)) or (Listed(),)
         if listed.problem:
             raise WrongState(
                 f"node {node.name} lists no volumes: {listed.problem}",
@@ -181,7 +187,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Look whether it can be attached, then record the disk."""
-        config, node, disk = view.config, self.node_of(view.config), self.disk(view)
+        config, node, disk = view.config, self.node_of(view), self.disk(view)
         yield node_tasks.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node)
         yield node_tasks.detach(config, disk, node)

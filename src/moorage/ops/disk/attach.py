@@ -2,19 +2,18 @@
 """``gnt-disk attach``: a disk gets an owner, running or not."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
-from moorage.model import Disk, Instance, successor
+from moorage.jobs import Case, Lock, Operation, Question, Task, View
+from moorage.model import Disk, Instance, Node, successor
+from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.volumes import copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
-
-MOST_DISKS = 16
-"""Disks that an instance can have, as in Ganeti."""
 
 
 def check_free(view: View, disk: Disk, instance: Instance) -> None:
@@ -102,40 +101,59 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
     instance_name: str
     index: int = -1
 
+    def case(self, view: View) -> "Attached":
+        """Return what it comes to on a view."""
+        return view.once(Attached, self)
+
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and the instance; share its node."""
-        instance = view.config.instance(self.instance_name)
-        yield Lock("node", instance.primary_node, shared=True)
-        yield from copies.hold(view.config, [view.config.disk(self.disk)])
-        yield Lock("instance", instance.uuid)
-        disk = view.config.disk(self.disk)
-        yield Lock("disk", disk.uuid)
-        yield from pools.hold([disk.pool])
+        case = self.case(view)
+        yield Lock("node", case.node.uuid, shared=True)
+        yield from copies.hold(view.config, [case.disk])
+        yield Lock("instance", case.instance.uuid)
+        yield Lock("disk", case.disk.uuid)
+        yield from pools.hold([case.disk.pool])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs, and whether its node reaches the disk."""
-        instance = view.config.instance(self.instance_name)
-        node = view.config.home(instance)
-        yield node_tasks.guest_on(node.uuid, instance)
-        yield from ask_reach(view.config, [view.config.disk(self.disk)], node)
+        case = self.case(view)
+        yield node_tasks.guest_on(case.node.uuid, case.instance)
+        yield from ask_reach(view.config, [case.disk], case.node)
 
     def check(self, view: View) -> None:
         """Refuse a disk that is taken, out of reach, or quarantined."""
-        instance = view.config.instance(self.instance_name)
-        check_index(instance, self.index)
-        check_free(view, view.config.disk(self.disk), instance)
-        check_known(view, instance)
+        case = self.case(view)
+        check_index(case.instance, self.index)
+        check_free(view, case.disk, case.instance)
+        check_known(view, case.instance)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the owner, attach on its node, plug."""
-        instance = view.config.instance(self.instance_name)
-        disk = view.config.disk(self.disk)
-        hot = runs(view, instance)
-        yield from attach_tasks(view, instance, disk, self.index, hot=hot)
+        case = self.case(view)
+        hot = runs(view, case.instance)
+        yield from attach_tasks(view, case.instance, case.disk, self.index, hot=hot)
 
     def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
-        instance = view.config.instance(self.instance_name)
-        disk = view.config.disk(self.disk)
-        slot = inserted(instance, disk.uuid, self.index).index(disk.uuid)
-        return [[f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]]
+        case = self.case(view)
+        slot = inserted(case.instance, case.disk.uuid, self.index).index(case.disk.uuid)
+        return [[f"disk/{slot}", f"attach:size={case.disk.size},mode={case.disk.mode}"]]
+
+
+class Attached(Case["DiskAttach"]):
+    """The disk, the instance that is to have it, and its node."""
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance."""
+        return self.view.config.instance(self.request.instance_name)
+
+    @cached_property
+    def disk(self) -> Disk:
+        """The disk."""
+        return self.view.config.disk(self.request.disk)
+
+    @cached_property
+    def node(self) -> Node:
+        """Where the instance is."""
+        return self.view.config.home(self.instance)

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Question, Task, View, once
 from moorage.model import Claim
 from moorage.ops.disk.snapshot import DiskSnapshot
 from moorage.ops.filling import conversion
@@ -14,11 +14,11 @@ from moorage.ops.filling.conversion import Conversion, ToStorage
 from moorage.ops.filling.conversion_tasks import Step, copy
 from moorage.ops.guests.liveness import runs
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes import copies, disk_spec, disk_words
 from moorage.ops.volumes.disk_access import able, can, providers
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import Can
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called
 
 
 class DiskClone(ToStorage, frozen=True, kw_only=True):
@@ -56,15 +56,15 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             return False
         if not able(disk).provider:
             return True
-        known = usable(providers(view, self.conversion(view).worker(view)))
-        found = known.get(str(disk.logical_id[0]))
+        told = providers(view, self.conversion(view).worker(view))
+        found = provider_called(str(disk.logical_id[0]), told)
         return found is not None and "snapshot" in found.optional
 
+    @once
     def conversion(self, view: View) -> Conversion:
         """Return what is to be copied, and where to."""
         disk = view.config.disk(self.disk)
-        wanted = disk_spec.specified(
-            view.config,
+        wanted = disk_words.DiskWords(
             {
                 "pool": self.pool if self._elsewhere else disk.pool,
                 "size": disk.size,
@@ -73,8 +73,8 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             template=self.disk_template or (None if self.pool else disk.dev_type),
             params=self.named_params
             if self._elsewhere
-            else disk_spec.anew(disk.params),
-        )
+            else disk_words.anew(disk.params),
+        ).read(view.config)
         force = self.force_params or not self._elsewhere
         return self.converted(disk, replace(wanted, force=force))
 

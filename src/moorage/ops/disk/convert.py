@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Sought, Task, View
+from moorage.jobs import Sought, Task, View, once
 from moorage.model import Disk
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion, ToStorage
 from moorage.ops.guests.liveness import check_unused, seek
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import disk_spec, pairs
+from moorage.ops.volumes import disk_words, pairs
 
 
 class DiskConvert(ToStorage, frozen=True, kw_only=True):
@@ -32,12 +32,12 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
     adopt: str | None = None
     ignore_ipolicy: bool = False
 
+    @once
     def conversion(self, view: View) -> Conversion:
         """Return what is wanted."""
         disk = view.config.disk(self.disk)
         elsewhere = self.disk_template or self.provider or self.adopt
-        wanted = disk_spec.specified(
-            view.config,
+        wanted = disk_words.DiskWords(
             {
                 "pool": self.pool or (None if elsewhere else disk.pool),
                 "size": disk.size,
@@ -45,7 +45,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
             },
             template=self.disk_template or (None if self.pool else disk.dev_type),
             params=self.named_params,
-        )
+        ).read(view.config)
         return self.converted(disk, replace(wanted, force=self.force_params))
 
     def seeks(self, view: View) -> Iterator[Sought]:

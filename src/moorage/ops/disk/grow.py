@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Planner, Question, Run, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
 from moorage.ops.volumes import copies, pairs
 from moorage.ops.volumes.disk_access import ask_candidates, can, candidates, check_sound
-from moorage.ops.volumes.disk_spec import LARGEST_DISK
+from moorage.ops.volumes.disk_words import LARGEST_DISK
 from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk
@@ -36,7 +36,7 @@ def new_size(disk: Disk, amount: int, *, absolute: bool) -> Mib:
     return Mib(size)
 
 
-class Growing(Operation, frozen=True, kw_only=True):
+class Growing(Planner, frozen=True, kw_only=True):
     """An operation that grows a disk.
 
     Attributes
@@ -50,8 +50,6 @@ class Growing(Operation, frozen=True, kw_only=True):
     ignore_capacity
         Whether it may grow over the room that its storage has.
     """
-
-    plans = True
 
     amount: int
     absolute: bool = False

@@ -7,14 +7,15 @@ kept for a while, as long as the group has the same nodes.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from moorage.jobs import Question, View
-from moorage.model import Node, NodeGroup
+from moorage.model import Node
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes.disk_access import online
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 
 _GOOD = 120.0
 """Seconds that what was found is told to others, too."""
@@ -30,66 +31,69 @@ class _Found(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def ask(view: View, wanted: DiskSpec, worker: Node) -> Iterator[Question]:
-    """Ask the node that makes a disk; the others, too, if nobody has lately."""
-    if wanted.kind.capabilities.provider:
-        known = _known(view, wanted, worker)
-        for node in [worker] if known else online(view.config, _group(view, worker)):
-            yield providers_on(node.uuid)
+class _Lacking(dict[tuple[str, str], _Found]):
+    """What was found last, by node group and what makes the disk."""
 
 
-def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
-    """Say which nodes of the group will not reach a disk that a node makes.
+class Others:
+    """The nodes of a group, where one of them, the worker, makes a disk for all."""
 
-    What was known when the nodes were to be asked may be old by now. It is told all the
-    same: the others were not asked, and what they did not say is not what they lack.
-    """
-    found = _known(view, wanted, worker)
-    if found is None and _were_asked(view, wanted, worker):
-        found = _found(view, wanted, worker)
-    found = found or _kept(view, wanted, worker)
-    if found is None:
-        return
-    yield from found.sentences[:_TOLD]
-    more = len(found.sentences) - _TOLD
-    if more > 0:
-        yield f"nor can it be used on {more} other nodes of the group"
+    def __init__(self, view: View, wanted: DiskSpec, worker: Node) -> None:
+        self._view = view
+        self._wanted = wanted
+        self._worker = worker
+        self._shelf = view.kept.of(_Lacking)
+        self._key = worker.group, wanted.driver
 
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Those of the group that may run storage commands."""
+        config = self._view.config
+        return online(config, config.group(self._worker.group))
 
-def _group(view: View, worker: Node) -> NodeGroup:
-    return view.config.group(worker.group)
+    @cached_property
+    def _known(self) -> _Found | None:
+        """What was found lately of the same provider, if it holds still."""
+        last = self._shelf.get(self._key)
+        if last is None or not 0 <= self._view.now - last.time < _GOOD:
+            return None
+        return last if last.nodes is self.nodes else None
 
+    def ask(self) -> list[Question]:
+        """Ask the node that makes the disk; the others, too, if nobody has lately."""
+        if not self._wanted.kind.capabilities.provider:
+            return []
+        asked = (self._worker,) if self._known else self.nodes
+        return [providers_on(node.uuid) for node in asked]
 
-def _were_asked(view: View, wanted: DiskSpec, worker: Node) -> bool:
-    """Whether each node of the group was asked for what it lacks, if it may lack it."""
-    if not wanted.kind.capabilities.provider:
-        return True
-    nodes = online(view.config, _group(view, worker))
-    return all(providers_on(node.uuid) in view.answers for node in nodes)
+    def warnings(self) -> Iterator[str]:
+        """Say which nodes of the group will not reach the disk.
 
+        What was known when the nodes were to be asked may be old by now. It is told all
+        the same: the others were not asked, and what they did not say is not what they
+        lack.
+        """
+        found = self._known
+        if found is None and self._were_asked():
+            found = self._found()
+        found = found or self._shelf.get(self._key)
+        if found is None:
+            return
+        yield from found.sentences[:_TOLD]
+        more = len(found.sentences) - _TOLD
+        if more > 0:
+            yield f"nor can it be used on {more} other nodes of the group"
 
-def _kept(view: View, wanted: DiskSpec, worker: Node) -> _Found | None:
-    """Return what was found last of the same provider, however long ago."""
-    return _shelf(view).get((worker.group, wanted.driver))
+    def _were_asked(self) -> bool:
+        """Whether each node was asked for what it lacks, if it may lack it."""
+        if not self._wanted.kind.capabilities.provider:
+            return True
+        answers = self._view.answers
+        return all(providers_on(node.uuid) in answers for node in self.nodes)
 
-
-def _known(view: View, wanted: DiskSpec, worker: Node) -> _Found | None:
-    """Return what was found lately of the same provider, if it holds still."""
-    known = _kept(view, wanted, worker)
-    if known is None or not 0 <= view.now - known.time < _GOOD:
-        return None
-    same = known.nodes == online(view.config, _group(view, worker))
-    return known if same else None
-
-
-def _found(view: View, wanted: DiskSpec, worker: Node) -> _Found:
-    """Return what nodes have just said, and keep it for the next disks."""
-    told = tuple(disk_checks.warnings(view, wanted, worker))
-    found = _Found(view.now, online(view.config, _group(view, worker)), told)
-    _shelf(view)[worker.group, wanted.driver] = found
-    return found
-
-
-def _shelf(view: View) -> dict[tuple[str, str], _Found]:
-    shelf: dict[tuple[str, str], _Found] = view.kept.setdefault("nodes without", {})
-    return shelf
+    def _found(self) -> _Found:
+        """Return what nodes have just said, and keep it for the next disks."""
+        told = tuple(disk_checks.warnings(self._view, self._wanted, self._worker))
+        found = _Found(self._view.now, self.nodes, told)
+        self._shelf[self._key] = found
+        return found

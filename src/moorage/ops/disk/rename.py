@@ -10,7 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, successor
 from moorage.ops.asking import node_tasks
-from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import able, can, candidates
 from moorage.ops.volumes.disk_names import check_unused, hold_names
 from moorage.ops.volumes.disk_params import (
@@ -29,7 +29,7 @@ def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     names of disks would take another one for it. Raise `Refused` for a name that no
     disk can have, or another one has.
     """
-    new = disk_spec.checked_name(name)
+    new = disk_words.checked_name(name)
     if new:
         check_unused(config, new, disk)
     return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}
@@ -136,7 +136,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.mode is not UNSET:
-            found["mode"] = disk_spec.checked_mode(self.mode)
+            found["mode"] = disk_words.checked_mode(self.mode)
         if self.name is not UNSET:
             found |= renamed(config, disk, self.name)
         if self.params:

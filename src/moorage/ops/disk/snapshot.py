@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Planner, Question, Run, Task, View
 from moorage.model import Claim, Config, Disk, Node
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.grow import (
@@ -17,12 +17,11 @@ from moorage.ops.disk.grow import (
 )
 from moorage.ops.guests.liveness import check_known
 from moorage.ops.planning import placement
-from moorage.ops.volumes import copies, disk_spec, pools
+from moorage.ops.volumes import copies, disk_words, pools
 from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
     check_sound,
-    providers,
     template,
 )
 from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
@@ -30,10 +29,9 @@ from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import unit_of
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
-from moorage.storage.provider import usable
 
 
-class DiskSnapshot(Operation, frozen=True, kw_only=True):
+class DiskSnapshot(Planner, frozen=True, kw_only=True):
     """Take a snapshot; the new disk belongs to nobody.
 
     Attributes
@@ -47,7 +45,6 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_DISK_SNAPSHOT"
-    plans = True
 
     disk: str
     new_name: str | None = None
@@ -113,11 +110,11 @@ def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
             "none",
             disk=disk.uuid,
         )
-    check_provider(view, disk, node)
-    if not template(disk).capabilities.provider:
+    provider = check_provider(view, disk, node)
+    if provider is None:
         return
-    name = str(disk.logical_id[0])
-    if "snapshot" not in usable(providers(view, node))[name].optional:
+    name = provider.name
+    if "snapshot" not in provider.optional:
         raise NotSupported(
             f"ExtStorage provider '{name}' takes no snapshots: it has no script "
             "'snapshot'",
@@ -139,7 +136,7 @@ def copy_of(view: View, disk: Disk, node: Node) -> Disk:
         epoch=0,
         last_node=node.uuid,
         quarantine=None,
-        params=disk_spec.anew(disk.params),
+        params=disk_words.anew(disk.params),
         adopted=False,
         unproven=False,
         ctime=view.now,

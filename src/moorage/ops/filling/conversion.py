@@ -10,13 +10,13 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.planning import disk_checks, placement, policy
-from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_access import (
     ask_candidates,
@@ -26,7 +26,7 @@ from moorage.ops.volumes.disk_access import (
     group_of,
     worker,
 )
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.ops.volumes.units import has_room, unit_of
 
@@ -77,6 +77,7 @@ class Conversion:
             return config.group(config.node(self.node).group)
         return group_of(config, self.disk)
 
+    @once
     def worker(self, view: View) -> Node:
         """Return the node that has both volumes; raise `WrongState` if none can."""
         config, owner = view.config, view.config.owner(self.disk)
@@ -106,8 +107,8 @@ class Conversion:
 
     def pair(self, view: View, beside: Iterable[Disk] = ()) -> Pair | None:
         """Return who keeps the copies of the new volume; None if there is one alone."""
-        template, node = self.wanted.template, self.worker(view)
-        return pairs.wanted(view, template, node, self.peer(view), beside)
+        node, peer = self.worker(view), self.peer(view)
+        return pairs.wanted(view, self.wanted, node, peer, beside)
 
     def target(self, view: View, beside: Iterable[Disk] = ()) -> Disk:
         """Return the new volume, `beside` others, as a disk that has no name."""
@@ -173,7 +174,7 @@ class Conversion:
             )
 
 
-class ToStorage(Operation, frozen=True, kw_only=True):
+class ToStorage(Planner, frozen=True, kw_only=True):
     """An operation that copies a disk's data to storage that somebody names.
 
     Attributes
@@ -202,8 +203,6 @@ class ToStorage(Operation, frozen=True, kw_only=True):
         Whether it may be larger than the room that its storage has.
     """
 
-    plans = True
-
     disk: str
     disk_template: str | None = None
     pool: str | None = None
@@ -218,7 +217,7 @@ class ToStorage(Operation, frozen=True, kw_only=True):
     @property
     def named_params(self) -> dict[str, Any]:
         """The parameters; two of them may be given as fields."""
-        return disk_spec.named_params(
+        return disk_words.named_params(
             self.params, provider=self.provider, access=self.access
         )
 

@@ -8,9 +8,9 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from moorage.errors import Failed
+from moorage.hypervisors import KVM
 from moorage.model import Config, Instance, hvscreen
 from moorage.model.hvparams import Parameters, parameters
-from moorage.model.hypervisors import KVM
 
 PORTS = range(15000, 19000)
 """Where screens are: beyond the ports of mirrored disks."""

@@ -10,6 +10,7 @@ from .grow_disk import InstanceGrowDisk
 from .migrate import InstanceMigrate
 from .modify import InstanceSetParams
 from .move import InstanceMove
+from .multi_alloc import InstanceMultiAlloc
 from .power import InstanceReboot, InstanceShutdown, InstanceStartup
 from .query_data import InstanceQueryData
 from .recreate_disks import InstanceRecreateDisks
@@ -28,6 +29,7 @@ OPERATIONS = (
     InstanceGrowDisk,
     InstanceMigrate,
     InstanceMove,
+    InstanceMultiAlloc,
     InstanceQueryData,
     InstanceReboot,
     InstanceRecreateDisks,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from moorage.errors import WrongState
 from moorage.jobs import Sought, Task, View
 from moorage.jobs.unread import Idle
+from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import check_nowhere_else, holds, runs, seek
 from moorage.ops.instance.base import OnInstance, check_answers
@@ -26,6 +27,7 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_ACTIVATE_DISKS"
+    role = Role.OPERATE
 
     ignore_size: bool = False
     wait_for_sync: bool = False
@@ -77,6 +79,7 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
     """Detach the disks of an instance that does not run."""
 
     op_id = "OP_INSTANCE_DEACTIVATE_DISKS"
+    role = Role.OPERATE
 
     force: Annotated[
         bool, Idle("the disks of a guest that runs are never detached")

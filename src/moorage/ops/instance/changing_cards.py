@@ -8,6 +8,7 @@ unplugged and plugged.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.guests import cabling, nics
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import check_usable
-from moorage.ops.instance.changing_disks import ChangingDisks
+from moorage.ops.instance.change_request import Changes
 from moorage.ops.planning import links, placement
 from moorage.protocol import PlugCard, UnplugCard
 
@@ -62,111 +63,84 @@ def _parsed(one: Sequence[Any]) -> tuple[str, str, dict[str, Any]]:
     return str(one[0]), str(one[1]), words
 
 
-class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
-    """An operation that may change network cards.
+class CardChanges(Changes):
+    """The network cards that an instance gets, loses, or has connected anew."""
 
-    Attributes
-    ----------
-    nics
-        Changes: action, card (number, name or uuid), parameters.
-    conflicts_check
-        Whether an address of a card in no network must not be one of a network's.
-    """
-
-    op_id = ""
-
-    nics: list[list[Any]] = []
-    conflicts_check: bool = True
-
-    def card_mods(self, view: View) -> list[Mod]:
-        """Return each change of a card."""
-        return self._planned(view)[0]
-
-    def cards(self, view: View) -> tuple[Nic, ...]:
-        """Return the cards that it is to have."""
-        return self._planned(view)[1]
-
-    def _planned(self, view: View) -> tuple[list[Mod], tuple[Nic, ...]]:
-        return view.once("cards", lambda: self._plan(view))
-
-    def _plan(self, view: View) -> tuple[list[Mod], tuple[Nic, ...]]:
-        instance = self.instance(view)
-        making = nics.Making(view, instance.name, self.conflicts_check)
+    @cached_property
+    def _planned(self) -> tuple[list[Mod], tuple[Nic, ...]]:
+        """Each change of a card, and the cards that it is to have."""
+        instance, asked = self.instance, self.request
+        making = nics.Making(self.view, instance.name, asked.conflicts_check)
         left = list(instance.nics)
-        asked = parsed(self.nics)
-        olds = [None if a == ADD else _meant(instance, i) for a, i, _ in asked]
-        for (action, _, _), old in zip(asked, olds, strict=True):
+        given = parsed(asked.nics)
+        olds = [None if a == ADD else _meant(instance, i) for a, i, _ in given]
+        for (action, _, _), old in zip(given, olds, strict=True):
             if old and action == REMOVE:
                 making.leave(old)
-        pairs = zip(asked, olds, strict=True)
+        pairs = zip(given, olds, strict=True)
         mods = [_modded(making, left, one, old) for one, old in pairs]
         nics.check_count(len(left))
         nics.check_names([nic.name for nic in left])
         return mods, tuple(left)
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold what disks need; share the networks."""
-        yield from ChangingDisks.locks(self, view)
-        yield from cabling.hold_named(
-            view.config, (one[2] for one in parsed(self.nics))
-        )
+    def locks(self) -> Iterator[Lock]:
+        """Share the networks."""
+        given = parsed(self.request.nics)
+        yield from cabling.hold_named(self.view.config, (one[2] for one in given))
 
-    def questions(self, view: View) -> Iterator[Question]:
+    def questions(self) -> Iterator[Question]:
         """Ask the node for its bridges."""
-        yield from ChangingDisks.questions(self, view)
-        home = view.config.home(self.instance(view))
-        if self.nics and not home.offline:
-            yield placement.room_on(view.config, home)
+        if self.request.nics and not self.node.offline:
+            yield placement.room_on(self.view.config, self.node)
 
-    def check_cards(self, view: View) -> None:
+    def check(self) -> None:
         """Refuse cards that it cannot have."""
-        instance = self.instance(view)
-        if not self.nics:
+        view, instance = self.view, self.instance
+        if not self.request.nics:
             return
+        mods, cards = self._planned
         check_usable(view, instance)
-        links.check(view, view.config.home(self.instance(view)), self.cards(view))
+        links.check(view, self.node, cards)
         found = guest(view, instance)
-        wired = any(self._rewires(view, mod) for mod in self.card_mods(view))
-        if found and found.cards is None and wired:
+        if found and found.cards is None and any(map(self._rewires, mods)):
             raise WrongState(
                 f"instance {instance.name} was started by an older agent: its network "
                 "cards cannot be plugged",
                 hint=f"gnt-instance shutdown {instance.name}, and then again",
             )
 
-    def card_claims(self, view: View) -> Iterator[Claim]:
+    def claims(self) -> Iterator[Claim]:
         """Claim the addresses of new cards."""
-        instance = self.instance(view)
-        new = nics.claimed(self.cards(view), instance.nics)
+        instance, (_, cards) = self.instance, self._planned
+        new = nics.claimed(cards, instance.nics)
         if new:
             home = instance.primary_node
             yield Claim(node=home, instance=instance.name, addresses=new)
 
-    def card_tasks(self, view: View, then: View) -> Iterator[Task]:
+    def tasks(self, then: View) -> Iterator[Task]:
         """Yield what plugs and records the cards; `then` is the view before that."""
-        if not self.nics:
+        if not self.request.nics:
             return
-        instance = self.instance(then)
-        if runs(view, instance):
-            for mod in self.card_mods(view):
-                if self._rewires(view, mod):
-                    yield from self._plugged(view, mod)
+        mods, cards = self._planned
+        instance = self.request.instance(then)
+        if runs(self.view, instance):
+            for mod in filter(self._rewires, mods):
+                yield from self._plugged(mod)
         what = f"change the network cards of {instance.name}"
-        yield then.change(what, instance, nics=self.cards(view))
+        yield then.change(what, instance, nics=cards)
 
-    def _rewires(self, view: View, mod: Mod) -> bool:
+    def _rewires(self, mod: Mod) -> bool:
         """Whether a running guest must let go of a card, or gets one."""
         if mod.old is None or mod.new is None:
             return True
-        instance = self.instance(view)
         old, new = (
-            replace(node_tasks.wired(view.config, instance, nic), name=None)
+            replace(node_tasks.wired(self.view.config, self.instance, nic), name=None)
             for nic in (mod.old, mod.new)
         )
         return old != new
 
-    def _plugged(self, view: View, mod: Mod) -> Iterator[Task]:
-        instance, node = self.instance(view), view.config.home(self.instance(view))
+    def _plugged(self, mod: Mod) -> Iterator[Task]:
+        view, instance, node = self.view, self.instance, self.node
         if mod.old:
             yield Run(
                 what=f"unplug {mod.what} from {instance.name} on {node.name}",
@@ -178,19 +152,19 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             yield Run(
                 what=f"plug {mod.what} into {instance.name} on {node.name}",
                 node=node.uuid,
-                do=_plug(view, instance, mod.new, self.cards(view).index(mod.new)),
+                do=_plug(view, instance, mod.new, self._planned[1].index(mod.new)),
                 undo=_unplug(instance, mod.new),
             )
 
-    def told_of_cards(self, view: View) -> Iterator[Changed]:
+    def told(self) -> Iterator[Changed]:
         """Yield what is changed, in Ganeti's words."""
-        before, after = self.instance(view).nics, self.cards(view)
-        for mod in self.card_mods(view):
+        before, (mods, after) = self.instance.nics, self._planned
+        for mod in mods:
             if mod.new is None:
                 yield f"nic/{before.index(mod.old) if mod.old else 0}", REMOVE
             elif mod.old is None:
                 ip, mac = mod.new.ip, mod.new.mac
-                params = node_tasks.wired(view.config, self.instance(view), mod.new)
+                params = node_tasks.wired(self.view.config, self.instance, mod.new)
                 told = f"add:mac={mac},ip={ip},mode={params.nicparams['mode']}"
                 told += f",link={params.nicparams['link']},network={mod.new.network}"
                 yield f"nic/{after.index(mod.new)}", told

@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View
+from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.base import OnInstance
@@ -16,6 +17,7 @@ class InstanceConsole(OnInstance, frozen=True, kw_only=True):
     """Say how to reach a running guest's console."""
 
     op_id = "OP_INSTANCE_CONSOLE"
+    role = Role.OPERATE
 
     def check(self, view: View) -> None:
         """Refuse when there is no guest."""

@@ -2,185 +2,134 @@
 """Other storage for all disks of an instance: ``gnt-instance modify -t``."""
 
 from collections.abc import Iterator
-from typing import Any
-
-from msgspec.structs import replace
+from functools import cached_property
 
 from moorage.disk_templates import Mirror
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Question, View
-from moorage.model import Disk, Instance, pair_of
-from moorage.ops.filling import conversion_tasks
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import Claim, Disk, Instance, pair_of
+from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion
-from moorage.ops.instance.base import OnInstance
+from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.planning import disk_checks
-from moorage.ops.volumes import copies, disk_spec
+from moorage.ops.volumes import copies
+from moorage.ops.volumes.disk_words import DiskSpec, DiskWords
 from moorage.storage.templates import template_named
 
 
-class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
-    """An operation that can give all disks of an instance other storage.
+class NewStorage(Changes):
+    """The storage that all disks of an instance are to have."""
 
-    Attributes
-    ----------
-    disks
-        Changes of disks one by one.
-    disk_template
-        With new disks among the changes, the template of those that name none; without
-        any, what all disks are to be converted to.
-    pool
-        The storage pool that all disks are to be in.
-    ext_params
-        Parameters of the template or the provider, for disks that are converted.
-    remote_node
-        The second node, for a template whose data the cluster mirrors.
-    rate
-        MiB a second at most that are copied; 0 for no limit.
-    force_params
-        Accept parameters that a disk's provider does not list.
-    wait_for_sync
-        Whether the job lasts until both copies of new mirrored disks are the same.
-    ignore_capacity
-        Whether it may get more memory or larger disks than there is room for.
-    file_storage_dir
-        For new image files: a directory below the cluster's.
-    passing
-        Whether second copies come or go for a journey alone: no template need be
-        enabled for that.
-    """
-
-    disks: list[list[Any]] = []
-    disk_template: str | None = None
-    pool: str | None = None
-    ext_params: dict[str, Any] = {}
-    remote_node: str | None = None
-    rate: int = 0
-    force_params: bool = False
-    wait_for_sync: bool = True
-    ignore_capacity: bool = False
-    file_storage_dir: str | None = None
-    passing: bool = False
-
-    @property
-    def converts(self) -> bool:
-        """Whether disks get other storage."""
-        adds = any(one[0] == "add" for one in self.disks)
-        return bool(self.disk_template or self.pool) and not adds
-
-    def conversions(self, view: View) -> list[Conversion]:
-        """Return what is to be done with each disk that is not there already."""
-        if not self.converts or self.mirroring(view):
-            return []
-        instance = self.instance(view)
-        disks = view.config.disks_of(instance)
-        if self._mirrors(view) and not self.remote_node and disks:
-            self._check_second(view, instance)
-        second = self.remote_node or ""
-        found = [
-            Conversion(disk, self._storage(view, disk), second=second) for disk in disks
+    @cached_property
+    def _disks(self) -> list[tuple[Disk, DiskSpec]]:
+        """Each disk with the storage that it is to have."""
+        config, asked = self.view.config, self.request
+        return [
+            (
+                disk,
+                DiskWords(
+                    {"pool": asked.pool, "size": disk.size},
+                    template=asked.disk_template,
+                    params=asked.ext_params,
+                    own=asked.of_disks,
+                ).read(config),
+            )
+            for disk in config.disks_of(self.instance)
         ]
-        return [one for one in found if not one.is_there(view)]
 
-    def mirroring(self, view: View) -> Mirroring | None:
-        """Return how second copies come or go, if that is all that is asked for."""
-        if not self.converts:
+    @cached_property
+    def conversions(self) -> list[Conversion]:
+        """What is to be done with each disk that is not there already."""
+        if not self.request.converts or self.mirroring:
+            return []
+        second = self.request.remote_node or ""
+        if self._mirrors and not second and self.instance.disks:
+            self._check_second()
+        found = [Conversion(*one, second=second) for one in self._disks]
+        return [one for one in found if not one.is_there(self.view)]
+
+    @cached_property
+    def mirroring(self) -> Mirroring | None:
+        """How second copies come or go, if that is all that is asked for."""
+        asked = self.request
+        if not asked.converts or not self._disks:
             return None
-        instance = self.instance(view)
-        disks = view.config.disks_of(instance)
-        wishes = tuple((disk, self._storage(view, disk)) for disk in disks)
-        if not disks or not all(is_in_place(*one) for one in wishes):
+        if not all(is_in_place(*one) for one in self._disks):
             return None
         return Mirroring(
-            instance,
-            wishes,
-            self.remote_node or "",
-            waits=self.wait_for_sync,
-            passing=self.passing,
+            self.instance,
+            tuple(self._disks),
+            asked.remote_node or "",
+            waits=asked.wait_for_sync,
+            passing=asked.passing,
         )
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the instance with its disks, and what conversions need."""
-        yield from OnInstance.locks(self, view)
-        found = self.mirroring(view)
-        if found:
-            yield from found.locks(view)
-        for one in self.conversions(view):
-            yield from one.locks(view)
+    @property
+    def _parts(self) -> list[Mirroring | Conversion]:
+        return [self.mirroring] if self.mirroring else [*self.conversions]
 
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs, and what new storage offers."""
-        yield from OnInstance.questions(self, view)
-        mirroring = self.mirroring(view)
-        if mirroring:
-            yield from mirroring.questions(view)
-        for one in self.conversions(view):
-            yield from one.questions(view)
+    def locks(self) -> Iterator[Lock]:
+        """Hold what conversions need."""
+        for one in self._parts:
+            yield from one.locks(self.view)
 
-    def _storage(self, view: View, disk: Disk) -> disk_spec.DiskSpec:
-        wanted = disk_spec.specified(
-            view.config,
-            {"pool": self.pool, "size": disk.size},
-            template=self.disk_template,
-            params=self.ext_params,
-        )
-        return self.completed(wanted)
+    def questions(self) -> Iterator[Question]:
+        """Ask what new storage offers."""
+        for one in self._parts:
+            yield from one.questions(self.view)
 
-    def completed(self, wanted: disk_spec.DiskSpec) -> disk_spec.DiskSpec:
-        """Return a disk that is wanted, with what is said for all of them."""
-        folder = self.file_storage_dir or ""
-        return replace(wanted, force=self.force_params, folder=folder)
-
-    def check_conversions(self, view: View) -> None:
+    def check(self) -> None:
         """Raise `Refused` unless each disk can be converted; say which cannot."""
-        if not self.converts:
+        asked, instance = self.request, self.instance
+        if not asked.converts:
             self._check_idle()
             return
-        instance = self.instance(view)
-        if self.disks:
+        if asked.disks:
             raise BadInput(
                 "disks are converted, or changed one by one, not both at once"
             )
-        if self.remote_node and not self._mirrors(view):
+        if asked.remote_node and not self._mirrors:
             raise BadInput("only mirrored disks have a second node", hint="drop -n")
-        mirroring = self.mirroring(view)
-        if mirroring:
-            mirroring.check(view, ignore_capacity=self.ignore_capacity)
+        if self.mirroring:
+            self.mirroring.check(self.view, ignore_capacity=asked.ignore_capacity)
             return
-        found = self.conversions(view)
-        if not found:
-            raise WrongState(_why_none(view, instance, self.disk_template or self.pool))
-        for one in found:
-            _check(view, instance, one)
-        if self.remote_node:
-            changed = {one.disk.uuid for one in found}
-            self._check_others(view, [d for d in instance.disks if d not in changed])
+        if not self.conversions:
+            to = asked.disk_template or asked.pool
+            raise WrongState(_why_none(self.view, instance, to))
+        for one in self.conversions:
+            _check(self.view, instance, one)
+        if asked.remote_node:
+            changed = {one.disk.uuid for one in self.conversions}
+            self._check_others([d for d in instance.disks if d not in changed])
 
-    def _mirrors(self, view: View) -> bool:
-        if self.pool:
-            template = view.config.pool(self.pool).template
+    @cached_property
+    def _mirrors(self) -> bool:
+        """Whether the new storage keeps second copies."""
+        asked, config = self.request, self.view.config
+        if asked.pool:
+            template = config.pool(asked.pool).template
         else:
-            template = self.disk_template or ""
+            template = asked.disk_template or ""
         facts = template_named(template).capabilities.facts
         return facts.mirror is Mirror.INTERNAL
 
-    def _check_second(self, view: View, instance: Instance) -> None:
-        if copies.secondary(view.config, instance) is None:
+    def _check_second(self) -> None:
+        if copies.secondary(self.view.config, self.instance) is None:
             raise BadInput(
-                f"instance {instance.name} has no second node for mirrored disks",
+                f"instance {self.instance.name} has no second node for mirrored disks",
                 hint="name one: -n NODE",
             )
 
-    def _check_others(self, view: View, stay: list[str]) -> None:
+    def _check_others(self, stay: list[str]) -> None:
         """Raise `WrongState` if disks that stay as they are have another second node.
 
         The mirrored disks of an instance follow it to its one secondary node.
         """
-        config = view.config
-        named = config.node(self.remote_node or "")
+        config, name = self.view.config, self.instance.name
+        named = config.node(self.request.remote_node or "")
         for pair in filter(None, (pair_of(config.disk(uuid)) for uuid in stay)):
             if named.uuid not in pair.nodes:
-                name = self.instance(view).name
                 raise WrongState(
                     f"instance {name} has mirrored disks, none of them with a copy on "
                     f"{named.name}: an instance has one secondary node",
@@ -190,8 +139,9 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
                 )
 
     def _check_idle(self) -> None:
-        given = {"ext_params": self.ext_params, "rate": self.rate}
-        given["remote_node"] = self.remote_node
+        asked = self.request
+        given = {"ext_params": asked.ext_params, "rate": asked.rate}
+        given["remote_node"] = asked.remote_node
         for name, value in given.items():
             if value:
                 raise BadInput(
@@ -199,18 +149,33 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
                     hint="say to what: -t TEMPLATE",
                 )
 
-    def conversion_warnings(self, view: View) -> Iterator[str]:
+    def claims(self) -> Iterator[Claim]:
+        """Claim the room of new volumes."""
+        yield from conversion.claims(self.view, self.conversions)
+        if self.mirroring:
+            yield from self.mirroring.claims(self.view)
+
+    def warnings(self) -> Iterator[str]:
         """Say which nodes will not reach the new volumes."""
-        mirroring = self.mirroring(view)
-        if mirroring:
-            yield from mirroring.warnings(view)
+        if self.mirroring:
+            yield from self.mirroring.warnings(self.view)
         told = (
             line
-            for one in self.conversions(view)
-            for line in disk_checks.warnings(view, one.wanted, one.worker(view))
+            for one in self.conversions
+            for line in disk_checks.warnings(
+                self.view, one.wanted, one.worker(self.view)
+            )
         )
         yield from dict.fromkeys(told)
-        yield from conversion_tasks.warnings(self.conversions(view))
+        yield from conversion_tasks.warnings(self.conversions)
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield what gives the disks their new storage."""
+        if self.mirroring:
+            yield from self.mirroring.tasks(self.view)
+        elif self.request.converts:
+            rate = self.request.rate
+            yield from conversion_tasks.convert(self.view, self.conversions, rate)
 
 
 def _check(view: View, instance: Instance, one: Conversion) -> None:

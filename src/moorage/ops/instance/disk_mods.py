@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 from moorage.errors import BadInput
 from moorage.model import Config, Disk
 from moorage.ops.disk.rename import renamed
-from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_params import reparametrised
 from moorage.units import is_whole
 
@@ -106,7 +106,7 @@ def modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
     """Return the new fields of a disk."""
     found: dict[str, Any] = {}
     if "mode" in mod.params:
-        found["mode"] = disk_spec.checked_mode(mod.params["mode"])
+        found["mode"] = disk_words.checked_mode(mod.params["mode"])
     if "name" in mod.params:
         found |= renamed(config, disk, mod.params["name"])
     rest = parameters(mod)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage.jobs import Run, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
+from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests import guest_tasks
@@ -44,6 +45,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_FAILOVER"
+    role = Role.OPERATE
 
     ignore_consistency: bool = False
     shutdown_timeout: float = SHUTDOWN_TIMEOUT

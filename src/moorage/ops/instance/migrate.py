@@ -15,6 +15,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
+from moorage.model.caller import Role
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import guest, runs
@@ -56,6 +57,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_MIGRATE"
+    role = Role.OPERATE
 
     mode: Literal["live", "non-live"] | None = None
     live: bool | None = None

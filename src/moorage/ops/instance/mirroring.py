@@ -22,7 +22,8 @@ from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import home
 from moorage.ops.planning import disk_checks, placement
 from moorage.ops.volumes import behind, copies, pairs
-from moorage.ops.volumes.disk_spec import DiskSpec, parameters
+from moorage.ops.volumes.disk_spec import parameters
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.units import kept_as, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.units import Mib
@@ -81,7 +82,7 @@ class Mirroring:
     @property
     def gains(self) -> bool:
         """Whether second copies come, or else go."""
-        return any(pairs.is_mirrored(wanted.template) for _, wanted in self.wishes)
+        return any(wanted.mirrored for _, wanted in self.wishes)
 
     def _peer(self, view: View) -> Node:
         if not self.peer:

@@ -23,9 +23,9 @@ from moorage.ops.guests.liveness import check_unused, runs, seek
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place, rooms
 from moorage.ops.planning import links, placement
-from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.disk_access import able
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import TEMPLATES, Can, Reach
 from moorage.storage.templates import template_named
 
@@ -205,9 +205,9 @@ def mirrored_template() -> str:
 
 def _mirrored(view: View, disk: Disk) -> DiskSpec:
     """Return what a disk is while it travels."""
-    return disk_spec.specified(
-        view.config, {"size": disk.size}, template=mirrored_template(), params={}
-    )
+    return disk_words.DiskWords(
+        {"size": disk.size}, template=mirrored_template(), params={}
+    ).read(view.config)
 
 
 def _can_be_mirrored(view: View, disk: Disk) -> bool:

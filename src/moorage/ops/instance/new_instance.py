@@ -2,6 +2,7 @@
 """An instance that is to be made: what is wanted, and the nodes that it goes to."""
 
 from dataclasses import replace as with_fields
+from functools import cached_property
 from typing import Annotated, Any
 
 from msgspec import field
@@ -9,18 +10,18 @@ from msgspec.structs import force_setattr, replace
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Operation, View
+from moorage.jobs import Case, Planner, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
 from moorage.ops.guests import cabling, nics, osparams, screens
 from moorage.ops.planning import disk_checks, links, placement, policy
 from moorage.ops.planning.fleet import Newcomer, on_record
-from moorage.ops.volumes import disk_spec, identity, pairs
+from moorage.ops.volumes import disk_spec, disk_words, identity, pairs
 
 
-class NewInstance(Operation, frozen=True, kw_only=True):
-    """The making of an instance: what is asked for, and where it fits.
+class InstanceRequest(Planner, frozen=True, kw_only=True):
+    """The making of an instance: what is asked for.
 
     Attributes
     ----------
@@ -75,8 +76,6 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         without a place to restart.
     """
 
-    plans = True
-
     instance_name: str
     mode: str = "create"
     disk_template: str | None = None
@@ -120,192 +119,14 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         """Write the name in small letters, as host names are."""
         force_setattr(self, "instance_name", self.instance_name.lower())
 
-    @property
-    def _os_parameters(self) -> dict[str, Any]:
-        """All that the OS's scripts get of its own."""
-        return self.osparams | self.osparams_private | self.osparams_secret
-
-    def with_secrets(self, instance: Instance) -> Instance:
-        """Return an instance as scripts are to see it: with what nobody keeps."""
-        private = instance.osparams_private | self.osparams_secret
-        return replace(instance, osparams_private=private)
-
-    def wishes(self, view: View) -> list[disk_spec.DiskSpec]:
-        """Return the disks that are wanted."""
-        default = None if self.disk_template == DISKLESS else self.disk_template
+    @cached_property
+    def words(self) -> list[disk_words.DiskWords]:
+        """What describes each of its disks."""
         if self.disk_template == DISKLESS and self.disks:
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
-        folder = self.file_storage_dir or ""
-        return [
-            replace(
-                disk_spec.wish(view.config, given, default),
-                folder=folder,
-                force=self.force_params,
-            )
-            for given in self.disks
-        ]
-
-    def hosts(self, view: View) -> list[Node]:
-        """Return the nodes that may be it: the one that was named, or all of groups."""
-        config = view.config
-        if self.pnode:
-            return [config.node(one) for one in (self.pnode, self.snode) if one]
-        if self.group_name:
-            return placement.hosts(config, [config.group(self.group_name)])
-        groups = config.named(NodeGroup)
-        open_ones = [one for one in groups if one.alloc_policy != "unallocable"]
-        return placement.hosts(config, open_ones)
-
-    def asks_now(self, view: View) -> frozenset[str] | None:
-        """Only of nodes that were named; a volume to adopt may be in use anywhere."""
-        if self.adopts():
-            return None
-        return frozenset(one.uuid for one in self.hosts(view) if self.pnode)
-
-    def settled(self, view: View) -> "NewInstance":
-        """Return the same request, with its nodes named.
-
-        That they have the memory and the room was asked for: `ignore_capacity` only
-        let the planner choose where others lose their place to restart.
-        """
-        if self.pnode:
-            return self
-        node, peer = self.node(view), self.peer(view)
-        return replace(
-            self,
-            pnode=node.name,
-            snode=peer.name if peer else None,
-            iallocator=None,
-            ignore_capacity=False,
-        )
-
-    def nodes(self, view: View) -> tuple[Node, ...]:
-        """Return the nodes that were named, or the best: primary, and secondary."""
-        if self.pnode:
-            return tuple(self.hosts(view))
-        return view.once("nodes", lambda: self._chosen(view))
-
-    def node(self, view: View) -> Node:
-        """Return the node that it is to run on."""
-        return self.nodes(view)[0]
-
-    def peer(self, view: View) -> Node | None:
-        """Return the node that keeps second copies; None if there are none."""
-        return next(iter(self.nodes(view)[1:]), None)
-
-    def mirrors(self, view: View) -> bool:
-        """Whether it has disks with second copies."""
-        return any(pairs.is_mirrored(one.template) for one in self.wishes(view))
-
-    def _chosen(self, view: View) -> tuple[Node, ...]:
-        able = self._able(view)
-        return placement.place(
-            view,
-            self.newcomer(view, able[0]),
-            able,
-            count=2 if self.mirrors(view) else 1,
-            any_size=self.ignore_ipolicy,
-            survival=not self.ignore_capacity,
-        )
-
-    def newcomer(self, view: View, node: Node) -> Newcomer:
-        """Return what is to be placed; devices are as large as `node` says."""
-        wishes, group = self.wishes(view), view.config.group(node.group)
-        return with_fields(
-            on_record(view.config, self.instance_on(view, "", [])),
-            disks=tuple(_sized(view, wanted, node) for wanted in wishes),
-            units=tuple(disk_spec.unit(view.config, one, group) for one in wishes),
-            spindles=tuple(one.spindles for one in wishes),
-        )
-
-    def _able(self, view: View) -> list[Node]:
-        """Return the nodes that offer what it needs; else raise the last reason."""
-        nobody = WrongState("no node takes new instances")
-        able = placement.able(
-            self.hosts(view), lambda node: self.check_node(view, node), nobody
-        )
-        wishes = self.wishes(view)
-        offering = [
-            node
-            for node in able
-            if all(disk_checks.offers(view, wanted, node) for wanted in wishes)
-        ]
-        able = offering or able
-        # Disks are made for a group, so one of its nodes stands for all of them.
-        one_each = {node.group: node for node in able}.values()
-        groups = placement.able(
-            one_each, lambda node: self.check_disks(view, node), nobody
-        )
-        fit = {node.group for node in groups}
-        return [node for node in able if node.group in fit]
-
-    def born(self, view: View) -> list[Disk]:
-        """Return its disks; that they are made attached is their first epoch."""
-        home, peer = self.node(view), self.peer(view)
-        name, wishes = self.instance_name, self.wishes(view)
-        made = disk_spec.bear_all(view, wishes, home, peer, name)
-        return [replace(disk, epoch=max(disk.epoch, 1)) for disk in made]
-
-    def instance_on(self, view: View, node: str, disks: list[Disk]) -> Instance:
-        """Return the instance, on the node of a uuid, with disks."""
-        cluster = view.config.cluster
-        made = Instance(
-            uuid=view.fresh(),
-            name=self.instance_name,
-            primary_node=node,
-            os=self.os_type or "",
-            hypervisor=self.hypervisor or cluster.enabled_hypervisors[0],
-            hvparams=self.hvparams,
-            beparams=backend.aliased(self.beparams),
-            osparams=self.osparams,
-            osparams_private=self.osparams_private,
-            admin_state="up" if self.start else "down",
-            nics=self.cards(view),
-            disks=tuple(disk.uuid for disk in disks),
-            disks_active=self.start,
-            ctime=view.now,
-            mtime=view.now,
-            tags=self.tags,
-        )
-        return screens.with_port(view.config, made)
-
-    def cards_asked(self, view: View) -> list[dict[str, Any]]:
-        """Return its network cards as they are asked for."""
-        return cabling.default_cards(view.config) if self.nics is None else self.nics
-
-    def cards(self, view: View) -> tuple[Nic, ...]:
-        """Return its network cards, with addresses that nobody has."""
-        making = nics.Making(view, self.instance_name, self.conflicts_check)
-        asked = self.cards_asked(view)
-        return view.once("nics", lambda: nics.made(making, asked))
-
-    def check_node(self, view: View, node: Node) -> None:
-        """Raise unless a node takes instances, answers, and has the system."""
-        if not placement.takes(node):
-            raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
-        placement.check_told(view, node)
-        links.check(view, node, self.cards(view))
-        if self.needs_os():
-            osparams.check(view, node, str(self.os_type), self._os_parameters)
-
-    def _check_policy(self, view: View, node: Node) -> None:
-        """Raise where the policy forbids it; a disk's own size is known by now."""
-        if self.ignore_ipolicy:
-            return
-        config = view.config
-        disks = [_sized(view, wanted, node) for wanted in self.wishes(view)]
-        instance = self.instance_on(view, node.uuid, [])
-        sizes = policy.sizes_of(config, instance, (), disks)
-        policy.check(config, config.group(node.group), self.instance_name, sizes)
-
-    def check_disks(self, view: View, node: Node, peer: Node | None = None) -> None:
-        """Raise unless the disks can be made on a node, as its group allows."""
-        for wanted in self.wishes(view):
-            pair = pairs.wanted(view, wanted.template, node, peer) if peer else None
-            disk_checks.check(view, wanted, node, pair)
-        adopted = [one.adopt for one in self.wishes(view) if one.at_path and one.adopt]
-        identity.check_apart(view, adopted, node)
-        self._check_policy(view, node)
+        default = None if self.disk_template == DISKLESS else self.disk_template
+        own = {"folder": self.file_storage_dir or "", "force": self.force_params}
+        return [disk_words.mixed(given, default, own) for given in self.disks]
 
     def needs_os(self) -> bool:
         """Whether its nodes must have its OS: who names one means one that is there.
@@ -325,7 +146,180 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         return any(given.get("adopt") or reuses(given) for given in self.disks)
 
 
-def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:
+class NewInstance(Case["InstanceRequest"]):
+    """An instance that is to be made, and the nodes that it goes to."""
+
+    @cached_property
+    def wishes(self) -> list[disk_words.DiskSpec]:
+        """The disks that are wanted."""
+        return [one.read(self.view.config) for one in self.request.words]
+
+    @cached_property
+    def hosts(self) -> list[Node]:
+        """The nodes that may be it: the one that was named, or all of groups."""
+        config, asked = self.view.config, self.request
+        if asked.pnode:
+            return [config.node(one) for one in (asked.pnode, asked.snode) if one]
+        if asked.group_name:
+            return placement.hosts(config, [config.group(asked.group_name)])
+        groups = config.named(NodeGroup)
+        open_ones = [one for one in groups if one.alloc_policy != "unallocable"]
+        return placement.hosts(config, open_ones)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that were named, or the best: primary, and secondary."""
+        if self.request.pnode:
+            return tuple(self.hosts)
+        able = self._able()
+        return placement.place(
+            self.view,
+            self.newcomer(able[0]),
+            able,
+            count=2 if self.mirrors else 1,
+            any_size=self.request.ignore_ipolicy,
+            survival=not self.request.ignore_capacity,
+        )
+
+    @property
+    def node(self) -> Node:
+        """The node that it is to run on."""
+        return self.nodes[0]
+
+    @property
+    def peer(self) -> Node | None:
+        """The node that keeps second copies; None if there are none."""
+        return next(iter(self.nodes[1:]), None)
+
+    @cached_property
+    def mirrors(self) -> bool:
+        """Whether it has disks with second copies."""
+        return any(one.mirrored for one in self.wishes)
+
+    def newcomer(self, node: Node) -> Newcomer:
+        """Return what is to be placed; devices are as large as `node` says."""
+        config, wishes = self.view.config, self.wishes
+        group = config.group(node.group)
+        return with_fields(
+            on_record(config, self.described),
+            disks=tuple(_sized(self.view, wanted, node) for wanted in wishes),
+            units=tuple(disk_spec.unit(config, one, group) for one in wishes),
+            spindles=tuple(one.spindles for one in wishes),
+        )
+
+    def _able(self) -> list[Node]:
+        """Return the nodes that offer what it needs; else raise the last reason."""
+        nobody = WrongState("no node takes new instances")
+        able = placement.able(self.hosts, self.check_node, nobody)
+        offering = [
+            node
+            for node in able
+            if all(disk_checks.offers(self.view, one, node) for one in self.wishes)
+        ]
+        able = offering or able
+        # Disks are made for a group, so one of its nodes stands for all of them.
+        one_each = {node.group: node for node in able}.values()
+        groups = placement.able(one_each, self.check_disks, nobody)
+        fit = {node.group for node in groups}
+        return [node for node in able if node.group in fit]
+
+    @cached_property
+    def disks(self) -> list[Disk]:
+        """Its disks; that they are made attached is their first epoch."""
+        name = self.request.instance_name
+        made = disk_spec.bear_all(self.view, self.wishes, self.node, self.peer, name)
+        return [replace(disk, epoch=max(disk.epoch, 1)) for disk in made]
+
+    @cached_property
+    def described(self) -> Instance:
+        """The instance, on no node yet, and without disks."""
+        asked, view = self.request, self.view
+        made = Instance(
+            uuid=view.fresh(),
+            name=asked.instance_name,
+            primary_node="",
+            os=asked.os_type or "",
+            hypervisor=asked.hypervisor or view.config.cluster.enabled_hypervisors[0],
+            hvparams=asked.hvparams,
+            beparams=backend.aliased(asked.beparams),
+            osparams=asked.osparams,
+            osparams_private=asked.osparams_private,
+            admin_state="up" if asked.start else "down",
+            nics=self.cards,
+            disks_active=asked.start,
+            ctime=view.now,
+            mtime=view.now,
+            tags=asked.tags,
+        )
+        return screens.with_port(view.config, made)
+
+    @property
+    def at_home(self) -> Instance:
+        """The instance on its node, without disks."""
+        return replace(self.described, primary_node=self.node.uuid)
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance on its node, with its disks."""
+        return replace(self.at_home, disks=tuple(disk.uuid for disk in self.disks))
+
+    @property
+    def with_secrets(self) -> Instance:
+        """The instance as scripts are to see it: with what nobody keeps."""
+        private = self.instance.osparams_private | self.request.osparams_secret
+        return replace(self.instance, osparams_private=private)
+
+    @cached_property
+    def cards_asked(self) -> list[dict[str, Any]]:
+        """Its network cards as they are asked for."""
+        asked = self.request.nics
+        return cabling.default_cards(self.view.config) if asked is None else asked
+
+    @cached_property
+    def cards(self) -> tuple[Nic, ...]:
+        """Its network cards, with addresses that nobody has."""
+        asked = self.request
+        making = nics.Making(self.view, asked.instance_name, asked.conflicts_check)
+        return nics.made(making, self.cards_asked)
+
+    @property
+    def os_parameters(self) -> dict[str, Any]:
+        """All that the OS's scripts get of its own."""
+        asked = self.request
+        return asked.osparams | asked.osparams_private | asked.osparams_secret
+
+    def check_node(self, node: Node) -> None:
+        """Raise unless a node takes instances, answers, and has the system."""
+        view, asked = self.view, self.request
+        if not placement.takes(node):
+            raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
+        placement.check_told(view, node)
+        links.check(view, node, self.cards)
+        if asked.needs_os():
+            osparams.check(view, node, str(asked.os_type), self.os_parameters)
+
+    def check_disks(self, node: Node, peer: Node | None = None) -> None:
+        """Raise unless the disks can be made on a node, as its group allows."""
+        view = self.view
+        for wanted in self.wishes:
+            pair = pairs.wanted(view, wanted, node, peer) if peer else None
+            disk_checks.check(view, wanted, node, pair)
+        adopted = [one.adopt for one in self.wishes if one.at_path and one.adopt]
+        identity.check_apart(view, adopted, node)
+        self._check_policy(node)
+
+    def _check_policy(self, node: Node) -> None:
+        """Raise where the policy forbids it; a disk's own size is known by now."""
+        if self.request.ignore_ipolicy:
+            return
+        config, name = self.view.config, self.request.instance_name
+        disks = [_sized(self.view, wanted, node) for wanted in self.wishes]
+        instance = replace(self.described, primary_node=node.uuid)
+        sizes = policy.sizes_of(config, instance, (), disks)
+        policy.check(config, config.group(node.group), name, sizes)
+
+
+def _sized(view: View, wanted: disk_words.DiskSpec, node: Node) -> tuple[str, int]:
     return wanted.template, disk_spec.born_size(view, wanted, node)
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.model import Instance, hvparams
+from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import runs
@@ -53,6 +54,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_STARTUP"
+    role = Role.OPERATE
 
     force: bool = False
     startup_paused: bool = False
@@ -143,6 +145,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_SHUTDOWN"
+    role = Role.OPERATE
 
     timeout: float = SHUTDOWN_TIMEOUT
     force: bool = False
@@ -200,6 +203,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_REBOOT"
+    role = Role.OPERATE
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False

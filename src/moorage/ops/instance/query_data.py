@@ -19,6 +19,7 @@ from moorage.model import (
     pair_of,
     shown_id,
 )
+from moorage.model.caller import Role
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
@@ -65,6 +66,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_QUERY_DATA"
+    role = Role.READ
 
     instances: list[str] = []
     static: bool = False

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Sought, Task, View
+from moorage.jobs import Lock, Planner, Question, Sought, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops.filling.conversion_tasks import Step
@@ -20,9 +20,9 @@ from moorage.ops.instance.base import (
 )
 from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.planning import disk_checks, placement, policy
-from moorage.ops.volumes import copies, disk_spec, pairs
+from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.disk_access import able, check_within
-from moorage.ops.volumes.disk_spec import DiskSpec
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.units import has_room
 from moorage.storage import Reach
 
@@ -30,7 +30,7 @@ Given = dict[str, Any]
 _CHANGES = frozenset({"size", "mode", "spindles"})
 
 
-class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
+class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     """Give disks of an instance that is down new volumes, which are empty.
 
     A disk keeps its uuid, name and slot. Its old volume is not touched, for it may be
@@ -51,7 +51,6 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_RECREATE_DISKS"
-    plans = True
 
     disks: tuple[int | str | tuple[int | str, Given], ...] = ()
     nodes: tuple[str, ...] = ()
@@ -61,6 +60,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         str | None, Unsupported("new volumes are made where they were, or on 'nodes'")
     ] = None
 
+    @once
     def chosen(self, view: View) -> list[tuple[Disk, DiskSpec]]:
         """Return the disks, each with what its new volume is to be."""
         config, instance = view.config, self.instance(view)
@@ -73,6 +73,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             found.append((disk, _wanted(view, disk, changes)))
         return found
 
+    @once
     def homes(self, view: View) -> tuple[Node, Node | None]:
         """Return the instance's node, and the one of second copies."""
         config, instance = view.config, self.instance(view)
@@ -162,9 +163,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
                 f"to {home.name}: all local disks get new volumes, or none moves",
                 hint="leave --disk out",
             )
-        mirrored = [
-            one for _, one in self.chosen(view) if pairs.is_mirrored(one.template)
-        ]
+        mirrored = [one for _, one in self.chosen(view) if one.mirrored]
         if mirrored and peer is None:
             raise BadInput("mirrored disks need a second node", hint="-n A:B")
         if peer and self.nodes and not mirrored:
@@ -177,13 +176,11 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         self, view: View, wanted: DiskSpec, beside: tuple[Disk, ...]
     ) -> Pair | None:
         home, peer = self.homes(view)
-        return pairs.wanted(view, wanted.template, home, peer, beside)
+        return pairs.wanted(view, wanted, home, peer, beside)
 
+    @once
     def steps(self, view: View) -> list[Step]:
         """Return each disk with its new volume."""
-        return view.once("steps", lambda: self._steps(view))
-
-    def _steps(self, view: View) -> list[Step]:
         home, _ = self.homes(view)
         instance = self.instance(view)
         made: list[Step] = []
@@ -255,9 +252,8 @@ def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
         )
     was = {"size": disk.size, "mode": disk.mode, "spindles": disk.spindles}
     given = {**was, **changes, "pool": disk.pool}
-    return disk_spec.specified(
-        view.config,
+    return disk_words.DiskWords(
         given,
         template=disk.dev_type,
-        params=disk_spec.anew(disk.params),
-    )
+        params=disk_words.anew(disk.params),
+    ).read(view.config)

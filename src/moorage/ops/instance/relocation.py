@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
@@ -16,7 +16,7 @@ from moorage.storage import TEMPLATES
 from moorage.units import Mib
 
 
-class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
+class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
     """An operation that takes an instance to another node.
 
     Attributes
@@ -30,8 +30,6 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
     ignore_capacity
         Whether a node that is named may get more than its memory holds.
     """
-
-    plans = True
 
     target_node: str | None = None
     iallocator: str | None = None
@@ -47,7 +45,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             )
         named = self._named(view)
         if named is None:
-            return view.once("target", lambda: self._chosen(view))
+            return self._chosen(view)
         return _checked(view, instance, named)
 
     def _named(self, view: View) -> Node | None:
@@ -60,6 +58,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             return view.config.node(self.target_node)
         return secondary
 
+    @once
     def _chosen(self, view: View) -> Node:
         instance = self.instance(view)
         to, stuck = placement.elsewhere(view, [instance], self._able(view))

@@ -6,13 +6,12 @@ same, unless somebody is in a hurry (``early_release``).
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Sought, Task, View
+from moorage.jobs import Lock, Planner, Question, Run, Sought, Task, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
@@ -40,7 +39,7 @@ Mode = Literal[
 ]
 
 
-class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
+class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
     """Make one copy of an instance's mirrored disks anew.
 
     Attributes
@@ -60,7 +59,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     """
 
     op_id = "OP_INSTANCE_REPLACE_DISKS"
-    plans = True
 
     mode: Mode = "replace_auto"
     disks: list[int | str] = []
@@ -69,6 +67,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     early_release: bool = False
     ignore_capacity: bool = False
 
+    @once
     def wanted(self, view: View) -> list[Disk]:
         """Return the disks."""
         config, instance = view.config, self.instance(view)
@@ -93,6 +92,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         slots = ",".join(map(str, mirrored_slots(view.config, instance)))
         return f"add --disks={slots}, which names the mirrored ones"
 
+    @once
     def _secondary(self, view: View) -> Node:
         """Return the node that keeps the second copies now."""
         instance = self.instance(view)
@@ -101,6 +101,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             raise NotSupported(f"instance {instance.name} has no secondary node")
         return found
 
+    @once
     def place(self, view: View) -> Node:
         """Return the node whose copy is made anew; of a new secondary, that node."""
         primary = view.config.home(self.instance(view))
@@ -112,12 +113,11 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             return self._new(view)
         return self._bad(view, primary, self._secondary(view))
 
+    @once
     def _new(self, view: View) -> Node:
         if self.remote_node:
             return view.config.node(self.remote_node)
-        instance, hosts = self.instance(view), self.hosts(view)
-        choose = partial(placement.new_secondary, view, instance, hosts)
-        return view.once("secondary", choose)
+        return placement.new_secondary(view, self.instance(view), self.hosts(view))
 
     def _bad(self, view: View, *nodes: Node) -> Node:
         """Return the node whose copy of some disk is not good."""

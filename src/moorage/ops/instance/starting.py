@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Sought, Task, View
+from moorage.jobs import Planner, Question, Run, Sought, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
@@ -139,7 +139,7 @@ def is_off(view: View, instance: Instance) -> bool:
     return view.config.home(instance).offline
 
 
-class Starting(OnInstance, frozen=True, kw_only=True):
+class Starting(OnInstance, Planner, frozen=True, kw_only=True):
     """An operation that may bring a guest up.
 
     Attributes
@@ -147,8 +147,6 @@ class Starting(OnInstance, frozen=True, kw_only=True):
     ignore_capacity
         Whether it may start on a node that has not the memory.
     """
-
-    plans = True
 
     ignore_capacity: bool = False
 

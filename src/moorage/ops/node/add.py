@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr, replace
 from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Instance, Node, successor
+from moorage.model.caller import Role
 from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text, to_text
 from moorage.ops import addresses, certificates
@@ -48,6 +49,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_ADD"
+    role = Role.ROOT
 
     node_name: str
     token: str | None = None

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.caller import Role
 from moorage.ops.instance.replace_disks import mirrored_slots
 from moorage.ops.volumes import copies
 
@@ -33,6 +34,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_EVACUATE"
+    role = Role.OPERATE
 
     remote_node: str | None = None
     mode: str = MODES[0]

@@ -3,6 +3,7 @@
 
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.caller import Role
 
 from .moving import Moving, Opcode, failover
 
@@ -19,6 +20,7 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_FAILOVER"
+    role = Role.OPERATE
 
     target_node: str | None = None
     ignore_consistency: bool = False

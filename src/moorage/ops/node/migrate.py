@@ -4,6 +4,7 @@
 from moorage.errors import WrongState
 from moorage.jobs import View
 from moorage.model import Instance, Node
+from moorage.model.caller import Role
 
 from .moving import Moving, Opcode, migrate
 from .residents import running
@@ -23,6 +24,7 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_MIGRATE"
+    role = Role.OPERATE
 
     target_node: str | None = None
     mode: str | None = None

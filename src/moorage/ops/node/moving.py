@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.jobs.results import Following
 from moorage.model import Config, Instance, Node
 from moorage.ops.planning import placement
@@ -81,7 +81,7 @@ class Leaving(Following, frozen=True, kw_only=True):
     stayed: dict[str, str]
 
 
-class Moving(OnNode, frozen=True, kw_only=True):
+class Moving(OnNode, Planner, frozen=True, kw_only=True):
     """What all operations that empty a node have in common.
 
     Each instance gets a job of its own, so that one which cannot leave does not keep
@@ -92,8 +92,6 @@ class Moving(OnNode, frozen=True, kw_only=True):
     iallocator
         Who chooses where the instances go; there is only ``hail``.
     """
-
-    plans = True
 
     iallocator: str | None = None
 
@@ -135,11 +133,9 @@ class Moving(OnNode, frozen=True, kw_only=True):
                 stayed=departure.staying,
             )
 
+    @once
     def departure(self, view: View) -> Departure:
         """Return who leaves, and where to."""
-        return view.once("departure", lambda: self._departure(view))
-
-    def _departure(self, view: View) -> Departure:
         moving, staying = [], {}
         for instance in self.leaving(view):
             why = why_bound(view.config, instance)

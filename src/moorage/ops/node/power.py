@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Config, Node
+from moorage.model.caller import Role
 from moorage.model.values import Value
 from moorage.ops.asking.silence import check_online
 from moorage.ops.ndparams import filled
@@ -69,6 +70,7 @@ class OobCommand(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_OOB_COMMAND"
+    role = Role.ROOT
 
     node_names: tuple[str, ...] = ()
     command: str
@@ -165,6 +167,7 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_RESTRICTED_COMMAND"
+    role = Role.ROOT
 
     command: str
     nodes: tuple[str, ...]

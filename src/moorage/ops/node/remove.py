@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import Cluster, Config, Disk, Node, successor
+from moorage.model.caller import Role
 from moorage.ops import certificates
 from moorage.protocol import LeaveCluster
 from moorage.units import counted
@@ -52,6 +53,7 @@ class NodeRemove(OnNode, frozen=True, kw_only=True):
     """Take a node out of the cluster."""
 
     op_id = "OP_NODE_REMOVE"
+    role = Role.ROOT
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the node, so that nothing comes to it; and the list of certificates."""

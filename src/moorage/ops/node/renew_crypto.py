@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Question, Task, View
+from moorage.model.caller import Role
 from moorage.ops import certificates
 
 from .base import OnNode
@@ -26,6 +27,7 @@ class NodeRenewCrypto(OnNode, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_RENEW_CRYPTO"
+    role = Role.ROOT
 
     force: bool = False
     lead_only: bool = False

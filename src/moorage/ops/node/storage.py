@@ -2,7 +2,7 @@
 """What nodes keep disks on: ``gnt-node list-storage``, ``volumes`` and the like."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
+from moorage.model.caller import Role
 from moorage.model.lvm import Lvm, PhysicalVolume
 from moorage.ops.asking.silence import unanswered
+from moorage.ops.storage.diagnosis import check_columns
 from moorage.ops.volumes.directories import places
 from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
@@ -19,6 +21,7 @@ from moorage.units import counted
 
 from .base import OnNode
 
+Columns = list[list[str | int | bool | None]]
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
 
 
@@ -121,9 +124,14 @@ class _OfNodes(Operation, frozen=True, kw_only=True):
     ----------
     nodes
         Their names; all that are not marked offline if none is named.
+    output_fields
+        Which values to tell of each row, as lists; None for objects with all.
     """
 
+    row: ClassVar[type[Struct]]
+
     nodes: tuple[str, ...] = ()
+    output_fields: tuple[str, ...] | None = None
 
     def chosen(self, view: View) -> list[Node]:
         """Return the nodes that are asked."""
@@ -133,10 +141,15 @@ class _OfNodes(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse nothing but names that are not known."""
         self.chosen(view)
+        check_columns(self.row.__struct_fields__, self.output_fields or ())
 
     def silent(self, view: View) -> dict[str, str]:
         """Return why nodes did not answer, by name."""
         return unanswered(view, self.questions(view))
+
+
+def _columns(rows: Sequence[Struct], names: Sequence[str]) -> Columns:
+    return [[getattr(row, name) for name in names] for row in rows]
 
 
 class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
@@ -151,6 +164,8 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_QUERY_STORAGE"
+    role = Role.READ
+    row = Unit
 
     storage_type: str | None = None
     name: str | None = None
@@ -163,11 +178,13 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
             else:
                 yield _room_on(view.config, node)
 
-    def result(self, view: View, _results: Sequence[Any]) -> Units:
+    def result(self, view: View, _results: Sequence[Any]) -> Units | Columns:
         """Return a row for each unit, and why nodes did not answer."""
         rows = [row for node in self.chosen(view) for row in self._rows(view, node)]
         if self.name:
             rows = [row for row in rows if row.name == self.name]
+        if self.output_fields is not None:
+            return _columns(rows, self.output_fields)
         return Units(rows=rows, silent=self.silent(view))
 
     def _rows(self, view: View, node: Node) -> Iterator[Unit]:
@@ -201,12 +218,14 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
     """Tell the logical volumes of nodes, and whose they are."""
 
     op_id = "OP_NODE_QUERYVOLS"
+    role = Role.READ
+    row = LogicalVolume
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the volumes."""
         return (lvm_on(node) for node in self.chosen(view))
 
-    def result(self, view: View, _results: Sequence[Any]) -> LogicalVolumes:
+    def result(self, view: View, _results: Sequence[Any]) -> LogicalVolumes | Columns:
         """Return a row for each volume, and why nodes did not answer."""
         owners = _owners(view.config)
         rows: list[LogicalVolume] = []
@@ -226,6 +245,8 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
                         disk=disk.label if disk else None,
                     )
                 )
+        if self.output_fields is not None:
+            return _columns(rows, self.output_fields)
         return LogicalVolumes(rows=rows, silent=self.silent(view))
 
 

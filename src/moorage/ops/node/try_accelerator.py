@@ -7,6 +7,7 @@ from typing import Any
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, Operation, Question, View
 from moorage.model import Accelerator, Node
+from moorage.model.caller import Role
 from moorage.protocol import TryAccelerator
 
 
@@ -22,6 +23,7 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_NODE_TRY_ACCELERATOR"
+    role = Role.OPERATE
 
     node_names: tuple[str, ...] = ()
 

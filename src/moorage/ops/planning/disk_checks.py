@@ -14,12 +14,13 @@ from moorage.jobs import View
 from moorage.model import Config, Disk, Node, Pair
 from moorage.model.objects import REUSE
 from moorage.ops.asking.node_tasks import providers_on
-from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pairs, pools
-from moorage.ops.volumes.disk_access import check_provider, online, providers
+from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pools
+from moorage.ops.volumes.disk_access import check_provider, online, provider_on
 from moorage.ops.volumes.disk_names import check_unknown, check_unused
-from moorage.ops.volumes.disk_spec import DiskSpec, bear, device
+from moorage.ops.volumes.disk_spec import bear, device
+from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import Can, Reach
-from moorage.storage.provider import check_parameters, usable
+from moorage.storage.provider import check_parameters, provider_called
 from moorage.storage.templates import template_named
 
 from . import placement
@@ -33,24 +34,35 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
 
     The `pair` keeps a mirrored one; None while it is not chosen yet.
     """
-    kind, group = wanted.kind, view.config.group(node.group)
+    check_wanted(view, wanted, node, pair)
+    if pair or not wanted.mirrored:
+        check_made(view, wanted, bear(view, wanted, node, pair=pair), node)
+
+
+def check_wanted(
+    view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None
+) -> None:
+    """Raise `Refused` unless `node` and its group take such a disk."""
+    group = view.config.group(node.group)
     if wanted.pool:
         pools.check_connected(view.config, wanted.pool, group)
     check_enabled(view.config, wanted.template)
     _check_able(wanted)
     if not wanted.adopts:
-        facts = kind.capabilities.facts
+        facts = wanted.kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
     _check_name(view.config, wanted)
     for one in map(view.config.node, pair.nodes) if pair else [node]:
         check_groups(view, wanted, one)
-    if pair is None and pairs.is_mirrored(wanted.template):
-        return
-    _check_seen(view, wanted, node)
-    disk = bear(view, wanted, node, pair=pair)
-    if kind.capabilities.provider:
-        check_provider(view, disk, node)
-        provider = usable(providers(view, node))[str(disk.logical_id[0])]
+    if pair or not wanted.mirrored:
+        _check_seen(view, wanted, node)
+
+
+def check_made(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless its storage makes the disk, or has what is adopted."""
+    provided = wanted.kind.capabilities.provider
+    provider = check_provider(view, disk, node) if provided else None
+    if provider:
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopts:
         _check_adopted(view, wanted, disk, node)
@@ -155,30 +167,18 @@ def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
 
     Nor does it want spindles, or lack them, where that does not go with the node.
     """
-    if not wanted.adopt and not _has_spindles(view, wanted, node):
-        return False
-    if not wanted.kind.capabilities.provider:
-        return _has_groups(view, wanted, node)
-    known = usable(view.told(providers_on(node.uuid)) or [])
-    found = known.get(str(wanted.params.get("provider")))
-    return found is not None and found.valid
-
-
-def _has_spindles(view: View, wanted: DiskSpec, node: Node) -> bool:
-    facts = wanted.kind.capabilities.facts
+    able = wanted.kind.capabilities
     try:
-        exclusive_storage.check(view.config, node, facts, wanted.spindles)
-    except MoorageError:
-        return False
-    return True
-
-
-def _has_groups(view: View, wanted: DiskSpec, node: Node) -> bool:
-    try:
+        if not wanted.adopt:
+            exclusive_storage.check(view.config, node, able.facts, wanted.spindles)
         check_groups(view, wanted, node)
     except MoorageError:
         return False
-    return True
+    if not able.provider:
+        return True
+    told = view.told(providers_on(node.uuid)) or []
+    found = provider_called(str(wanted.params.get("provider")), told)
+    return found is not None and found.valid
 
 
 def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
@@ -189,12 +189,13 @@ def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
     """
     if not wanted.kind.capabilities.provider:
         return
-    disk, group = bear(view, wanted, worker), view.config.group(worker.group)
+    name, group = wanted.driver, view.config.group(worker.group)
     for node in online(view.config, group):
-        if node != worker and not view.reached(providers_on(node.uuid)):
+        question = providers_on(node.uuid)
+        if node != worker and not view.reached(question):
             continue  # one that gives no answer does not hold the others up
         try:
-            check_provider(view, disk, node)
+            provider_on(node, name, view.answer(question) or [])
         except MoorageError as error:
             yield f"{error.message}: the disk cannot be used there"
 

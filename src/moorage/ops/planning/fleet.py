@@ -13,10 +13,8 @@ from typing import Any
 
 from moorage import htools
 from moorage.backend import DEFAULTS
-from moorage.disk_templates import standing_for
-from moorage.htools.constants import TEMPLATES
+from moorage.disk_templates import FACTS, standing_for
 from moorage.htools.inst import NOWHERE
-from moorage.htools.policy import Spec
 from moorage.jobs import View
 from moorage.model import (
     DISKLESS,
@@ -34,7 +32,7 @@ from moorage.model import (
 )
 from moorage.ops.asking.node_tasks import beparams
 from moorage.ops.ndparams import filled
-from moorage.ops.volumes.exclusive_storage import PARAMETER, is_exclusive, spindles
+from moorage.ops.volumes.exclusive_storage import PARAMETER, spindles
 from moorage.ops.volumes.units import (
     Named,
     current,
@@ -46,14 +44,11 @@ from moorage.ops.volumes.units import (
     told_as,
     unit_of,
 )
-from moorage.storage import Reach
-from moorage.storage.templates import template_named
+from moorage.storage import TEMPLATES, Reach
 
-from . import kept_rows
+from .kept_rows import KeptRows, Readings
+from .policy import as_planned
 from .reach import Facts, Offered, offered, providers, reach
-
-_NO_MEASURE = 2**40
-"""More than any instance has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +119,7 @@ class Reading:
         """The units of providers whose room some node tells."""
         units = {unit for said in self.facts.values() for unit in said.units}
         tells = (unit for unit in units if unit.free is not None)
-        return frozenset(unit.name for unit in tells if is_provided(unit.name))
+        return frozenset(unit.name for unit in tells if _is_provided(unit))
 
 
 def of_groups(config: Config, groups: Iterable[str]) -> tuple[Node, ...]:
@@ -147,8 +142,14 @@ def fleet(view: View, how: Reading) -> htools.Fleet:
         nodes=tuple(rows.node(node, groups) for node in how.nodes),
         instances=tuple(rows.instances()),
         tags=config.cluster.tags,
-        policy=policy(ipolicy.cluster_policy(config.cluster)),
+        policy=as_planned(ipolicy.cluster_policy(config.cluster)),
     )
+
+
+def row(view: View, node: Node, facts: Facts) -> htools.NodeRow:
+    """Return the row of one node, as it will be when all jobs are done."""
+    rows = _Rows(view, Reading((node,), facts, any_size=True))
+    return rows.node(node, _groups(view.config, [node]))
 
 
 def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
@@ -180,34 +181,14 @@ def _groups(config: Config, nodes: Iterable[Node]) -> list[NodeGroup]:
 
 
 def _group(config: Config, group: NodeGroup, *, any_size: bool) -> htools.Group:
-    found = policy(ipolicy.group_policy(config.cluster, group))
+    found = as_planned(ipolicy.group_policy(config.cluster, group), any_size=any_size)
     return htools.Group(
         group.name,
         group.uuid,
         group.alloc_policy,
         group.tags,
-        policy=_any_size(found) if any_size else found,
+        policy=found,
     )
-
-
-def policy(told: Mapping[str, Any]) -> htools.Policy:
-    """Return an instance policy as the planner has it."""
-    return htools.Policy(
-        ranges=tuple((_spec(p["min"]), _spec(p["max"])) for p in told["minmax"]),
-        standard=_spec(told["std"]),
-        templates=tuple(told["disk-templates"]),
-        vcpu_ratio=float(told["vcpu-ratio"]),
-        spindle_ratio=float(told["spindle-ratio"]),
-    )
-
-
-def _spec(told: Mapping[str, int]) -> Spec:
-    return Spec(*(told[name] for name in ipolicy.SIZES))
-
-
-def _any_size(found: htools.Policy) -> htools.Policy:
-    ranges = ((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),)
-    return found._replace(ranges=ranges, templates=TEMPLATES)
 
 
 def _pending(view: View) -> tuple[Claim, ...]:
@@ -229,15 +210,19 @@ class _Rows:
 
     def __init__(self, view: View, how: Reading) -> None:
         config = self.config = view.config
-        self.how = how
+        self.view, self.how = view, how
         claims = self.claims = _pending(view)
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
         self.cluster = config.cluster
         self._backend = {**DEFAULTS} | self.cluster.beparams.get("default", {})
         self.arriving = {one.instance: one for one in claims if one.instance}
-        pools = config.named(StoragePool)
+
+    @cached_property
+    def _kept(self) -> KeptRows:
+        """The rows of earlier plans that read the same."""
+        how, pools = self.how, self.config.named(StoragePool)
         context = (self.cluster, pools, how.nodes, how.measured, how.offered)
-        self._kept = kept_rows.of_reading(view.kept.setdefault("rows", []), context)
+        return self.view.kept.of(Readings).of(context)
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
         """Return a node's row; where nothing may go counts as off."""
@@ -246,6 +231,7 @@ class _Rows:
         closed = node.offline or node.drained or not node.vm_capable
         told = said or NodeFacts(version="")
         params = filled(self.config, node)
+        alone = bool(params.get(PARAMETER))
         return htools.NodeRow(
             node.name,
             group=[group.uuid for group in groups].index(node.group),
@@ -259,7 +245,7 @@ class _Rows:
             **self._spindles(node, told, params),
             master=node.uuid == self.config.cluster.master_node,
             tags=node.tags,
-            units=tuple(self._units(node, told)) if said else None,
+            units=tuple(self._units(node, told, alone=alone)) if said else None,
         )
 
     def _leaving(self, node: Node) -> int:
@@ -287,9 +273,12 @@ class _Rows:
         free = max(0, empty - taken)
         return {"exclusive": True, "spindles": total, "spindles_free": free}
 
-    def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
+    def _units(
+        self, node: Node, told: NodeFacts, *, alone: bool
+    ) -> Iterable[htools.Unit]:
         for unit in told.units:
-            if is_provided(unit.name) and unit.name not in self.how.measured:
+            known = unit.name
+            if known not in self.how.measured and _is_provided(unit):
                 continue  # told by `_reach`: the planner is faster with that
             shared = _is_shared(unit)
             taken = sum(
@@ -297,10 +286,9 @@ class _Rows:
                 for claim in self.claims
                 if shared or claim.node == node.uuid
                 for name, size in claim.rooms
-                if told_as(name) == unit.name
+                if told_as(name) == known
             )
             free = None if unit.free is None else max(0, unit.free - taken)
-            alone = is_exclusive(self.config, node)
             for name in named(self.cluster, unit, exclusive=alone):
                 yield htools.Unit(name, free, unit.total, shared)
 
@@ -410,9 +398,14 @@ def _memory(config: Config, instance: Instance) -> int:
     return int(beparams(config, instance)["maxmem"])
 
 
+def _is_provided(unit: Unit) -> bool:
+    """Whether it is a provider's."""
+    return TEMPLATES[unit.template].capabilities.provider
+
+
 def _is_shared(unit: Unit) -> bool:
     """Whether its room is one for all nodes that have it."""
-    return template_named(unit.template).capabilities.reach is Reach.GROUP
+    return FACTS[unit.template].reach is Reach.GROUP
 
 
 def _disk(
@@ -420,7 +413,7 @@ def _disk(
 ) -> htools.Disk:
     told_by = template_of(unit)
     counts = unit in measured if is_provided(unit) else has_room(told_by)
-    local = template_named(told_by).capabilities.facts.node_disk
+    local = FACTS[told_by].node_disk
     return htools.Disk(size, spindles if local else 0, unit if counts else None)
 
 

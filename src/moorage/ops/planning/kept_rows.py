@@ -56,11 +56,17 @@ class KeptRows:
             self._rows = {}
 
 
-def of_reading(shelf: list[KeptRows], context: tuple[object, ...]) -> KeptRows:
-    """Return what is kept of a reading; nothing yet, if it is a new one."""
-    for known in tuple(shelf):
-        if known.context == context:
-            return known
-    made = KeptRows(context)
-    shelf[:] = [made, *shelf[: _MOST - 1]]
-    return made
+class Readings:
+    """The readings whose rows are kept, the last one first."""
+
+    def __init__(self) -> None:
+        self._shelf: tuple[KeptRows, ...] = ()
+
+    def of(self, context: tuple[object, ...]) -> KeptRows:
+        """Return what is kept of a reading; nothing yet, if it is a new one."""
+        for known in self._shelf:
+            if known.context == context:
+                return known
+        made = KeptRows(context)
+        self._shelf = made, *self._shelf[: _MOST - 1]
+        return made

@@ -85,25 +85,28 @@ def able(
 
 def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
-    where = places_on(config)
-    for node in nodes:
-        yield Ask(node.uuid, GetFacts(brief=True, places=where(node)))
+    return (room_on(config, node) for node in nodes)
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    return Ask(node.uuid, GetFacts(brief=True, places=places_on(config)(node)))
+    return config.follows(_room_on, node.uuid)
+
+
+def _room_on(config: Config, node: str) -> Ask[NodeFacts]:
+    where = places_on(config)(config.node(node))
+    return Ask(node, GetFacts(brief=True, places=where))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
     """Return what the nodes said of their room, by uuid; silent ones are left out."""
-    return view.once("room", lambda: _told(view))
+    return view.once(_told, view.config)
 
 
-def _told(view: View) -> dict[str, NodeFacts]:
+def _told(config: Config, view: View) -> dict[str, NodeFacts]:
     found = {}
-    asked = {question.node for question in view.answers}
-    for question in ask_room(view.config, map(view.config.node, asked)):
+    asked = {one.node for one in view.answers if isinstance(one.call, GetFacts)}
+    for question in ask_room(config, map(config.node, asked)):
         answer = view.answers.get(question)
         if isinstance(answer, NodeFacts):
             found[question.node] = answer
@@ -253,7 +256,7 @@ def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
 
 
 def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
-    (row,) = fleet.fleet(view, _one(view, node)).nodes
+    row = fleet.row(view, node, room(view))
     if row.exclusive and claim.spindles > row.spindles_free:
         raise NoCapacity(
             f"node {node.name} has no room for {what}: spindles "
@@ -315,7 +318,7 @@ def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
 
     What hcheck counts; nodes that can be lost are not named.
     """
-    state = _whole(view, facts)
+    state = view.once(_whole, facts)
     found: dict[str, list[str]] = {}
     for _, part in state.split():
         for at in htools.unlosable(part):
@@ -325,11 +328,11 @@ def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
     return found
 
 
-def _whole(view: View, facts: Facts) -> htools.State:
+def _whole(facts: Facts, view: View) -> htools.State:
     """Return the whole cluster as the planner has it, by what nodes said."""
     groups = [group.uuid for group in view.config.all(NodeGroup)]
     how = Reading(fleet.of_groups(view.config, groups), facts)
-    return view.once("whole", lambda: fleet.state(view, how))
+    return fleet.state(view, how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +357,7 @@ class Short:
 
 def short_of_memory(view: View, facts: Facts) -> Iterator[Short]:
     """Yield the nodes without the memory for a failover: what hcheck counts, too."""
-    state = _whole(view, facts)
+    state = view.once(_whole, facts)
     for node in state.failing:
         if not node.peers:  # overfull, and nobody's failover
             continue

@@ -4,10 +4,16 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from moorage import htools
 from moorage.errors import BadInput
+from moorage.htools.constants import TEMPLATES
+from moorage.htools.policy import Spec
 from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
 from moorage.ops.asking.node_tasks import beparams
 from moorage.units import shortened
+
+_NO_MEASURE = 2**40
+"""More than any instance has."""
 
 
 def sizes_of(
@@ -94,3 +100,19 @@ def _breach(group: NodeGroup, name: str, found: Sequence[str]) -> BadInput:
         f"the policy: gnt-group info {group.name}",
         group=group.name,
     )
+
+
+def as_planned(told: Mapping[str, Any], *, any_size: bool = False) -> htools.Policy:
+    """Return an instance policy as the planner has it; one without bounds, if asked."""
+    ranges = tuple((_spec(p["min"]), _spec(p["max"])) for p in told["minmax"])
+    return htools.Policy(
+        ranges=((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),) if any_size else ranges,
+        standard=_spec(told["std"]),
+        templates=TEMPLATES if any_size else tuple(told["disk-templates"]),
+        vcpu_ratio=float(told["vcpu-ratio"]),
+        spindle_ratio=float(told["spindle-ratio"]),
+    )
+
+
+def _spec(told: Mapping[str, int]) -> Spec:
+    return Spec(*(told[name] for name in ipolicy.SIZES))

@@ -4,9 +4,9 @@
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.hypervisors import KVM
 from moorage.jobs import View
 from moorage.model import Instance, Node, cpumask
-from moorage.model.hypervisors import KVM
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
 

@@ -10,7 +10,7 @@ from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes.directories import place
 from moorage.ops.volumes.disk_access import online, providers
 from moorage.protocol import ExamineStorage
-from moorage.storage.provider import check_parameters, usable
+from moorage.storage.provider import check_parameters, provider_called
 
 
 def examined_on(config: Config, node: Node, pool: StoragePool) -> Ask[list[Examined]]:
@@ -78,7 +78,7 @@ def check_driver(view: View, pool: StoragePool, *, force: bool) -> None:
     if pool.provider is None:
         return
     nodes = [one for one in view.config.hosts() if view.reached(providers_on(one.uuid))]
-    found = [usable(providers(view, node)).get(pool.provider) for node in nodes]
+    found = [provider_called(pool.provider, providers(view, node)) for node in nodes]
     valid = [one for one in found if one and one.valid]
     if not valid:
         raise NotFound(

@@ -12,11 +12,12 @@ from typing import Any
 from msgspec import convert, field
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, once
 from moorage.model import Node, Provider
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
-from moorage.ops.volumes import disk_spec
+from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import providers
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
@@ -29,7 +30,7 @@ from moorage.storage.certify import (
     Report,
     Scripts,
 )
-from moorage.storage.provider import check_parameters, not_found, usable
+from moorage.storage.provider import check_parameters, not_found, provider_called
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -60,6 +61,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_EXT_STORAGE_CERTIFY"
+    role = Role.ROOT
 
     provider: str
     node: str | None = None
@@ -111,13 +113,13 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             return True
         if not view.reached(providers_on(node.uuid)):
             return False
-        found = usable(providers(view, node)).get(self.provider)
+        found = provider_called(self.provider, providers(view, node))
         return bool(found and found.valid)
 
     def _valid(self, view: View, node: Node) -> Provider:
         """Return the provider that a node has, or raise why it has none."""
         check_online(node)
-        found = usable(providers(view, node)).get(self.provider)
+        found = provider_called(self.provider, providers(view, node))
         if found is None or not found.valid:
             told = found.problem if found else not_found(self.provider)
             raise WrongState(
@@ -140,7 +142,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what cannot be certified."""
-        disk_spec.checked_size(self.size)
+        disk_words.checked_size(self.size)
         known = {one.name for one in CHECKS}
         unknown = sorted(set(self.checks) - known)
         if unknown:
@@ -214,10 +216,15 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             do=ClearProvider(**self._order(view), check=check, remove=remove),
         )
 
+    @once
+    def _run(self, view: View) -> str:
+        """Return what its volumes are called by."""
+        return view.fresh()[-_WORD:]
+
     def _order(self, view: View) -> dict[str, Any]:
         return {
             "provider": self.provider,
-            "run": view.once("run", view.fresh)[-_WORD:],
+            "run": self._run(view),
             "params": self.params,
             "size": Mib(self.size),
         }

@@ -11,6 +11,7 @@ from typing import Any
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes.directories import enabled, place, unit_at, usual_place
 from moorage.protocol import ExamineStorage
@@ -66,6 +67,7 @@ class StorageDiagnose(Diagnosis, frozen=True, kw_only=True):
     """Say which templates and storage pools work, and how much room they have."""
 
     op_id = "OP_STORAGE_DIAGNOSE"
+    role = Role.READ
 
     columns = COLUMNS
 

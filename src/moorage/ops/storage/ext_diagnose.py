@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.jobs import View
 from moorage.model import NodeGroup, Provider
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes.disk_access import online
 from moorage.protocol import ListProviders
@@ -35,6 +36,7 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     """Say which providers there are, and where they are valid."""
 
     op_id = "OP_EXT_STORAGE_DIAGNOSE"
+    role = Role.READ
 
     columns = COLUMNS
     ask = ListProviders()

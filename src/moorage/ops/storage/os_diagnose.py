@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.jobs import View
 from moorage.model import Os, nice
+from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import oses_on
 from moorage.protocol import ListSystems
 from moorage.storage.provider import common_parameters
@@ -33,6 +34,7 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     """Say which operating systems there are, and where they are valid."""
 
     op_id = "OP_OS_DIAGNOSE"
+    role = Role.READ
 
     columns = COLUMNS
     ask = ListSystems()

@@ -12,8 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Question, Surveyor, Task, View, once
 from moorage.model import Disk, Entity, Node, Place, successor
+from moorage.model.caller import Role
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import directories
@@ -38,7 +39,7 @@ from .reconciled import (
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
 
 
-class StorageReconcile(Operation, frozen=True, kw_only=True):
+class StorageReconcile(Surveyor, frozen=True, kw_only=True):
     """Compare what is stored with what is known; repair what was asked for.
 
     Attributes
@@ -53,7 +54,7 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_STORAGE_RECONCILE"
-    surveys = True
+    role = Role.ROOT
 
     providers: tuple[str, ...] = ()
     everything: bool = False
@@ -118,8 +119,9 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         """Return what was found, and the plan: see the reference of the command."""
         return self._state(view).shown(view, everything=self.everything)
 
+    @once
     def _state(self, view: View) -> "State":
-        return view.once("state", lambda: _state(view, self.providers))
+        return _state(view, self.providers)
 
 
 class State(Struct, frozen=True):

@@ -89,15 +89,15 @@ def room(config: Config, disks: Iterable[Disk], template: str, node: Node) -> Cl
     return Claim(node=node.uuid, rooms=tuple(made))
 
 
-def create(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+def create(config: Config, disk: Disk, node: Node) -> list[Run]:
     """Make the volumes; undone by removing them. What is adopted is there.
 
     A provider may want to be told that it is.
     """
     if disk.was_there and not able(disk).provider:
-        return
-    for one in (*peers(config, disk, node), node):
-        yield node_tasks.create(config, disk, one)
+        return []
+    nodes = (*peers(config, disk, node), node)
+    return [node_tasks.create(config, disk, one) for one in nodes]
 
 
 def second(config: Config, disk: Disk, node: Node) -> Run:
@@ -115,7 +115,7 @@ def attach(
     *,
     held: bool = False,
     alone: bool = False,
-) -> Iterator[Run]:
+) -> list[Run]:
     """Attach, and open on `node` for it alone; undone by detaching.
 
     Parameters
@@ -135,9 +135,11 @@ def attach(
         check_alone(config, disk, node)
     if alone:
         opened = SEIZED if disk.behind == node.uuid else ALONE
-    for peer in peers(config, disk, node):
-        yield follow(config, disk, peer, held=held, tolerant=alone)
-    yield node_tasks.attach(config, disk, node, opened, held=held)
+    after = peers(config, disk, node)
+    return [
+        *(follow(config, disk, one, held=held, tolerant=alone) for one in after),
+        node_tasks.attach(config, disk, node, opened, held=held),
+    ]
 
 
 def follow(
@@ -160,13 +162,14 @@ def detach(
     *,
     tolerant: bool = False,
     held: bool = True,
-) -> Iterator[Run]:
+) -> list[Run]:
     """Detach; undone by attaching (:func:`moorage.ops.asking.node_tasks.detach`)."""
-    yield node_tasks.detach(config, disk, node, tolerant=tolerant, held=held)
+    tasks = [node_tasks.detach(config, disk, node, tolerant=tolerant, held=held)]
     for peer in peers(config, disk, node):
         task = node_tasks.detach(config, disk, peer, tolerant=tolerant, held=held)
         again = AttachDisk(**of_disk(config, disk)) if task.undo else None
-        yield replace(task, undo=again)
+        tasks.append(replace(task, undo=again))
+    return tasks
 
 
 def let_go(config: Config, disk: Disk, node: Node) -> Iterator[Run]:

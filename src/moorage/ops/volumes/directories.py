@@ -2,7 +2,6 @@
 """Where disks can be: the directories that the cluster has set, and other places."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -49,28 +48,40 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     Those are the places of each enabled template: the one that disks are in unless they
     are told otherwise, and those of the storage pools that are connected to the group.
     """
-    found = [place for name in enabled(config) for place in _of(config, group, name)]
+    cluster, found = config.cluster, []
+    here = [one for one in config.named(StoragePool) if group.uuid in one.groups]
+    for name in enabled(config):
+        usual = _usual(cluster, group, name)
+        if is_set(usual):
+            found.append(usual)
+        provided = TEMPLATES[name].capabilities.provider
+        found += [
+            place(config, group, pool)
+            for pool in here
+            # A node tells of all providers that it has.
+            if pool.template == name and (own_room(config, pool) or not provided)
+        ]
     return tuple(dict.fromkeys(found))
 
 
 def places_on(config: Config) -> Callable[[Node], tuple[Place, ...]]:
     """Return what tells where a node is to look; each answer is worked out once."""
+    return lambda node: config.follows(
+        _told_of, (node.group, is_exclusive(config, node))
+    )
 
-    @cache
-    def of(group: str, exclusive: bool) -> tuple[Place, ...]:
-        found = tuple(_once(places(config, config.group(group))))
-        return tuple(map(_spindled, found)) if exclusive else found
 
-    return lambda node: of(node.group, is_exclusive(config, node))
+def _told_of(config: Config, nodes: tuple[str, bool]) -> tuple[Place, ...]:
+    """Return where the nodes of a group are to look, if their storage is exclusive."""
+    group, exclusive = nodes
+    found = tuple(_once(places(config, config.group(group))))
+    return tuple(map(_spindled, found)) if exclusive else found
 
 
 def _once(found: Sequence[Place]) -> Iterator[Place]:
     """Yield places but those whose room others tell: volume groups are told once."""
     there = {one.template for one in found}
-    for one in found:
-        teller = FACTS[one.template].stored_as
-        if teller == one.template or teller not in there:
-            yield one
+    return (one for one in found if FACTS[one.template].volume not in there)
 
 
 def _spindled(place: Place) -> Place:
@@ -85,8 +96,9 @@ def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     if pool.provider:
         where = place_of_pool(config, group, pool)
         return replace(where, pool=own_room(config, pool))
-    preset = diskparams(config, pool.template, group) | pool.params
-    return _place(config, pool.template, preset)
+    cluster = config.cluster
+    preset = diskparams(cluster, pool.template, group) | pool.params
+    return _place(cluster, pool.template, preset)
 
 
 def unit_at(place: Place) -> tuple[str, str]:
@@ -98,7 +110,11 @@ def unit_at(place: Place) -> tuple[str, str]:
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
     """Return where the disks of a template are that are in no pool."""
-    return _place(config, template, diskparams(config, template, group))
+    return _usual(config.cluster, group, template)
+
+
+def _usual(cluster: Cluster, group: NodeGroup, template: str) -> Place:
+    return _place(cluster, template, diskparams(cluster, template, group))
 
 
 def place_of(config: Config, disk: Disk) -> Place:
@@ -112,7 +128,7 @@ def place_with(config: Config, template: str, params: Mapping[str, Any]) -> Plac
     """Return where the disks of a template are that have some parameters."""
     if template_named(template).capabilities.provider:
         return provided_place(template, params)
-    return _place(config, template, params)
+    return _place(config.cluster, template, params)
 
 
 def provided_place(template: str, params: Mapping[str, Any]) -> Place:
@@ -142,7 +158,7 @@ def place_of_pool(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
 
 def is_set(place: Place) -> bool:
     """Whether the settings that a template needs, or parameters for them, are there."""
-    needed = template_named(place.template).capabilities.facts.settings
+    needed = FACTS[place.template].settings
     return not needed or any(value for _, value in (*place.settings, *place.params))
 
 
@@ -152,24 +168,11 @@ def enabled(config: Config) -> list[str]:
     return [name for name in sorted(TEMPLATES) if name in known]
 
 
-def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
-    usual = usual_place(config, group, template)
-    if is_set(usual):
-        yield usual
-    provided = template_named(template).capabilities.provider
-    for pool in config.named(StoragePool):
-        if pool.template != template or group.uuid not in pool.groups:
-            continue
-        # A node tells of all providers that it has.
-        if own_room(config, pool) or not provided:
-            yield place(config, group, pool)
-
-
-def _place(config: Config, template: str, params: Mapping[str, Any]) -> Place:
-    known = template_named(template).capabilities.facts.parameters
+def _place(cluster: Cluster, template: str, params: Mapping[str, Any]) -> Place:
+    known = FACTS[template].parameters
     fixed = {one.name for one in known if one.fixed}
     return Place(
         template=template,
-        settings=tuple(settings(config.cluster, template).items()),
+        settings=tuple(settings(cluster, template).items()),
         params=tuple((k, str(v)) for k, v in sorted(params.items()) if k in fixed),
     )

@@ -12,7 +12,7 @@ from moorage.model import Config, Disk, Node, NodeGroup, Provider
 from moorage.ops.asking.node_tasks import devices_on, providers_on
 from moorage.storage import Can, Capabilities, Reach, Template
 from moorage.storage.ownership import ways_out
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called
 from moorage.storage.templates import template_named
 
 from . import identity
@@ -200,13 +200,20 @@ def _nobody(config: Config, disk: Disk) -> str:
     return f"its data is on {told}, marked offline" if told else "no node holds it"
 
 
-def check_provider(view: View, disk: Disk, node: Node) -> None:
-    """Raise unless `node` answered, and has what the disk's template needs."""
-    found: Iterable[Provider] = providers(view, node)
+def check_provider(view: View, disk: Disk, node: Node) -> Provider | None:
+    """Return the disk's provider on `node`; None for a template without one.
+
+    Raise unless the node answered, and has what the disk's template needs.
+    """
+    found = providers(view, node)
     if not able(disk).provider:
-        return
-    name = str(disk.logical_id[0])
-    provider = usable(found).get(name)
+        return None
+    return provider_on(node, str(disk.logical_id[0]), found)
+
+
+def provider_on(node: Node, name: str, found: Iterable[Provider]) -> Provider:
+    """Return the provider of a name, of all that a node has found; raise for none."""
+    provider = provider_called(name, found)
     if provider is None:
         raise NotFound(
             f"node {node.name} has no ExtStorage provider '{name}'",
@@ -220,6 +227,7 @@ def check_provider(view: View, disk: Disk, node: Node) -> None:
             f"{provider.problem}",
             hint="gnt-storage diagnose",
         )
+    return provider
 
 
 def providers(view: View, node: Node) -> list[Provider]:

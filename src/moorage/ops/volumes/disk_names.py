@@ -6,7 +6,6 @@ nothing that could be read as one of the other two, or as a word of ``--disk``.
 """
 
 import re
-from collections.abc import Iterator
 
 from moorage.errors import Ambiguous, BadInput, Exists, NotFound
 from moorage.jobs import Lock
@@ -68,10 +67,9 @@ def check_unknown(config: Config, name: str) -> None:
         )
 
 
-def hold_names(*names: object) -> Iterator[Lock]:
+def hold_names(*names: object) -> list[Lock]:
     """Hold names, so that no other job gives them to a disk meanwhile."""
-    for name in filter(None, names):
-        yield Lock("disk", str(name))
+    return [Lock("disk", str(name)) for name in names if name]
 
 
 def sought(config: Config, word: str, value: str) -> Disk:

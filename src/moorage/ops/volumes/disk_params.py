@@ -11,7 +11,7 @@ from moorage.model import Config, Disk, Node, Provider
 from moorage.model.objects import REUSE, reuses
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.node_tasks import providers_on
-from moorage.storage.provider import check_parameters, usable
+from moorage.storage.provider import check_parameters, provider_called
 
 from .disk_access import able, check_provider, group_of, online, template
 
@@ -96,6 +96,6 @@ def _askable(view: View, disk: Disk) -> Iterator[Node]:
 
 def _valid(view: View, disk: Disk, name: str) -> Iterator[Provider]:
     for node in online(view.config, group_of(view.config, disk)):
-        found = usable(view.told(providers_on(node.uuid)) or []).get(name)
+        found = provider_called(name, view.told(providers_on(node.uuid)) or [])
         if found and not found.problem:
             yield found

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""New disks: from the words of a request to a disk that has an identity.
+"""New disks: from what is wanted to a disk that has an identity.
 
 A disk's volume is named once, here, and keeps the name whatever happens to its owner,
 its slot or its own name.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
-
-from msgspec import Struct, field
 
 from moorage.errors import BadInput
 from moorage.jobs import Ask, Lock, Question, View
@@ -20,263 +18,19 @@ from moorage.model import (
     Node,
     NodeGroup,
     Pair,
-    StoragePool,
     Volume,
 )
-from moorage.model.objects import REUSE, reuses
 from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
-from moorage.storage import Can, Mirrored, Reach, Template, VolumeRequest
-from moorage.storage.templates import template_named
-from moorage.storage.validation import flag
+from moorage.storage import Can, Mirrored, VolumeRequest
 from moorage.units import Mib
 
-from . import exclusive_storage, identity, pairs, pools
+from . import identity, pairs, pools
 from .directories import provided_place
 from .disk_access import online
-from .disk_names import check_disk_name, hold_names
+from .disk_names import hold_names
+from .disk_words import DiskSpec, unused
 from .units import Named, occupied, unit_named
-
-KEYS = frozenset(
-    {"size", "mode", "name", "adopt", "epoch", "spindles", "dev_type", "pool"}
-)
-"""What Ganeti mixes with the parameters of a template, in the description of a disk."""
-MODES = ("rw", "ro")
-LAST_EPOCH = 1 << 62
-"""More than there will be attachments: a script's arithmetic takes it."""
-LARGEST_DISK = Mib(16 * 1024 * 1024 * 1024)
-"""16 PiB: more is a slip of the hand."""
-
-
-class DiskSpec(Struct, frozen=True, kw_only=True):
-    """A disk as somebody wants it.
-
-    Attributes
-    ----------
-    template
-        Name of the disk template.
-    size
-        In MiB; None when it comes from what is adopted.
-    adopt
-        A volume that exists.
-    reuse
-        Whether the volume exists, and the provider finds it by the disk's name or its
-        parameters: Ganeti's ``reuse_data=True``.
-    epoch
-        That an adopted disk starts with, for its storage may have seen others.
-    params
-        Parameters of the template or the provider, `provider` and `access` included.
-    force
-        Whether parameters that the provider does not list are accepted.
-    folder
-        For image files: a directory below the cluster's, relative; empty for none.
-    pool
-        The storage pool that it is made in; None for none.
-    spindles
-        How many physical volumes it has for itself; None without exclusive storage.
-    """
-
-    template: str
-    size: Mib | None = None
-    mode: str = "rw"
-    name: str | None = None
-    adopt: str | None = None
-    reuse: bool = False
-    epoch: int = 0
-    params: dict[str, Any] = field(default_factory=dict)
-    force: bool = False
-    folder: str = ""
-    tags: tuple[str, ...] = ()
-    pool: StoragePool | None = None
-    spindles: int | None = None
-
-    @property
-    def kind(self) -> type[Template]:
-        """The template."""
-        return template_named(self.template)
-
-    @property
-    def adopts(self) -> bool:
-        """Whether its volume is there, and not made for it."""
-        return bool(self.adopt) or self.reuse
-
-    @property
-    def driver(self) -> str:
-        """What makes it: its provider, or else its template."""
-        return str(self.params.get("provider") or self.template)
-
-    @property
-    def at_path(self) -> bool:
-        """Whether it adopts what nodes see at a path, before it is attached."""
-        return bool(self.adopt) and not self.kind.capabilities.provider
-
-
-def wish(
-    config: Config, given: Mapping[str, Any], default: str | None = None
-) -> DiskSpec:
-    """Return the disk that ``{size: 1024, provider: nas, …}`` describes.
-
-    It is of the template `default`, where it names neither one nor a storage pool.
-    Raise what :func:`specified` does.
-    """
-    return specified(
-        config,
-        given,
-        template=given.get("dev_type") or (None if given.get("pool") else default),
-        params={key: value for key, value in given.items() if key not in KEYS},
-    )
-
-
-def specified(
-    config: Config,
-    given: Mapping[str, Any],
-    *,
-    template: object,
-    params: Mapping[str, Any],
-) -> DiskSpec:
-    """Return the disk that some fields and some parameters describe.
-
-    Parameters
-    ----------
-    given
-        ``pool`` (name or uuid), ``size``, ``mode``, ``name``, ``adopt``, ``epoch``,
-        ``spindles``.
-    template
-        Its name; None if the storage pool says it.
-    params
-        Those of the template or the provider; None is as if it were not given.
-
-    Raises
-    ------
-    BadInput
-        If there is no template, a value is off, or the pool is of another kind.
-    NotFound
-        If there is no such storage pool.
-    """
-    pool = config.pool(str(given["pool"])) if given.get("pool") else None
-    if pool:
-        template = pools.chosen_template(pool, template)
-    if not template:
-        raise BadInput(
-            "the disk names no template",
-            hint="gnt-disk: -t sharedfile, -t ext -p NAME, or --pool NAME; --disk: "
-            "dev_type=file, dev_type=ext,provider=NAME, or pool=NAME",
-        )
-    own = {key: value for key, value in params.items() if value is not None}
-    adopt, kind = given.get("adopt"), template_named(str(template))
-    if adopt:
-        adopt = kind.adoptable(str(adopt))
-    reuse = kind.capabilities.provider and _reused(own)
-    if reuse:  # whether the provider is told, its list of parameters says
-        own = unused(own)
-    return DiskSpec(
-        template=str(template),
-        size=checked_size(given.get("size")),
-        mode=checked_mode(given.get("mode", "rw")),
-        name=checked_name(given.get("name")),
-        adopt=adopt or None,
-        reuse=reuse,
-        epoch=checked_epoch(given.get("epoch"), adopts=bool(adopt) or reuse),
-        spindles=exclusive_storage.checked_spindles(given.get("spindles")),
-        params=pools.completed(pool, own) if pool else own,
-        pool=pool,
-    )
-
-
-def _reused(params: Mapping[str, Any]) -> bool:
-    """Whether parameters say that the volume is there; raise `BadInput` for neither."""
-    for name, value in params.items():
-        if name.lower() == REUSE:
-            flag(name, value)
-    return reuses(params)
-
-
-def unused(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without the one that says whether the volume is there."""
-    return {name: one for name, one in params.items() if name.lower() != REUSE}
-
-
-def anew(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a disk for another one, whose volume is made for it."""
-    return unused(params) if reuses(params) else params
-
-
-def checked_epoch(value: object, *, adopts: bool) -> int:
-    """Return the epoch that an adopted disk starts with; 0 where none is said.
-
-    Raises
-    ------
-    BadInput
-        If it is no epoch, or the disk is a new one, whose storage has seen none.
-    """
-    if value is None or value == 0:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"an epoch is a whole number from 0 on, not '{value}'")
-    if value > LAST_EPOCH:
-        raise BadInput(f"an epoch is at most {LAST_EPOCH}, not {value}")
-    if not adopts:
-        raise BadInput("a new disk starts with epoch 0: only an adopted one has others")
-    return value
-
-
-def named_params(params: Mapping[str, Any], **fields: str | None) -> dict[str, Any]:
-    """Return the parameters of a request, some of which may be fields of it, too.
-
-    Raises
-    ------
-    BadInput
-        If a field says something else.
-    """
-    given = {name: value for name, value in fields.items() if value is not None}
-    for name in given.keys() & params.keys():
-        if params[name] != given[name]:
-            raise BadInput(
-                f"the disk's {name} is given twice: '{given[name]}' and "
-                f"'{params[name]}'"
-            )
-    return {**params, **given}
-
-
-def shared_by(disks: Collection[Disk]) -> dict[str, Any]:
-    """Return template, provider and storage pool that disks share; empty without any.
-
-    A new disk of their instance takes them, where its description names none.
-    """
-    templates = {disk.dev_type for disk in disks}
-    if len(templates) != 1:
-        return {}
-    given = {disk.params.get("provider") for disk in disks} - {None}
-    shared = {"provider": given.pop()} if len(given) == 1 else {}
-    places = {disk.pool for disk in disks}
-    if len(places) == 1 and None not in places:
-        shared["pool"] = places.pop()
-    return {"dev_type": templates.pop(), **shared}
-
-
-def checked_size(value: object) -> Mib | None:
-    """Return a size in MiB, or raise `BadInput` if no disk can have it."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise BadInput(f"a disk's size is a whole number of MiB, not '{value}'")
-    if not 0 < value <= LARGEST_DISK:
-        raise BadInput(f"a disk has between 1 and {LARGEST_DISK} MiB, not {value}")
-    return Mib(value)
-
-
-def checked_mode(value: object) -> str:
-    """Return a mode, or raise `BadInput` if it is none of :data:`MODES`."""
-    if value not in MODES:
-        raise BadInput(f"a disk's mode is rw or ro, not '{value}'")
-    return str(value)
-
-
-def checked_name(value: object) -> str | None:
-    """Return a name; None for none, in any of its spellings."""
-    if value is None or value == "none":
-        return None
-    return check_disk_name(str(value))
 
 
 def hold(wishes: Iterable[DiskSpec]) -> Iterator[Lock]:
@@ -352,7 +106,6 @@ def bear(
         volume=pools.volume_name(pool, unique, instance, index) if pool else "",
         pair=pair,
     )
-    local = kind.capabilities.reach is not Reach.GROUP
     size = born_size(view, wanted, node)
     return Disk(
         uuid=view.fresh(),
@@ -362,7 +115,7 @@ def bear(
         size=size,
         mode=wanted.mode,
         name=wanted.name,
-        nodes=born.pair.nodes if born.pair else (node.uuid,) if local else (),
+        nodes=born.pair.nodes if born.pair else () if wanted.roams else (node.uuid,),
         params=params,
         pool=pool.uuid if pool else None,
         spindles=wanted.spindles,
@@ -386,7 +139,7 @@ def bear_all(
     """
     made: list[Disk] = []
     for index, wanted in enumerate(wishes):
-        pair = pairs.wanted(view, wanted.template, node, peer, made)
+        pair = pairs.wanted(view, wanted, node, peer, made)
         disk = bear(view, wanted, node, index=index, instance=instance, pair=pair)
         made.append(disk)
     return made
@@ -400,7 +153,7 @@ def adopted(wanted: DiskSpec) -> dict[str, Any]:
 def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, Any]:
     """Return the parameters of a new disk in a group: all that hold, its own first."""
     preset = unused(wanted.pool.params) if wanted.pool else {}
-    return diskparams(config, wanted.template, group) | preset | wanted.params
+    return diskparams(config.cluster, wanted.template, group) | preset | wanted.params
 
 
 def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
@@ -483,7 +236,7 @@ def rooms(
     view: View, wishes: Collection[DiskSpec], node: Node, peer: Node | None = None
 ) -> Iterator[Claim]:
     """Claim the room of new disks, and on a peer that of their second copies."""
-    mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
+    mirrored = [one for one in wishes if one.mirrored]
     for place, made in ((node, wishes), (peer, mirrored)):
         found = taken(view, made, place) if place else ()
         if place and found:

@@ -16,7 +16,11 @@ _MOST = 64
 
 def is_exclusive(config: Config, node: Node) -> bool:
     """Whether a node, or else its group, has exclusive storage."""
-    return bool(filled(config, node).get(PARAMETER))
+    return config.follows(_exclusive, node.uuid)
+
+
+def _exclusive(config: Config, node: str) -> bool:
+    return bool(filled(config, config.node(node)).get(PARAMETER))
 
 
 def spindles(cluster: Cluster, told: NodeFacts) -> tuple[int, int]:

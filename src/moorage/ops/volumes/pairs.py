@@ -27,6 +27,7 @@ from moorage.protocol import GetMirrors
 from moorage.storage import Mirror
 from moorage.storage.templates import template_named
 
+from .disk_words import DiskSpec
 from .exclusive_storage import is_exclusive
 
 SECRET = 40
@@ -77,7 +78,7 @@ def moved(
 
 def wanted(
     view: View,
-    template: str,
+    disk: DiskSpec,
     node: Node,
     peer: Node | None,
     beside: Iterable[Disk] = (),
@@ -86,11 +87,11 @@ def wanted(
 
     Raise `BadInput` if it needs a second node, and there is none.
     """
-    if not is_mirrored(template):
+    if not disk.mirrored:
         return None
     if peer is None:
         raise BadInput(
-            f"a disk of template '{template}' is kept on two nodes",
+            f"a disk of template '{disk.template}' is kept on two nodes",
             hint=f"name both: -n {node.name}:OTHER",
         )
     return chosen(view, node, peer, beside)

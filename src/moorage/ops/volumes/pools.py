@@ -10,10 +10,10 @@ from moorage.model import Config, Disk, NodeGroup, StoragePool
 from moorage.storage import naming
 
 
-def hold(pools: Iterable[str | None]) -> Iterator[Lock]:
+def hold(pools: Iterable[str | None]) -> list[Lock]:
     """Share pools (uuids), so that none is disconnected or removed meanwhile."""
-    for uuid in dict.fromkeys(filter(None, pools)):
-        yield Lock("pool", uuid, shared=True)
+    named = dict.fromkeys(filter(None, pools))
+    return [Lock("pool", uuid, shared=True) for uuid in named]
 
 
 def hold_named(config: Config, name: object) -> Iterator[Lock]:

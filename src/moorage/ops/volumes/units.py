@@ -6,7 +6,7 @@ planner and clients call them as Ganeti's design does, and have a volume group t
 ``lvm-vg`` for plain disks and ``drbd8`` for mirrored ones, with one room.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.disk_templates import FACTS, IN_UNITS, TemplateFacts, sharing
@@ -14,10 +14,11 @@ from moorage.model import Cluster, Config, Disk, StoragePool, Unit
 from moorage.ops.asking.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.provider import room_key
-from moorage.storage.templates import template_named
+from moorage.storage.templates import TEMPLATES, template_named
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("lvm-vg", "xenvg")``."""
+_TOLD_BY = {kind: facts.stored_as for kind, facts in IN_UNITS.items()}
 
 
 def unit_of(config: Config, disk: Disk) -> Named:
@@ -39,8 +40,7 @@ def _key_of(cluster: Cluster, disk: Disk) -> str:
 
 def template_of(unit: Named) -> str:
     """Return the template by which nodes tell a unit; jobs that wait may know none."""
-    found = IN_UNITS.get(unit[0])
-    return (found or template_named(unit[0]).capabilities.facts).stored_as
+    return _TOLD_BY.get(unit[0]) or template_named(unit[0]).capabilities.facts.stored_as
 
 
 def told_as(unit: Named) -> Named:
@@ -57,18 +57,20 @@ def current(unit: Named) -> Named:
     return unit if unit[0] in IN_UNITS else (_kind(unit[0]), unit[1])
 
 
-def named(cluster: Cluster, unit: Unit, *, exclusive: bool = False) -> Iterator[Named]:
-    """Yield what a unit that a node tells is called: once for each template in it.
+def named(cluster: Cluster, unit: Unit, *, exclusive: bool = False) -> list[Named]:
+    """Return what a unit that a node tells is called: once for each template in it.
 
     No disk is of a template that is not enabled, nor on a node with `exclusive` storage
     if it cannot have spindles: there these have no units.
     """
     enabled = cluster.enabled_disk_templates or tuple(FACTS)
-    for kind in sharing(_kind(unit.template)):
-        found = IN_UNITS.get(kind)
-        able = not exclusive or found is None or not _shares_spindles(found)
-        if able and (found is None or found.name in enabled):
-            yield kind, unit.key
+    kinds = ((one, IN_UNITS.get(one)) for one in sharing(_kind(unit.template)))
+    return [
+        (kind, unit.key)
+        for kind, facts in kinds
+        if facts is None
+        or (facts.name in enabled and not (exclusive and _shares_spindles(facts)))
+    ]
 
 
 def _shares_spindles(facts: TemplateFacts) -> bool:
@@ -136,7 +138,7 @@ def occupied(template: str, size: int) -> int:
 
 def is_provided(unit: Named) -> bool:
     """Whether it is a provider's: a node has it or not, and may not tell its room."""
-    return template_named(template_of(unit)).capabilities.provider
+    return TEMPLATES[template_of(unit)].capabilities.provider
 
 
 def provider_of(unit: Named) -> Named:

@@ -20,17 +20,11 @@ _LONG = 100
 _STRANGE = "certify_no_such_parameter"
 
 
-# -- anything at all -------------------------------------------------------------------
-
-
 def runs(at: Bench) -> Part:
     """It runs: a volume can be made and attached."""
     disk = at.disk()
     yield from at.must("create", disk)
     yield from at.must("attach", disk)
-
-
-# -- parameters ------------------------------------------------------------------------
 
 
 def verify_accepts(at: Bench) -> Part:
@@ -46,9 +40,6 @@ def verify_refuses(at: Bench) -> Part:
         raise NotApplicable(
             "it takes every parameter; the cluster itself refuses what is not listed"
         )
-
-
-# -- a life ----------------------------------------------------------------------------
 
 
 def create(at: Bench) -> Remark:
@@ -223,9 +214,6 @@ def absent(at: Bench) -> Part:
     yield from at.refuses(f"after that, {why}", "attach", disk)
 
 
-# -- names -----------------------------------------------------------------------------
-
-
 def odd_name(at: Bench) -> Part:
     """A volume may be called with dots, dashes, underscores and a plus."""
     yield from _lives(at, at.disk("Web-1_x+y.z"))
@@ -274,9 +262,6 @@ def _lives(at: Bench, disk: Disk) -> Doing[None]:
     yield from at.must("detach", disk)
     yield from at.must("remove", disk)
     yield from at.refuses("after remove: the volume is still there", "attach", disk)
-
-
-# -- scripts that a provider may lack --------------------------------------------------
 
 
 def snapshot(at: Bench) -> Part:

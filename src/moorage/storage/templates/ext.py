@@ -4,6 +4,7 @@
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from moorage.disk_templates import FACTS
@@ -256,20 +257,26 @@ class Ext(Template):
                 "there are: it has no script 'list'"
             )
         kept = {"provider": provider.name} | dict(params)
-        told = yield Command(
-            (f"{provider.path}/list",),
+        told = yield replace(self._question("list", provider, kept), whole=True)
+        return parse_list(provider.name, told.stdout)
+
+    def _question(
+        self, script: str, provider: Provider, params: Params, **more: str
+    ) -> Command:
+        """Return a script that is asked of a storage, about no disk."""
+        return Command(
+            (f"{provider.path}/{script}",),
             env={
-                **_variables(kept),
+                **_variables(params),
                 "VOL_NODE": self.site.node,
-                **_places(provider, kept),
+                **more,
+                **_places(provider, params),
             },
             cwd=provider.path,
-            images=_opened(provider, kept),
-            failure="External storage's list script",
+            images=_opened(provider, params),
+            failure=f"External storage's {script} script",
             reads=True,
-            whole=True,
         )
-        return parse_list(provider.name, told.stdout)
 
     def capacity(self, provider: Provider) -> Steps[Room]:
         """Return total and free MiB; None where the provider cannot tell.
@@ -281,20 +288,10 @@ class Ext(Template):
             return None, None
         params = {"provider": provider.name, **self._pool("pool"), **self.site.params}
         try:
-            told = yield Command(
-                (f"{provider.path}/capacity",),
-                env={
-                    **_variables(params),
-                    "VOL_NODE": self.site.node,
-                    **self._pool("VOL_POOL"),
-                    **_places(provider, params),
-                },
-                cwd=provider.path,
-                images=_opened(provider, params),
-                failure="External storage's capacity script",
-                reads=True,
-                limit=limits.CAPACITY,
+            asked = self._question(
+                "capacity", provider, params, **self._pool("VOL_POOL")
             )
+            told = yield replace(asked, limit=limits.CAPACITY)
             if not told.stdout.strip():
                 return None, None  # it cannot tell, or is not set up here
             return parse_capacity(provider.name, told.stdout)

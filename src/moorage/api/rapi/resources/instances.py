@@ -4,7 +4,7 @@
 from typing import Any
 
 from moorage.api.rapi.looking import COMMON, get, listed, one
-from moorage.api.rapi.making import FORCE, make
+from moorage.api.rapi.making import FORCE, make, renamed
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
@@ -39,13 +39,31 @@ def _new(opcode: Opcode, _asked: Asked) -> list[Opcode]:
         raise HttpError(
             400, f"Instance creation request version {version} is {told}: it is 1"
         )
-    devices = (opcode.get("hvparams") or {}).get("usb_devices")
-    if isinstance(devices, str):
-        opcode["hvparams"] = {
-            **opcode["hvparams"],
-            "usb_devices": ",".join(devices.split()),
-        }
-    return [opcode]
+    return [_with_devices(opcode)]
+
+
+def _with_devices(opcode: Opcode) -> Opcode:
+    """Take devices with blanks between them, as old clients send them."""
+    given = opcode.get("hvparams")
+    devices = given.get("usb_devices") if isinstance(given, dict) else None
+    if isinstance(given, dict) and isinstance(devices, str):
+        opcode["hvparams"] = {**given, "usb_devices": ",".join(devices.split())}
+    return opcode
+
+
+def _several(opcode: Opcode, _asked: Asked) -> list[Opcode]:
+    """Take for each instance what would make it alone."""
+    wanted = opcode.get("instances")
+    if not isinstance(wanted, list):
+        raise HttpError(400, "The 'instances' parameter should be a list")
+    return [{**opcode, "instances": [_part(one) for one in wanted]}]
+
+
+def _part(wanted: object) -> Opcode:
+    if not isinstance(wanted, dict):
+        raise HttpError(400, "Invalid body parameters: an instance is an object")
+    found = renamed({k: v for k, v in wanted.items() if k != "__version__"}, _NAMES)
+    return _with_devices(found)
 
 
 def _about_one(opcode: Opcode, asked: Asked) -> list[Opcode]:
@@ -120,6 +138,7 @@ ROUTES: tuple[Route, ...] = (
         shape=_new,
         extra={"__version__": "1: of this request, required"},
     ),
+    make("POST", "/2/instances-multi-alloc", "OP_INSTANCE_MULTI_ALLOC", shape=_several),
     make("DELETE", _ONE, "OP_INSTANCE_REMOVE", fixed={"ignore_failures": False}),
     make(
         "GET",
@@ -199,6 +218,13 @@ ROUTES: tuple[Route, ...] = (
         "OP_INSTANCE_DEACTIVATE_DISKS",
         FORCE,
         role=Role.OPERATE,
+        body=False,
+    ),
+    make(
+        "PUT",
+        f"{_ONE}/prepare-export",
+        "OP_BACKUP_PREPARE",
+        Arg("mode", Kind.TEXT, "local", field="mode", required=True),
         body=False,
     ),
     make(

@@ -15,7 +15,7 @@ _FIELDS = (
     *("name", "offline", "master_candidate", "drained", "dtotal", "dfree", "sptotal"),
     *("spfree", "mtotal", "mnode", "mfree", "pinst_cnt", "sinst_cnt", "ctotal", "cnos"),
     *("cnodes", "csockets", "pip", "sip", "role", "pinst_list", "sinst_list"),
-    *("master_capable", "vm_capable", "ndparams", "group.uuid", *COMMON),
+    *("master_capable", "vm_capable", "ndparams", "group.uuid", "storage", *COMMON),
 )
 _LETTERS = {
     "M": "master",

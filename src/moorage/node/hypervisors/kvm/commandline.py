@@ -14,13 +14,12 @@ from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
+from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
 from . import blockdev, ending, netdev, screen
 
-PORTS = 16
-"""Drives that a guest can have: as many as Ganeti allows."""
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
 
@@ -152,7 +151,7 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
 
 def _ports(spec: GuestSpec) -> Iterator[str]:
     """Yield empty ports: on q35 a device can only be plugged into one of these."""
-    for port in range(PORTS):
+    for port in range(MOST_DISKS):
         slot, function = divmod(port, _FUNCTIONS)
         address = f"addr={_FIRST_PORT_ADDRESS + slot:#x}.{function},multifunction=on"
         name = f"id={blockdev.port_name(port)},chassis={port + 1},slot={port + 1}"

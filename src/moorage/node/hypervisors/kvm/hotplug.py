@@ -12,12 +12,12 @@ from itertools import count
 
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
+from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive
 from moorage.node.machine import proc
 
 from . import blockdev, devices, shapes
 from .blockdev import Data, Stack
-from .commandline import PORTS
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
 from .shapes import FdSet
@@ -44,7 +44,7 @@ async def plugged(monitor: Monitor) -> list[str]:
 
 def free_port(slot: int, taken: Collection[int]) -> int | None:
     """Return the port of the slot, or the first free one; None if all are taken."""
-    ports = (slot, *range(PORTS)) if slot < PORTS else range(PORTS)
+    ports = (slot, *range(MOST_DISKS)) if slot < MOST_DISKS else range(MOST_DISKS)
     return next((port for port in ports if port not in taken), None)
 
 
@@ -72,7 +72,8 @@ def _port_for(drive: Drive, taken: Mapping[str, int], guest: str) -> int:
     port = free_port(drive.slot, set(taken.values()))
     if port is None:
         raise Failed(
-            f"{guest} has no free port for disk {drive.disk}: all {PORTS} are taken",
+            f"{guest} has no free port for disk {drive.disk}: all {MOST_DISKS} are "
+            "taken",
             hint="detach a disk first",
         )
     return port

@@ -6,6 +6,8 @@ from moorage.errors import BadInput
 KVM, FAKE = "kvm", "fake"
 HYPERVISORS = (KVM, FAKE)
 """All of them; ``moorage.node.hypervisors.known`` makes each."""
+SIMULATED = "sim"
+"""What stands for one where the whole node is simulated."""
 USUAL = KVM
 """What an instance, a node and a new cluster have that name none."""
 

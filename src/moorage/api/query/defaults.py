@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Parameters as clients read them: all of them, those by default that nobody set.
+
+Ganeti's programs end at the first one that is missing, or that is a text where they
+look for a number.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import to_builtins
+
+from moorage import backend
+from moorage.errors import BadInput
+from moorage.hypervisors import KVM
+from moorage.model import Cluster, Config, Instance, hvparams
+from moorage.ops.asking import node_tasks
+
+_NODE: Mapping[str, Any] = {
+    "cpu_speed": 1,
+    "exclusive_storage": False,
+    "oob_program": "",
+    "ovs": False,
+    "ovs_link": "",
+    "ovs_name": "switch1",
+    "spindle_count": 1,
+    "ssh_port": 22,
+}
+
+
+def node(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all node parameters."""
+    return {**_NODE, **given}
+
+
+def hypervisor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a hypervisor, with the types that they are of."""
+    found = hvparams.filled(name, given)
+    if name != KVM:
+        return found
+    try:
+        typed = to_builtins(hvparams.parameters(given))
+    except BadInput:  # an earlier version took it: shown as it is
+        return found
+    return found | {key: typed[key] for key in given.keys() & typed.keys()}
+
+
+def of_instance(config: Config, instance: Instance) -> dict[str, Any]:
+    """Return all hypervisor parameters of an instance."""
+    given = node_tasks.hvparams(config, instance)
+    return hypervisor(instance.hypervisor, given)
+
+
+def of_cluster(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """Return all parameters of each hypervisor that is enabled."""
+    given = cluster.hvparams
+    return {
+        **given,
+        **{
+            name: hypervisor(name, given.get(name, {}))
+            for name in cluster.enabled_hypervisors
+        },
+    }
+
+
+def back_end(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """Return all back-end parameters of the cluster."""
+    given = cluster.beparams.get("default", {})
+    return {**cluster.beparams, "default": {**backend.DEFAULTS, **given}}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests that may come twice: each has a key, and the job that it made is answered.
+
+Who lost the answer to a request does not know whether it was heard, and asks again with
+the same key. A key is kept for a day, per user, in the commit that queues the job: so
+the next master knows it, too.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct, json
+
+from moorage.errors import BadInput, Conflict
+from moorage.model.commits import Write
+
+from .job import Opcodes
+
+KIND = "repeat"
+"""The kind of the records; the name is made of the user and the key."""
+LASTS = 86400.0
+"""Seconds that a key is kept."""
+_LONGEST = 255
+
+
+class Made(Struct, frozen=True, kw_only=True):
+    """What a request made.
+
+    Attributes
+    ----------
+    job
+        Number of the job.
+    time
+        When, in seconds.
+    digest
+        Of the opcodes: the same key for others is a mistake.
+    """
+
+    job: int
+    time: float
+    digest: str
+
+
+class Repeats:
+    """The keys of the last day.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._made: dict[str, Made] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def load(self, records: Mapping[str, bytes]) -> None:
+        """Take over what a store has, oldest first."""
+        found = {name: json.decode(one, type=Made) for name, one in records.items()}
+        self._made = dict(sorted(found.items(), key=lambda one: one[1].time))
+
+    def turn(self, name: str) -> asyncio.Lock:
+        """Return the lock of a key: two that come together make one job."""
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    def job(self, name: str, ops: Opcodes) -> int | None:
+        """Return the job that a request made before; None if it is new.
+
+        Raises
+        ------
+        Conflict
+            If the key was another request's.
+        """
+        made = self._made.get(name)
+        if made is None or self._clock() - made.time > LASTS:
+            return None
+        if made.digest != _digest(ops):
+            raise Conflict(
+                f"the key was used for another request, which made job {made.job}",
+                job=made.job,
+            )
+        return made.job
+
+    def add(self, name: str, ops: Opcodes, job: int) -> list[Write]:
+        """Note what a request makes; return what is to be stored with it."""
+        made = Made(job=job, time=self._clock(), digest=_digest(ops))
+        old = [one for one, known in self._made.items() if self._is_over(known)]
+        for one in old:
+            del self._made[one]
+        self._made[name] = made
+        self._locks.pop(name, None)
+        return [
+            *(((KIND, one), None) for one in old),
+            ((KIND, name), json.encode(made)),
+        ]
+
+    def _is_over(self, made: Made) -> bool:
+        return self._clock() - made.time > LASTS
+
+
+def named(user: str, key: str) -> str:
+    """Return the name of a user's key.
+
+    Raises
+    ------
+    BadInput
+        If it is none.
+    """
+    if not key or len(key) > _LONGEST or not key.isascii() or not key.isprintable():
+        raise BadInput(f"a key is 1 to {_LONGEST} printable characters of ASCII")
+    return hashlib.sha256(json.encode([user, key])).hexdigest()
+
+
+def _digest(ops: Opcodes) -> str:
+    """Return a checksum of what is asked for; the reason may differ."""
+    asked: list[dict[str, Any]] = [
+        {name: value for name, value in op.items() if name != "reason"} for op in ops
+    ]
+    return hashlib.sha256(json.encode(asked, order="deterministic")).hexdigest()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A request that comes twice makes one job, for a day, whoever is the master."""
+
+import asyncio
+
+import pytest
+
+from moorage.api import deeds
+from moorage.api.query import Sources
+from moorage.errors import BadInput, Conflict
+from moorage.jobs import repeats
+from moorage.model.caller import Caller
+from moorage.testing.cluster import SimCluster
+
+WHAT = {"disk_template": "ext", "provider": "san", "size": 8}
+ANNA, BERT = Caller("anna", "rapi"), Caller("bert", "rapi")
+
+
+def add(name: str = "new") -> list[dict[str, object]]:
+    return [{"OP_ID": "OP_DISK_ADD", "name": name, **WHAT}]
+
+
+def at(cluster: SimCluster) -> Sources:
+    return Sources(cluster.truth, cluster.nodes, cluster.engine, clock=cluster.clock)
+
+
+async def test_a_repeated_request_is_answered_with_its_job(cluster: SimCluster) -> None:
+    first = await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+    await cluster.finished(first)
+    assert await deeds.submit_once(at(cluster), add(), ANNA, "k1") == first
+    assert list(cluster.engine.jobs) == [first]
+
+
+async def test_two_that_come_together_make_one_job(cluster: SimCluster) -> None:
+    asked = [deeds.submit_once(at(cluster), add(), ANNA, "k1") for _ in range(5)]
+    assert len(set(await asyncio.gather(*asked))) == 1
+    assert len(cluster.engine.jobs) == 1
+
+
+async def test_the_next_master_knows_it(cluster: SimCluster) -> None:
+    first = await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+    await cluster.crash()
+    await cluster.boot()
+    assert await deeds.submit_once(at(cluster), add(), ANNA, "k1") == first
+    await cluster.finished(first)
+
+
+async def test_a_key_is_its_users(cluster: SimCluster) -> None:
+    first = await deeds.submit_once(at(cluster), add("a1"), ANNA, "k1")
+    second = await deeds.submit_once(at(cluster), add("b1"), BERT, "k1")
+    assert first != second
+
+
+async def test_a_key_for_another_request_is_refused(cluster: SimCluster) -> None:
+    first = await deeds.submit_once(at(cluster), add("a1"), ANNA, "k1")
+    with pytest.raises(Conflict, match=f"another request, which made job {first}"):
+        await deeds.submit_once(at(cluster), add("b1"), ANNA, "k1")
+    assert len(cluster.engine.jobs) == 1
+
+
+async def test_a_refused_request_uses_no_key_up(cluster: SimCluster) -> None:
+    with pytest.raises(BadInput):
+        await deeds.submit_once(at(cluster), [{"OP_ID": "OP_NOPE"}], ANNA, "k1")
+    assert await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "\N{SNOWMAN}"])
+async def test_what_is_no_key_is_refused(cluster: SimCluster, key: str) -> None:
+    with pytest.raises(BadInput, match="a key is"):
+        await deeds.submit_once(at(cluster), add(), ANNA, key)
+
+
+def test_keys_are_forgotten_after_a_day() -> None:
+    now = 0.0
+    known = repeats.Repeats(lambda: now)
+    known.add("old", add(), 1)
+    now = repeats.LASTS + 1
+    assert known.job("old", add()) is None
+    writes = known.add("new", add(), 2)
+    assert (("repeat", "old"), None) in writes
