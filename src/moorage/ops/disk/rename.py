@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType, field
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Node, successor
+from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import able, can, candidates
@@ -126,7 +127,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
     op_id = "OP_DISK_SET_PARAMS"
 
     disk: str
-    mode: str | UnsetType = UNSET
+    mode: DiskMode | UnsetType = UNSET
     name: str | UnsetType | None = UNSET
     params: dict[str, Any] = field(default_factory=dict)
     force_params: bool = False
@@ -136,7 +137,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.mode is not UNSET:
-            found["mode"] = disk_words.checked_mode(self.mode)
+            found["mode"] = self.mode
         if self.name is not UNSET:
             found |= renamed(config, disk, self.name)
         if self.params:

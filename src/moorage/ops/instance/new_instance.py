@@ -35,18 +35,21 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
         OS parameters that it gets and keeps.
     hypervisor
         ``kvm``; the first that is enabled without it.
-    hvparams, beparams
-        Parameters of the hypervisor and the back end (memory in MiB, processors) that
-        differ from the cluster's.
+    hvparams
+        Parameters of the hypervisor that differ from the cluster's.
+    beparams
+        Memory (``memory``, in MiB), processors (``vcpus``) and the like that differ
+        from the cluster's.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     disk_template
         The template of disks that name none of their own (``dev_type``).
     disks
         One description a disk, sizes in MiB.
-    pnode, snode
-        The node that it is to run on, and the one that keeps the second copies of its
-        mirrored disks; without them the planner chooses.
+    pnode
+        The node that it is to run on; the planner chooses without it.
+    snode
+        The node that keeps the second copies of its mirrored disks.
     iallocator
         Who chooses; there is only ``hail``.
     nics
@@ -54,9 +57,11 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     conflicts_check
         Whether an address of a card in no network must not be one of a network's.
     group_name
-        The group that is chosen from.
-    osparams_private, osparams_secret
-        OS parameters that are shown to nobody; and those that nobody keeps.
+        The node group that a node is chosen from.
+    osparams_private
+        OS parameters that are shown to nobody.
+    osparams_secret
+        OS parameters for this installation, which nobody keeps.
     no_install
         Leave the disks empty; without an OS they are.
     install_adopted
