@@ -2,6 +2,7 @@
 """Instance policies: set, inherited, kept to, and the named way around them."""
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import BadInput
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -65,6 +66,24 @@ async def test_a_group_inherits_and_covers_the_policy(sim):
     )
     assert sim.config.group("far").ipolicy == {"vcpu-ratio": 1.5}
     await refused(sim, "web2", "node group far", **large, group_name="far")
+
+
+async def test_a_size_that_is_newer_than_a_policy_has_its_default_bounds(tmp_path):
+    """Somebody set the policy before there was the size: that must refuse nobody."""
+    (pair,) = bounds()
+    for side in pair.values():
+        del side["spindle-use"]
+    builder = ClusterBuilder(2)
+    group = builder.objects["default"]
+    builder.objects["default"] = replace(group, ipolicy={"minmax": [pair]})
+    sim = await SimCluster.start(tmp_path, builder)
+    await add(sim, "web")
+    await refused(sim, "big", "memory-size 2048", beparams={"memory": 2048})
+    many = {"beparams": {"spindle_use": 13}}
+    await refused(sim, "wide", "spindle-use 13 is not in 1..12", **many)
+    other = {"group_name": "default", "ipolicy": {"vcpu-ratio": 2}}
+    await sim.run("OP_GROUP_SET_PARAMS", **other)
+    await sim.stop()
 
 
 async def test_templates_cards_and_processors_are_bounded(sim):

@@ -14,7 +14,7 @@ from moorage.htools.fleet import (
     Unit,
     UnitName,
 )
-from moorage.htools.policy import DEFAULT, Policy, Spec
+from moorage.htools.policy import DEFAULT, Policy
 
 KINDS: Final = ("drbd", "shared", "mixed", "plain")
 SHARED: Final = ("sharedfile", "rbd", "ext", "gluster", "blockdev", "diskless")
@@ -133,7 +133,9 @@ def _group(maker: _Maker, at: int) -> Group:
     policy = _policy(maker)
     if maker.odd():
         low, high = policy.ranges[0]
-        middle = Spec(2048, 2, 8192, 2, 2, 2)
+        middle = high._replace(
+            memory=2048, cpus=2, disk=8192, disks=2, nics=2, spindles=2
+        )
         policy = policy._replace(ranges=((low, middle), (middle, high)))
     alloc = maker.draw.choice(("preferred", "preferred", "last_resort", "unallocable"))
     name = f"group-{at:02d}"

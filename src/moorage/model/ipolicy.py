@@ -59,12 +59,25 @@ class Sizes(Struct, frozen=True, kw_only=True):
 
 def cluster_policy(cluster: Cluster) -> dict[str, Any]:
     """Return the policy of groups that have none of their own."""
-    return DEFAULT | cluster.ipolicy
+    return DEFAULT | _with_all_sizes(cluster.ipolicy)
 
 
 def group_policy(cluster: Cluster, group: NodeGroup) -> dict[str, Any]:
     """Return the policy that holds in a group."""
-    return cluster_policy(cluster) | group.ipolicy
+    return cluster_policy(cluster) | _with_all_sizes(group.ipolicy)
+
+
+def _with_all_sizes(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored parts; a size that is newer than they are has its defaults."""
+    found = dict(own)
+    if "minmax" in own:
+        (usual,) = DEFAULT["minmax"]
+        found["minmax"] = [
+            {side: usual[side] | pair[side] for side in usual} for pair in own["minmax"]
+        ]
+    if "std" in own:
+        found["std"] = DEFAULT["std"] | own["std"]
+    return found
 
 
 def violations(policy: Mapping[str, Any], sizes: Sizes) -> list[str]:
@@ -130,7 +143,7 @@ def changed(
             raise BadInput(
                 f"an instance policy has no part '{name}': it has {', '.join(parts)}"
             )
-    kept = {**own, **given}
+    kept = {**_with_all_sizes(own), **given}
     found = {name: value for name, value in kept.items() if value != "default"}
     _check({**below, **found}, of_group=of_group)
     return found

@@ -106,12 +106,16 @@ def as_planned(told: Mapping[str, Any], *, any_size: bool = False) -> htools.Pol
     """Return an instance policy as the planner has it; one without bounds, if asked."""
     ranges = tuple((_spec(p["min"]), _spec(p["max"])) for p in told["minmax"])
     return htools.Policy(
-        ranges=((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),) if any_size else ranges,
+        ranges=((_all(0), _all(_NO_MEASURE)),) if any_size else ranges,
         standard=_spec(told["std"]),
         templates=TEMPLATES if any_size else tuple(told["disk-templates"]),
         vcpu_ratio=float(told["vcpu-ratio"]),
         spindle_ratio=float(told["spindle-ratio"]),
     )
+
+
+def _all(amount: int) -> Spec:
+    return Spec(*(amount for _ in ipolicy.SIZES))
 
 
 def _spec(told: Mapping[str, int]) -> Spec:
