@@ -15,6 +15,7 @@ from moorage.ops.guests import guest_tasks
 from moorage.protocol import (
     AtMaster,
     Call,
+    OnDisk,
     one_disk,
     to_wire,
 )
@@ -42,6 +43,15 @@ def test_a_disk_that_a_verb_is_given_fences_it(name: str) -> None:
     assert call.touched() >= {one.uuid for one in call.fencing()}
     newer = call.renewed(lambda disk: convert({**vars_of(disk), "epoch": 7}, Disk))
     assert [one.epoch for one in newer.fencing()] == [7] * len(call.fencing())
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kind in EVERY.items() if issubclass(kind, OnDisk)]
+)
+def test_what_a_disk_is_asked_is_known_again(name: str) -> None:
+    """An operation finds the answer by the question."""
+    asked = filled(EVERY[name])
+    assert {asked: "yes"}[filled(EVERY[name])] == "yes"
 
 
 def vars_of(disk: Disk) -> dict[str, Any]:

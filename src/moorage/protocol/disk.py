@@ -97,10 +97,6 @@ class GrowDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.grow"):
 class SizeDisk(OnDisk[Device], frozen=True, tag="disk.size"):
     """Attach the volume, tell what it is, and detach it, if it was not attached."""
 
-    def __hash__(self) -> int:
-        """Return the same for the same disk: questions are compared."""
-        return hash((self.disk.uuid, self.disk.serial_no))
-
 
 class SnapshotDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.snapshot"):
     """Make a copy-in-time.

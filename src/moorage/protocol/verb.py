@@ -168,6 +168,10 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     pool: str = ""
     holders: tuple[Holder, ...] = ()
 
+    def __hash__(self) -> int:
+        """Return the same for the same disk: questions are compared."""
+        return hash((self.disk.uuid, self.disk.serial_no))
+
 
 class OnGuest(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     """A verb on one guest.
