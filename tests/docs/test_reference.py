@@ -75,4 +75,5 @@ def test_the_page_on_extensions_names_files_that_there_are() -> None:
     assert len(named) > 15
     assert [one for one in named if not any((at / one).exists() for at in places)] == []
     rows = re.findall(r"^\| (?:a|an) .*?\| (.*?) \|", page, re.MULTILINE)
-    assert len(rows) == 15
+    assert len(rows) == 17
+    assert [row for row in rows if row.count("`") > 2 * 3] == []  # files of each
