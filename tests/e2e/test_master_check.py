@@ -224,3 +224,18 @@ async def test_a_master_does_not_start_on_a_damaged_store(
     assert "is damaged: the record of cluster" in said
     assert "moorage master check" in said
     assert "Traceback" not in said
+
+
+async def test_what_is_no_store_is_not_put_in_a_backup(
+    places: MasterPlaces, tmp_path: Path
+) -> None:
+    places.store.write_bytes(b"no database, but some words" * 100)
+    target = tmp_path / "backup"
+    out, err = io.StringIO(), io.StringIO()
+    argv = ["backup", "--dir", str(places.root), str(target)]
+    terminal = Terminal(out, err, io.StringIO(), {})
+    assert run(moorage.PROGRAM, argv, terminal) == 1
+    said = err.getvalue()
+    assert f"{places.store} cannot be copied: file is not a database" in said
+    assert "hint: moorage master check" in said
+    assert not target.exists()

@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 import shutil
+import sqlite3
 import tarfile
 import tempfile
 import time
@@ -32,6 +33,7 @@ from moorage.node.doors import enrolment
 from moorage.node.records.copies import read_keys
 from moorage.protocol import GetStanding
 from moorage.store import ConfigStore, Inspection, inspect, loaded, raise_term, store_at
+from moorage.store.base import ADVICE
 from moorage.store.records import copied
 
 from . import master, voting
@@ -93,6 +95,8 @@ def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manif
         If there is a file of the name.
     WrongState
         If the store is damaged: a copy of it would be, too.
+    Failed
+        If there is no room for a copy, or what is there is no store.
     """
     master.check_cluster(places)
     if target.exists():
@@ -107,7 +111,7 @@ def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manif
         if found.faults:
             raise WrongState(
                 f"{places.store} is damaged: {found.faults[0]}",
-                hint="moorage master check",
+                hint=ADVICE,
             )
         members = {_STORE: copy.read_bytes()}
         for name, data in sorted(keys.items()):
@@ -167,7 +171,12 @@ def _taken(places: MasterPlaces, copy: Path) -> dict[str, bytes]:
     while True:
         keys = read_keys(places.keys)
         copy.unlink(missing_ok=True)
-        copied(places.store, copy)
+        try:
+            copied(places.store, copy)
+        except sqlite3.Error as error:
+            raise Failed(
+                f"{places.store} cannot be copied: {error}", hint=ADVICE
+            ) from error
         if read_keys(places.keys) == keys:
             return keys
 
