@@ -186,12 +186,25 @@ def test_a_defect_of_ours_shows_no_trace(master, typed) -> None:
         (">/dev/full", 1, "No space left on device\n"),
         ("<&- >&-", 0, ""),
         ("<&- >&- 2>&-", 0, ""),
+        ("| :", 0, ""),
     ],
 )
-def test_output_that_cannot_be_written(streams: str, status: int, said: str) -> None:
-    typed = "import sys; from moorage.cli.gnt_disk import main; sys.exit(main())"
+@pytest.mark.parametrize("program", ["gnt_disk", "htools.hbal"])
+def test_output_that_cannot_be_written(
+    program: str, streams: str, status: int, said: str
+) -> None:
+    typed = f"import sys; from moorage.cli.{program} import main; sys.exit(main())"
     done = subprocess.run(  # streams of a process of its own are the claim
-        ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-c", typed, "help"],
+        [
+            "sh",
+            "-c",
+            f'exec "$@" {streams}',
+            "sh",
+            sys.executable,
+            "-c",
+            typed,
+            "--help",
+        ],
         env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
         capture_output=True,
         text=True,
@@ -203,6 +216,7 @@ def test_output_that_cannot_be_written(streams: str, status: int, said: str) -> 
     )
     assert said in done.stderr
     assert "unhandled" not in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_what_the_machine_refuses_is_one_sentence(

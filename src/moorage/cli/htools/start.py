@@ -54,12 +54,12 @@ def run(program: Program, argv: Sequence[str] | None = None) -> int:
     except Misspelled as error:
         sys.stderr.write(f"Command line error: {error}\n\n{_help(program)}\n")
         return _MISSPELLED
-    for option, _ in given:
-        if option in ASKED:
-            print(_answer(program, option))
-            return 0
+    asked = next((option for option, _ in given if option in ASKED), None)
 
     def work() -> int:
+        if asked:
+            print(_answer(program, asked))
+            return 0
         return command.handler(_values(program, given, operands, words)) or 0
 
     return _guarded(work)
@@ -122,9 +122,9 @@ def _guarded(work: Callable[[], int]) -> int:
     _take_any_letter()
     try:
         status = work()
-        sys.stdout.flush()
+        _flush()
     except MoorageError as error:
-        sys.stdout.flush()
+        _flush()
         hint = f"hint: {error.hint}\n" if error.hint else ""
         sys.stderr.write(f"Error: {error.message}\n{hint}")
         return 1
@@ -139,10 +139,15 @@ def _guarded(work: Callable[[], int]) -> int:
     except Exception as error:  # noqa: BLE001 - whatever nobody thought of
         from moorage.cli.errors import defect  # noqa: PLC0415 - rare
 
-        sys.stdout.flush()
+        _flush()
         sys.stderr.write("".join(f"{line}\n" for line in defect(error, os.environ)))
         return 1
     return status
+
+
+def _flush() -> None:
+    """Write what was printed; there may be no output at all."""
+    print(end="", flush=True)
 
 
 def _take_any_letter() -> None:
