@@ -2,12 +2,13 @@
 """``gnt-instance startup``, ``shutdown`` and ``reboot``."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
 from moorage import backend
 from moorage.jobs import Run, Task, View
+from moorage.jobs.rights import Reserved
 from moorage.model import Instance, hvparams
 from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
@@ -31,6 +32,8 @@ from moorage.ops.instance.starting import (
     wake,
 )
 from moorage.protocol import RebootGuest
+
+_OTHER = Reserved("who starts a guest gives it no other parameters", Role.WRITE)
 
 
 class InstanceStartup(Starting, frozen=True, kw_only=True):
@@ -58,8 +61,8 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     force: bool = False
     startup_paused: bool = False
-    hvparams: dict[str, Any] = {}
-    beparams: dict[str, Any] = {}
+    hvparams: Annotated[dict[str, Any], _OTHER] = {}
+    beparams: Annotated[dict[str, Any], _OTHER] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False
     if_wanted: bool = False
