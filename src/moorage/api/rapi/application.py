@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -99,7 +100,7 @@ async def _entered(
     except web.HTTPException as error:
         return _refused(_as_ganeti(error, request))
     except Exception:  # noqa: BLE001 - a defect of ours ends no door
-        _LOG.exception("a request broke: %s %s", request.method, request.path)
+        _LOG.exception("a request broke: %s %s", request.method, _written(request))
         return _refused(HttpError(500))
 
 
@@ -114,7 +115,7 @@ async def _known(door: Door, request: web.Request) -> User:
     address = request.remote or ""
     door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown)
+    user = await door.users.who(shown, partial(door.gate.check, address))
     if user is None:
         if shown:
             door.gate.failed(address)
@@ -220,6 +221,11 @@ def _refused(error: HttpError) -> web.Response:
     )
 
 
+def _written(request: web.Request) -> str:
+    """Return the path as it came: decoded, it could begin a line of its own."""
+    return request.rel_url.raw_path
+
+
 def _log(request: web.Request, status: int, took: float) -> None:
     """Write who asked for what; of strangers, no more than the log can bear."""
     user: User | None = request.get(_USER)
@@ -228,7 +234,7 @@ def _log(request: web.Request, status: int, took: float) -> None:
         "%s %s %s by %s from %s%s in %.0f ms",
         status,
         request.method,
-        request.path,
+        _written(request),
         user.name if user else "nobody",
         request.remote,
         f", job {', '.join(map(str, made))}" if made else "",

@@ -13,6 +13,9 @@ from moorage.api.luxi_async import AsyncLuxi
 from .refusals import HttpError
 from .roles import Role
 
+_LONGEST_FLAG = 20
+"""Digits of a number that is there or is 0."""
+
 
 class Kind(Enum):
     """What an argument behind the question mark may be."""
@@ -42,7 +45,7 @@ class Kind(Enum):
 
 
 def _flag(name: str, text: str) -> bool:
-    if not text.removeprefix("-").isdecimal():
+    if not text.removeprefix("-").isdecimal() or len(text) > _LONGEST_FLAG:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text) != 0
 
