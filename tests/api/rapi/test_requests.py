@@ -217,6 +217,23 @@ async def test_a_body_has_an_end(strict: RapiDoor):
     )
 
 
+async def test_who_only_looks_says_little(door: RapiDoor):
+    """Lists in lists take thirty times their length; the master reads them, too."""
+    many = {"fields": ["name"], "qfilter": ["|", *[["=", "name", "x"]] * 10_000]}
+    path, kind = "/2/query/instance", {"Content-Type": "application/json"}
+    assert is_refused(await door.ask("PUT", path, many, user="eye:secret"), 413)
+    assert is_refused(await door.ask("GET", "/2/jobs", many, user="guest:secret"), 413)
+
+    async def pieces():
+        for _ in range(20):
+            yield b"[],[]," * 1000
+
+    told = await door.ask("GET", "/2", data=pieces(), user="op:secret", headers=kind)
+    assert is_refused(told, 413)
+    few = many | {"qfilter": ["|", *[["=", "name", "web1"]] * 1000]}
+    assert (await door.ask("PUT", path, few, user="eye:secret")).status == 200
+
+
 def test_a_user_has_only_so_much_under_way():
     gate = Gate(Limits(under_way=1), time.monotonic)
     with gate.within("anna"), gate.within("bert"):

@@ -21,10 +21,10 @@ from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
 from .events import Events, Hub, Wanted, blocks, heard
-from .limits import Gate
+from .limits import Gate, Limits
 from .passwords import REALM
 from .refusals import HttpError, refusal
-from .roles import User
+from .roles import Role, User
 from .route import Asked, Route
 from .users import Users
 
@@ -71,7 +71,7 @@ def application(door: Door) -> web.Application:
         _log(request, answer.status, took)
         return answer
 
-    app = web.Application(client_max_size=door.gate.limits.body, middlewares=[enter])
+    app = web.Application(middlewares=[enter])
     for route in door.routes:
         app.router.add_route(route.method, route.path, _serving(door, route))
 
@@ -140,7 +140,7 @@ def _serving(door: Door, route: Route) -> Handler:
             raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
-        body = await _body(door, request)
+        body = await _body(door.gate.limits, request, user)
         luxi = door.luxi.of(_caller(user, request))
         asked = Asked(luxi, request.match_info, args, body, route.resource)
         asked.key = request.headers.get("Idempotency-Key", "")
@@ -178,19 +178,20 @@ def _caller(user: User, request: web.Request) -> dict[str, Any]:
     return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
 
 
-async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401
+async def _body(limits: Limits, request: web.Request, user: User) -> Any:  # noqa: ANN401
     """Return what came as JSON; None if nothing did.
 
     Raises
     ------
     HttpError
-        If it is no JSON, or takes too long to come.
+        If it is no JSON, too long, or takes too long to come.
     """
     if not request.body_exists:
         return None
+    most = limits.body if user.role >= Role.WRITE else limits.question
     try:
-        async with asyncio.timeout(door.gate.limits.arrival):
-            text = await request.read()
+        async with asyncio.timeout(limits.arrival):
+            text = await _read(request, most)
     except TimeoutError:
         raise HttpError(408) from None
     if not text.strip():
@@ -201,6 +202,15 @@ async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:
         raise HttpError(400, f"Unable to parse the body: {error}") from None
+
+
+async def _read(request: web.Request, most: int) -> bytes:
+    found = bytearray()
+    async for piece in request.content.iter_any():
+        found += piece
+        if len(found) > most:
+            raise HttpError(413)
+    return bytes(found)
 
 
 async def _answered(answer: Any) -> web.Response:  # noqa: ANN401

@@ -9,12 +9,10 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.units import is_whole
 
 from .refusals import HttpError
 from .roles import Role
-
-_LONGEST_FLAG = 20
-"""Digits of a number that is there or is 0."""
 
 
 class Kind(Enum):
@@ -45,7 +43,7 @@ class Kind(Enum):
 
 
 def _flag(name: str, text: str) -> bool:
-    if not text.removeprefix("-").isdecimal() or len(text) > _LONGEST_FLAG:
+    if not is_whole(text):
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text) != 0
 
