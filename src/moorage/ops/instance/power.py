@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from moorage import backend
-from moorage.jobs import Run, Task, View
-from moorage.jobs.rights import Reserved
+from moorage.jobs import Run, Task, View, rights
 from moorage.model import Instance, hvparams
 from moorage.model.caller import Role
+from moorage.model.kinds import Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import runs
@@ -33,16 +33,17 @@ from moorage.ops.instance.starting import (
 )
 from moorage.protocol import RebootGuest
 
-_OTHER = Reserved("who starts a guest gives it no other parameters", Role.WRITE)
-
 
 class InstanceStartup(Starting, frozen=True, kw_only=True):
     """Start an instance; one that stands still goes on, if it can.
 
     Attributes
     ----------
-    hvparams, beparams
-        For this run of the guest only.
+    hvparams
+        Parameters of the hypervisor, for this run of the guest only.
+    beparams
+        Memory (``memory``, in MiB) and processors (``vcpus``), for this run of the
+        guest only.
     startup_paused
         Let it stand still before its first instruction; starting it again lets it go.
     no_remember
@@ -61,8 +62,8 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     force: bool = False
     startup_paused: bool = False
-    hvparams: Annotated[dict[str, Any], _OTHER] = {}
-    beparams: Annotated[dict[str, Any], _OTHER] = {}
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = {}
+    beparams: dict[str, Any] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False
     if_wanted: bool = False
@@ -134,7 +135,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     timeout
-        Seconds that the guest gets; then its process is ended.
+        How long the guest gets; then its process is ended.
     force
         Also one that is marked offline, which it stays.
     ignore_offline_nodes
@@ -150,7 +151,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SHUTDOWN"
     role = Role.OPERATE
 
-    timeout: float = SHUTDOWN_TIMEOUT
+    timeout: Seconds = SHUTDOWN_TIMEOUT
     force: bool = False
     ignore_offline_nodes: bool = False
     no_remember: bool = False
@@ -200,7 +201,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         starts it, as its record is by now: memory, processors, media, screen. ``full``
         does so, and takes its disks from the node meanwhile.
     shutdown_timeout
-        Seconds that the guest gets to power down; ``soft`` asks for none.
+        How long the guest gets to power down; ``soft`` asks for none.
     ignore_secondaries
         Start it although the second copy of a mirrored disk cannot follow.
     """
@@ -210,7 +211,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
 
     def goes_alone(self) -> bool:
         """Whether somebody insists."""
