@@ -82,6 +82,11 @@ async def test_a_job_is_of_whom_the_door_names(side: Side) -> None:
         {"name": "anna"},
         {"name": "anna", "role": 99},
         {"name": "anna", "role": 1, "door": "luxi"},
+        {"name": "anna\nroot", "role": 1},
+        {"name": "\x1b[31manna", "role": 1},
+        {"name": "a" * 256, "role": 1},
+        {"name": "anna", "role": 1, "detail": "from\x00there"},
+        {"name": "anna", "role": 1, "detail": "x" * 100_000},
     ],
 )
 async def test_a_door_that_lies_or_says_nothing_gets_nothing(
@@ -115,6 +120,16 @@ async def test_no_door_gives_more_than_it_may(side: Side) -> None:
     ask = {"OP_ID": "OP_CLUSTER_RENEW_CRYPTO"}
     with pytest.raises(Forbidden, match="anna by rapi has the role write"):
         await side.ask(side.door, anna(Role.ROOT), "SubmitJob", [ask])
+
+
+async def test_who_may_start_a_guest_has_it_boot_no_file_of_roots(side: Side) -> None:
+    """The node's root opens it, and a console shows it."""
+    await side.start()
+    start = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
+    asked = [start | {"hvparams": {"kernel_path": "/etc/shadow"}}]
+    with pytest.raises(Forbidden, match=r"may not set .*kernel_path"):
+        await side.ask(side.door, anna(Role.OPERATE), "SubmitJob", asked)
+    assert await side.ask(side.door, anna(Role.OPERATE), "SubmitJob", [start])
 
 
 async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(

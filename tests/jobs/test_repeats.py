@@ -2,6 +2,7 @@
 """A request that comes twice makes one job, for a day, whoever is the master."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -62,6 +63,19 @@ async def test_a_refused_request_uses_no_key_up(cluster: SimCluster) -> None:
     with pytest.raises(BadInput):
         await deeds.submit_once(at(cluster), [{"OP_ID": "OP_NOPE"}], ANNA, "k1")
     assert await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+
+
+async def test_what_was_refused_leaves_nothing(cluster: SimCluster) -> None:
+    known = cluster.engine.queue.repeats
+    locks = known._locks
+    for number in range(50):
+        asked: list[dict[str, object]] = [{"OP_ID": "OP_NOPE"}]
+        with pytest.raises(BadInput):
+            await deeds.submit_once(at(cluster), asked, ANNA, f"k{number}")
+    await deeds.submit_once(at(cluster), add(), ANNA, "k")
+    await deeds.submit_once(at(cluster), add(), ANNA, "k")
+    gc.collect()
+    assert not len(locks)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "\N{SNOWMAN}"])

@@ -21,6 +21,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     ----------
     body
         Bytes of the longest body.
+    question
+        The same for who may not write: such ones ask for little, and what is read
+        takes thirty times its length in memory, here and at the master.
     arrival
         Seconds in which a body must have come.
     answer
@@ -34,6 +37,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """
 
     body: int = 8 * 1024 * 1024
+    question: int = 64 * 1024
     arrival: float = 30.0
     answer: float = 60.0
     under_way: int = 64
