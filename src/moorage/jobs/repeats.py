@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 from msgspec import Struct, json
 
@@ -55,7 +56,7 @@ class Repeats:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._made: dict[str, Made] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
         """Take over what a store has, oldest first."""
@@ -63,8 +64,11 @@ class Repeats:
         self._made = dict(sorted(found.items(), key=lambda one: one[1].time))
 
     def turn(self, name: str) -> asyncio.Lock:
-        """Return the lock of a key: two that come together make one job."""
-        return self._locks.setdefault(name, asyncio.Lock())
+        """Return the lock of a key: two that come together make one job.
+
+        It is there as long as somebody has it: until the job is stored, at least.
+        """
+        return self._turns.setdefault(name, asyncio.Lock())
 
     def job(self, name: str, ops: Opcodes) -> int | None:
         """Return the job that a request made before; None if it is new.
@@ -91,7 +95,6 @@ class Repeats:
         for one in old:
             del self._made[one]
         self._made[name] = made
-        self._locks.pop(name, None)
         return [
             *(((KIND, one), None) for one in old),
             ((KIND, name), json.encode(made)),
