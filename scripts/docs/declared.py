@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from moorage.api.rapi.words import attributes, plain
+from moorage.jobs.fields import Field, spelt
+from moorage.jobs.fields import fields as declared_fields
 from moorage.jobs.results import Changed
-from moorage.jobs.unread import Idle, Moot, Unread, Unsupported
+from moorage.jobs.words import plain
 from moorage.model.values import Value
 from moorage.ops.storage.diagnosis import Rows
 
@@ -60,29 +61,23 @@ def fields(kind: type[msgspec.Struct]) -> Lines:
 
 def field_rows(kind: type[msgspec.Struct]) -> list[tuple[str, ...]]:
     """Return name, type, default and meaning of the fields of a struct."""
-    told = attributes(kind)
+    types = {one.name: one for one in msgspec.structs.fields(kind)}
     return [
         (
             code(one.name),
-            code(type_name(one.type)),
-            _default(one),
-            told.get(one.name, "") or _unread(one),
+            code(type_name(types[one.name].type)) + _bounds(one),
+            _default(one, types[one.name]),
+            one.words,
         )
-        for one in msgspec.structs.fields(kind)
+        for one in declared_fields(kind)
     ]
 
 
-_UNREAD = {
-    Moot: "has no effect",
-    Idle: "has no effect, and the job's log says so",
-    Unsupported: "refused if it asks for something",
-}
-
-
-def _unread(one: msgspec.structs.FieldInfo) -> str:
-    marks = getattr(one.type, "__metadata__", ())
-    found = (mark for mark in marks if isinstance(mark, Unread))
-    return "; ".join(f"{_UNREAD[type(mark)]}: {mark.why}" for mark in found)
+def _bounds(one: Field) -> str:
+    """Return the unit of a quantity, and which values it has."""
+    ends = [f"{int(end)}" for end in (one.least, one.most) if end is not None]
+    told = " ".join(filter(None, (" to ".join(ends), one.unit)))
+    return f", {told}" if told else ""
 
 
 ALIASES: dict[str, object] = {"Rows": Rows, "Changed": Changed, "Value": Value}
@@ -101,28 +96,13 @@ def records(kind: object) -> Iterator[type[msgspec.Struct]]:
 
 def type_name(kind: object) -> str:
     """Return how a type is written, without its modules."""
-    text = _spelt(kind)
+    text = spelt(kind)
     for name, alias in ALIASES.items():
-        text = text.replace(_spelt(alias), name)
+        text = text.replace(spelt(alias), name)
     return text
 
 
-def _spelt(kind: object) -> str:
-    kind = getattr(kind, "__origin__", kind) if hasattr(kind, "__metadata__") else kind
-    text = kind.__name__ if isinstance(kind, type) and not _args(kind) else str(kind)
-    text = re.sub(r"\b(?:[a-z_]+\.)+(\w+)", r"\1", text)
-    return text.replace("NoneType", "None").replace(" | UnsetType", "")
-
-
-def _args(kind: object) -> bool:
-    return bool(getattr(kind, "__args__", ()))
-
-
-def _default(one: msgspec.structs.FieldInfo) -> str:
-    if one.default is msgspec.UNSET:
+def _default(one: Field, declared: msgspec.structs.FieldInfo) -> str:
+    if declared.default is msgspec.UNSET:
         return "unchanged"
-    if one.default_factory is not msgspec.NODEFAULT:
-        return code(repr(one.default_factory()))
-    if one.default is not msgspec.NODEFAULT:
-        return code(repr(one.default))
-    return "required"
+    return "required" if one.required else code(repr(one.default))

@@ -18,6 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
+import opcodes
 import resources
 from compared import comparison, counts
 from declared import (
@@ -34,7 +35,6 @@ from floors import drawing
 
 from moorage import errors
 from moorage.api.rapi.limits import Limits
-from moorage.api.rapi.words import about, attributes
 from moorage.cli import options
 from moorage.cli.command import Command, Option, Program, planners
 from moorage.cli.command import programs as programs_of_commands
@@ -44,6 +44,7 @@ from moorage.daemons.agent import Settings
 from moorage.daemons.rapi import Settings as DoorSettings
 from moorage.jobs import COMMON, Operation
 from moorage.jobs.results import result_of
+from moorage.jobs.words import about, attributes
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
 from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
@@ -159,7 +160,7 @@ def common() -> Lines:
     yield f"Every opcode also takes {told}."
 
 
-def opcodes() -> Lines:
+def operations() -> Lines:
     """Yield every operation with its fields."""
     for op_id, operation in sorted(OPERATIONS.items()):
         yield from _operation(op_id, operation)
@@ -396,7 +397,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "floors_of_ops": lambda: drawing("moorage.ops"),
     "floors_of_planner": lambda: drawing("moorage.htools"),
     "job_options": lambda: _options(options.JOB),
-    "opcodes": opcodes,
+    "opcodes": operations,
     "programs": programs,
     "rapi_limits": lambda: fields(Limits),
     "rapi_resources": resources.resources,
@@ -417,7 +418,8 @@ def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
     sources = sorted(DOCS.glob("**/*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
-    return pages | {AGENT_TOML: "\n".join(agent_toml()) + "\n"}
+    made = {AGENT_TOML: agent_toml(), opcodes.PLACE: opcodes.lines()}
+    return pages | {path: "\n".join(lines) + "\n" for path, lines in made.items()}
 
 
 def agent_toml() -> Lines:
@@ -458,6 +460,8 @@ def main() -> int:
         found = stale()
         sys.stderr.writelines(f"{name} is stale\n" for name in found)
         return 1 if found else 0
+    # First what options say: the pages tell it.
+    opcodes.PLACE.write_text("\n".join(opcodes.lines()) + "\n")
     for path, text in written().items():
         path.write_text(text)
     return 0

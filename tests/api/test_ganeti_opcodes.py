@@ -19,6 +19,7 @@ BOTH = sorted(GANETI.keys() & OPERATIONS.keys())
 NEEDED = {
     "amount": 1,
     "changes": {},
+    "command": "health",
     "disk": 0,
     "duration": 1.0,
     "instances": [{"instance_name": "web1"}],

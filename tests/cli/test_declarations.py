@@ -26,7 +26,10 @@ from moorage.cli import (
 )
 from moorage.cli.command import Command, Option, planners, programs
 from moorage.cli.htools import declared
+from moorage.cli.operation import Performs
+from moorage.jobs.fields import Field, fields
 from moorage.ops import OPERATIONS
+from moorage.ops.backup import MODES
 
 SHARED = (
     command,
@@ -77,28 +80,23 @@ def beside(module: ModuleType) -> tuple[ModuleType, ...]:
     return tuple(sys.modules[name] for name in names if name.startswith(package))
 
 
-@cache
-def filled(module: ModuleType, given: str) -> frozenset[str]:
-    """Return the fields of the operations that a module or a handler names."""
-    named = {OPERATIONS[word] for word in {*words(module), given} & OPERATIONS.keys()}
-    return frozenset(field for one in named for field in one.__struct_fields__)
+def filled(one: Command) -> dict[str, Field]:
+    """Return the fields that the options of a command may fill in, by name."""
+    kinds = [OPERATIONS[one.operation]] if one.operation else []
+    kinds += [way for (op_id, _), way in MODES.items() if op_id == one.operation]
+    return {field.name: field for kind in kinds for field in fields(kind)}
 
 
 def fills(option: Option, one: Command) -> bool:
     """Whether the command fills in an opcode's field by what an option says."""
-    module = sys.modules[one.handler.__module__]
-    cells = [cell.cell_contents for cell in one.handler.__closure__ or ()]
-    given = next((one for one in cells if str(one) in OPERATIONS), "")
-    if one.name == "init":  # a cluster is made with what can be changed later
-        given = "OP_CLUSTER_SET_PARAMS"
-    reads = given or words(module) & {"given", "fields"} or "changes" in vars(module)
-    return bool(reads) and not option.local and option.name in filled(module, given)
+    return option.field and option.name in filled(one)
 
 
 def is_read(option: Option, one: Command) -> bool:
     if option in declared.ASKED:
         return True
-    modules = (*beside(sys.modules[one.handler.__module__]), *SHARED)
+    code = one.handler.more if isinstance(one.handler, Performs) else one.handler
+    modules = (*beside(sys.modules[code.__module__]), *SHARED)
     if one.name == "":
         modules += planning()
     return any(option.name in words(module) for module in modules)
@@ -120,6 +118,31 @@ def test_no_flag_stands_for_two_options(one: Command) -> None:
 @pytest.mark.parametrize("one", COMMANDS)
 def test_each_option_has_words(one: Command) -> None:
     assert [o.flags[-1] for o in one.options if not o.help.strip()] == []
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_each_option_that_fills_a_field_takes_what_the_field_takes(
+    one: Command,
+) -> None:
+    known = filled(one)
+    for option in one.options:
+        if fills(option, one) and not option.refused:
+            field = known[option.name]
+            assert option.metavar or field.type == "bool", option.flags
+            assert set(field.choices) <= set(option.choices), option.flags
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_each_option_that_is_to_fill_a_field_has_one(one: Command) -> None:
+    lost = [o.flags for o in one.options if o.field and o.name not in filled(one)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_a_switch_that_denies_its_field_says_so_itself(one: Command) -> None:
+    for option in one.options:
+        if fills(option, one) and not option.value:
+            assert option.help != filled(one)[option.name].words, option.flags
 
 
 @pytest.mark.parametrize("one", COMMANDS)

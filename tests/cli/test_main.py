@@ -29,7 +29,7 @@ from moorage.cli.declaration import Verb
 from moorage.cli.environment import socket_path
 from moorage.cli.help import command_help, program_help
 from moorage.cli.main import run
-from moorage.cli.options import truth
+from moorage.cli.option_syntax import truth
 from moorage.cli.terminal import Terminal
 from moorage.errors import BadInput
 

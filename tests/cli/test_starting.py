@@ -57,6 +57,12 @@ def test_what_is_asked_before_any_work_loads_next_to_nothing(
     assert ours(found) <= 16
 
 
+def test_help_of_a_command_loads_no_operation() -> None:
+    found = loaded("gnt-disk", "add", "--help")
+    assert not found & NEVER
+    assert not found & {"pathlib", "moorage.ops", "moorage.model"}
+
+
 def test_a_list_loads_what_lists_need() -> None:
     with served(ClusterBuilder().instance("web1")) as sim:
         found = loaded("gnt-instance", "list", **sim.environ)

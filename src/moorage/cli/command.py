@@ -33,16 +33,7 @@ PROGRAMS = (
 )
 """The modules of the programs that have commands, in the order of the reference."""
 
-PLANNERS = (
-    "hail",
-    "hbal",
-    "hcheck",
-    "hinfo",
-    "hroller",
-    "hscan",
-    "hspace",
-    "hsqueeze",
-)
+PLANNERS = ("hail", "hbal", "hcheck", "hinfo", "hroller", "hscan", "hspace", "hsqueeze")
 """Those of the planner's programs, which have one command without a name."""
 
 __all__ = [
@@ -81,11 +72,7 @@ class Call:
     """
 
     def __init__(
-        self,
-        program: Program,
-        command: Command,
-        options: Options,
-        terminal: Terminal,
+        self, program: Program, command: Command, options: Options, terminal: Terminal
     ) -> None:
         self.program = program
         self.command = command
@@ -130,8 +117,7 @@ class Call:
         return {
             option.name: values[option.name]
             for option in self.command.options
-            if not (option.local or option.refused)
-            and option.is_given(values[option.name])
+            if option.field and option.is_given(values[option.name])
         }
 
     def show(self, value: Any, lines: Iterable[str]) -> None:  # noqa: ANN401

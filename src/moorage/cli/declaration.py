@@ -12,7 +12,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from moorage.errors import BadInput
 
@@ -44,7 +44,7 @@ class Option(NamedTuple):
     flags
         How it is written, the long form last.
     help
-        What it does, in one line.
+        What it does, in one line; what its field says when empty.
     metavar
         What stands for its value; empty for a switch.
     convert
@@ -71,8 +71,9 @@ class Option(NamedTuple):
     refused
         Why there is no such thing here: who types it reads this. Empty for an option
         that there is.
-    local
-        Whether the command itself reads it: it fills in no field of an opcode.
+    field
+        Whether it fills in the opcode's field that has its name; else the command
+        itself reads it.
     value
         Value of a switch that is given.
     join
@@ -93,7 +94,7 @@ class Option(NamedTuple):
     pair: bool = False
     moot: bool = False
     refused: str = ""
-    local: bool = False
+    field: bool = False
     value: object = True
     join: Callable[[list[Any]], Any] | None = None
 
@@ -161,6 +162,13 @@ class Operand(NamedTuple):
         return shown if self.most == 1 else f"{shown}..."
 
 
+class Handler(Protocol):
+    """Carries a command out."""
+
+    def __call__(self, call: Any, /) -> int | None:  # noqa: ANN401 - as of a Command
+        """Carry it out; return the exit status, or None for 0."""
+
+
 class Command(NamedTuple):
     """A sub-command; without a name, the one thing that a program does.
 
@@ -175,16 +183,20 @@ class Command(NamedTuple):
         Lines to type, and what each does.
     surplus
         Hint for who types a name more than it takes; empty where ``--help`` says it.
+    operation
+        The opcode that it carries out, if it is about one: options without help of
+        their own take from its fields what they say.
     summary, aliases
         As of its `Verb`, where it has a name.
     """
 
     name: str
-    handler: Callable[[Any], int | None]
+    handler: Handler
     operands: tuple[Operand, ...] = ()
     options: tuple[Option, ...] = ()
     examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
+    operation: str = ""
     summary: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -262,7 +274,12 @@ class Program(NamedTuple):
         known: Sequence[Command]
         known = import_module(f"{self.package}.{verb.module}").COMMANDS
         found = next(command for command in known if command.name == verb.name)
-        return found._replace(summary=verb.summary, aliases=verb.aliases)
+        found = found._replace(summary=verb.summary, aliases=verb.aliases)
+        if not found.operation:
+            return found
+        from .fields import told  # noqa: PLC0415 - it knows options
+
+        return told(found)
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name or alias, if any."""

@@ -10,7 +10,7 @@ from moorage.api.luxi import NoMaster
 from moorage.errors import Unreachable
 
 from .command import Call, Command, Option
-from .options import number
+from .option_syntax import number
 from .table import moment
 
 _WAIT = 30.0
@@ -88,11 +88,10 @@ COMMANDS = (
                 ("--after",),
                 "go on behind this entry instead of from now",
                 "NUMBER",
-                local=True,
                 convert=number("the number of an entry"),
             ),
-            Option(("--no-wait",), "print what there is, and end", local=True),
-            Option(("--json",), "print entries as JSON, one a line", local=True),
+            Option(("--no-wait",), "print what there is, and end"),
+            Option(("--json",), "print entries as JSON, one a line"),
         ),
         examples={
             "moorage events": "from now on, until Ctrl-C",

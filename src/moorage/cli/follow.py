@@ -155,7 +155,7 @@ def _message(kind: str, message: Any) -> str:  # noqa: ANN401
 
 def opcode(call: Call, op_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an opcode with what the common options add to it."""
-    op = {"OP_ID": op_id, **fields}
+    op = {"OP_ID": op_id or call.command.operation, **fields}
     if call.option("dry_run"):
         op["dry_run"] = True
     if call.option("priority"):
@@ -167,8 +167,10 @@ def opcode(call: Call, op_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return op
 
 
-def fetch(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
+def fetch(call: Call, op_id: str = "", /, **fields: Any) -> Any:  # noqa: ANN401
     """Carry out an operation as a job and return its result, for the caller to show.
+
+    It is the command's own, where none is named.
 
     Raises
     ------
@@ -180,7 +182,7 @@ def fetch(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
     return _carried_out(call, op_id, fields)[1]
 
 
-def perform(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
+def perform(call: Call, op_id: str = "", /, **fields: Any) -> Any:  # noqa: ANN401
     """Carry out an operation as :func:`fetch` does; with ``--json``, tell the result.
 
     Raises
@@ -207,8 +209,8 @@ def _carried_out(call: Call, op_id: str, fields: Mapping[str, Any]) -> tuple[int
     return job, result
 
 
-def perform_all(call: Call, op_id: str, each: Mapping[str, Mapping[str, Any]]) -> int:
-    """Carry out a job a name; return the exit status: 1 when any failed.
+def perform_all(call: Call, each: Mapping[str, Mapping[str, Any]]) -> int:
+    """Carry out the operation in a job a name; return the exit status: 1 if any failed.
 
     Parameters
     ----------
@@ -217,10 +219,10 @@ def perform_all(call: Call, op_id: str, each: Mapping[str, Mapping[str, Any]]) -
     """
     if len(each) == 1:
         (fields,) = each.values()
-        perform(call, op_id, **fields)
+        perform(call, **fields)
     if len(each) <= 1:
         return 0
-    jobs = [[opcode(call, op_id, fields)] for fields in each.values()]
+    jobs = [[opcode(call, "", fields)] for fields in each.values()]
     answers = call.client.submit_many_jobs(jobs)
     return follow_many(call, dict(zip(each, answers, strict=True)))
 

@@ -13,13 +13,11 @@ OPTIONS = (
         ("--token-file",),
         "the file join-token of the node's agent, or - for standard input",
         "FILE",
-        local=True,
     ),
     Option(
         ("--token",),
         "what the node's agent printed; other users of this machine can see it",
         "TEXT",
-        local=True,
     ),
 )
 

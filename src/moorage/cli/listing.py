@@ -25,29 +25,24 @@ _KINDS = {
 }
 
 LOOK = (
-    Option(("--no-headers",), "leave the titles out", local=True),
+    Option(("--no-headers",), "leave the titles out"),
     Option(
         ("--separator",),
         "put this between columns, without padding; sizes are MiB then",
         "TEXT",
-        local=True,
     ),
     Option(
         ("--units",),
         "sizes in h (as people like), m, g or t",
         "UNIT",
         choices=("h", "m", "g", "t"),
-        local=True,
     ),
-    Option(("-v", "--verbose"), "spell missing values out", local=True),
+    Option(("-v", "--verbose"), "spell missing values out"),
 )
 """Options of each command that prints a table."""
 
 OUTPUT = Option(
-    ("-o", "--output"),
-    "fields to show, with commas; +FIELD adds one",
-    "FIELDS",
-    local=True,
+    ("-o", "--output"), "fields to show, with commas; +FIELD adds one", "FIELDS"
 )
 OPTIONS = (
     OUTPUT,
@@ -130,10 +125,7 @@ class Listing(NamedTuple):
             call.show(found, lines([shown(one) for one in found]))
 
         return Command(
-            "info",
-            handler,
-            (Operand(self.resource.upper(), 0, None),),
-            (JSON, DEBUG),
+            "info", handler, (Operand(self.resource.upper(), 0, None),), (JSON, DEBUG)
         )
 
     def list(self, call: Call) -> int:

@@ -25,9 +25,7 @@ PROGRAM = Program(
         Verb("master", "daemon", "run, start or stop the master, or look at its store"),
         Verb("events", "events", "print what happens in the cluster, as it happens"),
         Verb(
-            "backup",
-            "state_backup",
-            "write the cluster's state and keys into a file",
+            "backup", "state_backup", "write the cluster's state and keys into a file"
         ),
         Verb("restore", "state_backup", "put the state and keys of a backup back"),
         Verb("rapi run", "rapi", "serve RAPI, the door for other machines, over HTTPS"),

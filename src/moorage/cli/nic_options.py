@@ -15,6 +15,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Option
+from .fields import fill
 from .option_syntax import (
     Action,
     action,
@@ -79,21 +80,14 @@ def _params(text: str) -> dict[str, str]:
     return {k: "" if v is None else str(v) for k, v in key_values(text).items()}
 
 
-DEFAULTS = Option(
-    ("-N", "--nic-parameters"),
-    "how network cards are connected: mode=bridged|routed|openvswitch,link=br0,vlan=",
-    "KEY=VALUE,...",
-    _params,
-    dest="nicparams",
-)
-MODIFIED = Option(
-    ("--net",),
-    "N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the card is "
-    "there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
-    "N:ACTION,KEY=VALUE,...",
-    net_option,
+DEFAULTS = fill("-N/--nic-parameters=nicparams", convert=_params)
+MODIFIED = fill(
+    "--net=nics",
+    help="N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the "
+    "card is there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
+    metavar="N:ACTION,KEY=VALUE,...",
+    convert=net_option,
     repeats=True,
-    dest="nics",
     join=changes,
 )
 NEW = Option(
@@ -102,11 +96,9 @@ NEW = Option(
     "N:KEY=VALUE,...",
     ident_key_values,
     repeats=True,
-    local=True,
 )
-CONFLICTS = Option(
-    ("--no-conflicts-check",),
-    "let an address be one of a network that it is not in",
-    dest="conflicts_check",
+CONFLICTS = fill(
+    "--no-conflicts-check=conflicts_check",
+    help="let an address be one of a network that it is not in",
     value=False,
 )

@@ -31,18 +31,10 @@ class Needs(NamedTuple):
             raise BadInput(self.sentence, hint=self.hint)
 
 
-def performs(
-    op_id: str,
-    says: str = "",
-    *,
-    asks: str = "",
-    warns: str = "",
-    lacks: str = "",
-    needs: Needs | None = None,
-) -> Callable[[Call], None]:
-    """Return the handler of a command that carries out one operation.
+class Performs(NamedTuple):
+    """The handler of a command that just carries out its operation.
 
-    Parameters
+    Attributes
     ----------
     says
         What is printed at the end; fields, and `result`, stand in braces.
@@ -54,22 +46,40 @@ def performs(
         Hint for who gives no option: the operation changes what these say.
     needs
         What must be given besides the operands.
+    more
+        Returns fields besides those that operands and options fill in.
+    tells
+        What was changed, with fields in braces: printed with its new values.
     """
 
-    def handler(call: Call) -> None:
-        fields = changes(call, lacks) if lacks else call.fields
-        if needs:
-            needs.check(fields)
-        if asks:
-            call.ask(asks.format_map(fields))
-        if warns:
-            call.warn(warns.format_map(fields))
-        result = perform(call, op_id, **fields)
-        if says:
-            words = {key: _told(value) for key, value in fields.items()}
-            call.terminal.print(says.format_map(words | {"result": result}))
+    says: str = ""
+    asks: str = ""
+    warns: str = ""
+    lacks: str = ""
+    needs: Needs | None = None
+    more: Callable[[Call], Mapping[str, Any]] = lambda _: {}
+    tells: str = ""
 
-    return handler
+    def __call__(self, call: Call) -> int:
+        """Carry it out."""
+        more = self.more(call)
+        fields = {**call.fields, **more}
+        if self.lacks:
+            fields = changes(call, self.lacks, **more)
+        if self.needs:
+            self.needs.check(fields)
+        if self.asks:
+            call.ask(self.asks.format_map(fields))
+        if self.warns:
+            call.warn(self.warns.format_map(fields))
+        result = perform(call, **fields)
+        if self.tells:
+            given = {**call.given, **more}
+            tell_changes(call, self.tells.format_map(fields), result or given.items())
+        if self.says:
+            words = {key: _told(value) for key, value in fields.items()}
+            call.terminal.print(self.says.format_map(words | {"result": result}))
+        return 0
 
 
 def changes(

@@ -6,12 +6,16 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
 from moorage.units import is_whole
+
+_YEAR = 366 * 86400
+_TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -236,3 +240,43 @@ def span(text: str) -> int:
     if not found:
         raise BadInput(f"'{text[:40]}' is no time: 90 (seconds), 15m, 2h, 1d, 1w")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def truth(text: str) -> bool:
+    """Return what yes, no, true and false stand for.
+
+    Raises
+    ------
+    BadInput
+        For any other word.
+    """
+    if text.lower() not in _TRUTHS:
+        raise BadInput(f"'{text}' is neither yes nor no")
+    return _TRUTHS[text.lower()]
+
+
+def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str], int]:
+    """Return what reads a whole number.
+
+    Parameters
+    ----------
+    what
+        What is said not to be one in a refusal: ``a number of seconds``.
+    """
+
+    def convert(text: str) -> int:
+        if not is_whole(text) or not least <= int(text) <= most:
+            raise BadInput(f"'{text[:40]}' is not {what}")
+        return int(text)
+
+    return convert
+
+
+seconds = number("a number of seconds", most=_YEAR)
+epoch = number("an epoch", most=1 << 62)
+spindles = number("a number of spindles", most=99_999)
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name for name in text.split(",") if name]

@@ -1,59 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that many commands share."""
 
-import sys
-from collections.abc import Callable
-
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_rate
 
 from .command import Option
-from .option_syntax import backend_parameters, ident_key_values, key_values, nested
+from .fields import fill
+from .option_syntax import backend_parameters, truth
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 NO_SSH = "nodes are reached over TLS, not by ssh"
-_YEAR = 366 * 86400
-_TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
-
-
-def truth(text: str) -> bool:
-    """Return what yes, no, true and false stand for.
-
-    Raises
-    ------
-    BadInput
-        For any other word.
-    """
-    if text.lower() not in _TRUTHS:
-        raise BadInput(f"'{text}' is neither yes nor no")
-    return _TRUTHS[text.lower()]
-
-
-def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str], int]:
-    """Return what reads a whole number.
-
-    Parameters
-    ----------
-    what
-        What is said not to be one in a refusal: ``a number of seconds``.
-    """
-
-    def convert(text: str) -> int:
-        if not is_whole(text) or not least <= int(text) <= most:
-            raise BadInput(f"'{text[:40]}' is not {what}")
-        return int(text)
-
-    return convert
-
-
-seconds = number("a number of seconds", most=_YEAR)
-epoch = number("an epoch", most=1 << 62)
-spindles = number("a number of spindles", most=99_999)
-
-
-def names(text: str) -> list[str]:
-    """Return the names in a list with commas."""
-    return [name for name in text.split(",") if name]
 
 
 def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
@@ -69,7 +24,7 @@ def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
         Its other form, as ``-v``.
     """
     told = f"accepted, as in Ganeti: {why}"
-    return Option(_flags(flag, short), told, metavar, moot=True, local=True)
+    return Option(_flags(flag, short), told, metavar, moot=True)
 
 
 def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
@@ -101,44 +56,31 @@ def never(flag: str, why: str) -> Option:
         return False
 
     told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
-    return Option((flag,), told, "no", convert, moot=True, local=True)
+    return Option((flag,), told, "no", convert, moot=True)
 
 
 def _flags(flag: str, short: str) -> tuple[str, ...]:
     return (short, flag) if short else (flag,)
 
 
-DEBUG = Option(
-    ("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True, local=True
-)
+DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
 PRIORITY = Option(
     ("--priority",),
     "how early the job runs: low, normal or high",
     "PRIORITY",
     choices=tuple(PRIORITIES),
-    local=True,
 )
-JSON = Option(
-    ("--json",), "print JSON for programs: raw values, MiB and seconds", local=True
-)
-FORCE = Option(
-    ("-f", "--force"), "do not ask; go on where it is safe to insist", local=True
-)
-YES = Option(("--yes",), "answer every question with yes", local=True)
-NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse", local=True)
-
-RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_rate)
+JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
+FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
+YES = Option(("--yes",), "answer every question with yes")
+NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse")
 
 JOB = (
-    Option(("--submit",), "submit the job, print its number, do not wait", local=True),
-    Option(
-        ("--print-jobid",), "print the job's number before anything else", local=True
-    ),
-    Option(
-        ("--dry-run",), "show the tasks that would be done; change nothing", local=True
-    ),
+    Option(("--submit",), "submit the job, print its number, do not wait"),
+    Option(("--print-jobid",), "print the job's number before anything else"),
+    Option(("--dry-run",), "show the tasks that would be done; change nothing"),
     PRIORITY,
-    Option(("--reason",), "why, for the job's reason trail", "TEXT", local=True),
+    Option(("--reason",), "why, for the job's reason trail", "TEXT"),
     JSON,
     DEBUG,
 )
@@ -146,68 +88,15 @@ JOB = (
 
 ASKING = (FORCE, YES, NO_INPUT)
 """Options of each command that asks before it goes on."""
-INSISTING = (FORCE._replace(local=False), YES, NO_INPUT)
+INSISTING = (FORCE._replace(field=True), YES, NO_INPUT)
 """The same, where the operation is told of ``-f``, too."""
 
-FORCE_PARAMS = Option(
-    ("--force-params",), "hand over parameters that the disk's provider does not list"
+BACKEND_PARAMETERS = fill(
+    "-B/--backend-parameters=beparams", convert=backend_parameters
 )
-DISK_PARAMETERS = Option(
-    ("-D", "--disk-parameters"),
-    "defaults of a disk template; may be repeated",
-    "NAME:KEY=VALUE,...",
-    ident_key_values,
-    repeats=True,
-    dest="diskparams",
-    join=nested,
-)
-BACKEND_PARAMETERS = Option(
-    ("-B", "--backend-parameters"),
-    "memory=1G,vcpus=2 and the like",
-    "KEY=VALUE,...",
-    backend_parameters,
-    dest="beparams",
-)
-FILE_STORAGE_DIR = Option(
-    ("--file-storage-dir",), "directory for image files, below the cluster's", "DIR"
-)
-NODE_PARAMETERS = Option(
-    ("--node-parameters",),
-    "its parameters",
-    "KEY=VALUE,...",
-    key_values,
-    dest="ndparams",
-)
-IALLOCATOR = Option(
-    ("-I", "--iallocator"), "choose the node with this allocator", "NAME"
-)
-TARGET = Option(("-n", "--target-node"), "the node to go to", "NODE")
-SHUTDOWN_TIMEOUT = Option(
-    ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", seconds
-)
-MIGRATION_MODE = Option(
-    ("--migration-mode",),
-    "live or non-live",
-    "MODE",
-    choices=("live", "non-live"),
-    dest="mode",
-)
-NON_LIVE = Option(("--non-live",), "pause the guests while they move", local=True)
-NO_WAIT_FOR_SYNC = Option(
-    ("--no-wait-for-sync",),
-    "do not wait until both copies of disks are the same",
-    dest="wait_for_sync",
+NON_LIVE = Option(("--non-live",), "pause the guests while they move")
+NO_WAIT_FOR_SYNC = fill(
+    "--no-wait-for-sync=wait_for_sync",
+    help="do not wait until both copies of disks are the same",
     value=False,
 )
-IGNORE_CONSISTENCY = Option(
-    ("--ignore-consistency",), "go on though a mirror is degraded"
-)
-IGNORE_IPOLICY = Option(
-    ("--ignore-ipolicy",), "do not mind the instance policy of the node group"
-)
-IGNORE_CAPACITY = Option(
-    ("--ignore-capacity",), "take more memory or room than there is"
-)
-OVERRIDES = (IGNORE_IPOLICY, IGNORE_CAPACITY)
-"""Options of each command that takes memory or room."""
-TAGS = Option(("--tags",), "tags, with commas", "TAGS", names)

@@ -13,8 +13,7 @@ from moorage.policy_sizes import POLICY_SIZES
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
-from .option_syntax import key_values
-from .options import names
+from .option_syntax import key_values, names
 from .yamlish import Flow
 
 
@@ -194,31 +193,27 @@ def _typed(sizes: Mapping[str, int]) -> str:
     return ",".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def _option(
-    flag: str, told: str, metavar: str, convert: Callable[[str], Any]
-) -> Option:
-    return Option((flag,), told, metavar, convert, local=True)
-
-
 OPTIONS = (
-    _option(
-        "--ipolicy-bounds-specs",
+    Option(
+        ("--ipolicy-bounds-specs",),
         "which sizes instances have: min:SPEC/max:SPEC, SPEC as memory-size=128,"
         "cpu-count=1,disk-size=1,disk-count=1,nic-count=0,spindle-use=1",
         "BOUNDS",
         bounds,
     ),
-    _option(
-        "--ipolicy-disk-templates",
+    Option(
+        ("--ipolicy-disk-templates",),
         "how disks of instances may be stored",
         "TEMPLATES",
         templates,
     ),
-    _option("--ipolicy-vcpu-ratio", "virtual processors for each real one", "N", ratio),
-    _option("--ipolicy-spindle-ratio", "instances for each spindle", "N", ratio),
+    Option(
+        ("--ipolicy-vcpu-ratio",), "virtual processors for each real one", "N", ratio
+    ),
+    Option(("--ipolicy-spindle-ratio",), "instances for each spindle", "N", ratio),
     *(
-        _option(
-            f"--{one.replace('_', '-')}",
+        Option(
+            (f"--{one.replace('_', '-')}",),
             f"{size} of instances, as Ganeti had it",
             "min=N,max=N",
             _old,
@@ -227,8 +222,8 @@ OPTIONS = (
     ),
 )
 """Options of node groups; the cluster has one more."""
-STANDARD = _option(
-    "--ipolicy-std-specs",
+STANDARD = Option(
+    ("--ipolicy-std-specs",),
     "the size that capacity is counted in: memory-size=128,cpu-count=1,...",
     "SPEC",
     spec,

@@ -40,9 +40,7 @@ class Look(NamedTuple):
 
 
 def table(
-    columns: Sequence[Mapping[str, Any]],
-    rows: Sequence[Sequence[Cell]],
-    look: Look,
+    columns: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[Cell]], look: Look
 ) -> Iterator[str]:
     """Yield the lines of a table.
 

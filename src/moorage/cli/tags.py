@@ -43,23 +43,23 @@ def _show(call: Call) -> None:
 
 def _search(call: Call) -> int:
     (pattern,) = call.words
-    found = fetch(call, "OP_TAGS_SEARCH", pattern=pattern)
+    found = fetch(call, pattern=pattern)
     call.show(found, (f"{path} {tag}" for path, tag in found))
     return int(not found)
 
 
-def _changes(op_id: str, did: str, how: str) -> Callable[[Call], None]:
+def _changes(did: str, how: str) -> Callable[[Call], None]:
     """Return the handler of a command that gives tags to an object, or takes some."""
-    return lambda call: _change(call, op_id, did, how)
+    return lambda call: _change(call, did, how)
 
 
-def _change(call: Call, op_id: str, did: str, how: str) -> None:
+def _change(call: Call, did: str, how: str) -> None:
     kind, name, tags = _about(call)
     tags += _listed(call)
     if not tags:
         raise BadInput("no tag was named", hint="--from FILE takes those in a file")
     target = {"kind": kind, "tags": tags} | ({"name": name} if name else {})
-    perform(call, op_id, **target)
+    perform(call, **target)
     what = f"{kind} {name}" if name else f"the {kind}"
     call.terminal.print(f"{did} {counted(len(tags), 'tag')} {how} {what}")
 
@@ -93,6 +93,7 @@ _SEARCH = Command(
     (Operand("PATTERN"),),
     (PRIORITY, JSON, DEBUG),
     examples={"gnt-cluster search-tags ^gold$": "whatever is gold"},
+    operation="OP_TAGS_SEARCH",
 )
 
 
@@ -113,16 +114,18 @@ def commands(program: str) -> tuple[Command, ...]:
         Command("list-tags", _show, about, (JSON, DEBUG)),
         Command(
             "add-tags",
-            _changes("OP_TAGS_SET", "Added", "to"),
+            _changes("Added", "to"),
             (*about, _TAG),
             (_FROM, *JOB),
             examples={f"{program} add-tags{name} gold": "the tag gold"},
+            operation="OP_TAGS_SET",
         ),
         Command(
             "remove-tags",
-            _changes("OP_TAGS_DEL", "Removed", "from"),
+            _changes("Removed", "from"),
             (*about, _TAG),
             (_FROM, *JOB),
+            operation="OP_TAGS_DEL",
         ),
         *search_too,
     )

@@ -19,6 +19,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
 from moorage.errors import Forbidden
+from moorage.model import reserved as parameters
 from moorage.model.caller import Caller, Role
 
 from .operation import Operation
@@ -41,6 +42,19 @@ class Reserved:
     why: str
     role: Role = Role.ROOT
     within: Callable[[Any], Iterable[str]] | None = None
+
+
+HYPERVISOR = Reserved(
+    "root would open files of a node, or run programs, for its guest",
+    within=parameters.hypervisor,
+)
+"""Parameters of hypervisors."""
+DISK = Reserved("it names storage of a node as it is", within=parameters.disk)
+"""Parameters of a disk, a provider or a pool."""
+DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
+"""Disks, or changes of disks."""
+ADOPTS = Reserved("any volume or device of a node can be named")
+PLACE = Reserved("root works in that directory of the nodes")
 
 
 @cache

@@ -242,7 +242,7 @@ class Waiting:
             return dict(zip(asked, found, strict=True))
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            told = await together(of_node(some) for some in _by_node(asked))
+            told = await together([of_node(some) for some in _by_node(asked)])
         found = said | {one: each[one] for each in told for one in each}
         return Heard({one: found[one] for one in questions}, lately=bool(said))
 

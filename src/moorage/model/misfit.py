@@ -3,11 +3,16 @@
 
 import re
 
-from msgspec import ValidationError
+from msgspec import Struct, ValidationError
+from msgspec.structs import fields
+
+from .kinds import kind_of
 
 _PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 _EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<found>[^`]*)`")
 _INVALID = re.compile(r"Invalid enum value (?P<value>.*)")
+_RANGE = re.compile(r"Expected `(?:int|float)` (?P<sign><=|>=) (?P<end>.*)")
+_ENDS = {">=": "at least", "<=": "at most"}
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -19,13 +24,17 @@ _WORDS = {
 }
 
 
-def misfit(error: ValidationError, whole: str = "it") -> str:
+def misfit(
+    error: ValidationError, whole: str = "it", kind: type[Struct] | None = None
+) -> str:
     """Return the sentence, without a full stop.
 
     Parameters
     ----------
     whole
         What to call the value that does not fit, when it is not a part of it.
+    kind
+        What it was to become, where that is known: it tells what there is to choose.
 
     >>> from msgspec import convert
     >>> try:
@@ -44,13 +53,27 @@ def misfit(error: ValidationError, whole: str = "it") -> str:
         return f"{subject or whole} is {wanted}, not {found}"
     invalid = _INVALID.fullmatch(said)
     if invalid:
+        name = subject.strip("'")
+        if known := _choices(kind, name):
+            return f"{name} is {known}, not {invalid['value']}"
         return f"{subject or whole} cannot be {invalid['value']}"
+    ended = _RANGE.fullmatch(said)
+    if ended:
+        end = f"{float(ended['end']):.16g}"
+        return f"{subject or whole} is {_ENDS[ended['sign']]} {end}"
     said = said.replace("Object missing required field", "there must be a field")
     said = said.replace(
         "Object contains unknown field", "there is no use for the field"
     )
     said = said.replace("`", "'")
     return f"{subject}: {said[:1].lower()}{said[1:]}" if subject else said
+
+
+def _choices(kind: type[Struct] | None, name: str) -> str:
+    """Return what a field is one of, as in a sentence; empty if that is unknown."""
+    found = (kind_of(one.type) for one in fields(kind or Struct) if one.name == name)
+    *early, last = [word for one in found for word in one.choices] or [""]
+    return f"{', '.join(early)} or {last}" if early else last
 
 
 def _subject(path: str) -> str:

@@ -40,6 +40,6 @@ def parse(opcode: dict[str, Any]) -> Operation:
     try:
         operation = convert(own, kind)
     except ValidationError as error:
-        raise BadInput(f"{name}: {misfit(error, 'the opcode')}") from None
+        raise BadInput(f"{name}: {misfit(error, 'the opcode', kind)}") from None
     check_unread(operation)
     return operation

@@ -95,3 +95,19 @@ async def test_filters_are_none_and_changes_say_why(door: RapiDoor):
     assert "jobs are not filtered" in refused.body["explain"]
     asked = (await door.ask("GET", "/2/query/filter?fields=uuid,action")).body
     assert asked["data"] == []
+
+
+async def test_capacity_is_counted_as_the_planner_does(door: RapiDoor):
+    path = "/2/capacity?memory=16G&disk=1G&vcpus=1"
+    told = (await door.ask("GET", f"{path}&disk_template=ext")).body
+    assert told["size"] == {"memory": 16384, "disk": 1024, "vcpus": 1}
+    assert told["fits"] == sum(told["nodes"].values()) > 0
+    assert told["nodes"].keys() <= {"node1", "node2", "node3"}
+    assert told["lost"] == []
+    assert told["why"]
+    wish = {"instance_name": "big", "beparams": {"memory": 16384}, "pnode": "node2"}
+    await door.cluster.run("OP_INSTANCE_CREATE", disk_template="diskless", **wish)
+    less = (await door.ask("GET", f"{path}&disk_template=ext")).body
+    assert less["fits"] == told["fits"] - 1
+    for odd in ("memory=much", "vcpus=-1", "disk_template=cheese"):
+        assert (await door.ask("GET", f"/2/capacity?{odd}")).status == 400

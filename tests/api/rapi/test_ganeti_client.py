@@ -56,7 +56,7 @@ class Ganeti:
 
 
 @asynccontextmanager
-async def ganeti(door, user="root:secret"):
+async def ganeti(door, user="top:secret"):
     place = unpacked(PACKAGES)
     if place is None:
         pytest.skip("Debian's packages of Ganeti's client cannot be had")

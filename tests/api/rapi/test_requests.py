@@ -15,6 +15,7 @@ from moorage.api.rapi.limits import Gate, Limits
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.routes import ROUTES, described
+from moorage.ops import OPERATIONS
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
 
@@ -73,9 +74,9 @@ async def test_each_role_may_do_what_it_may(door: RapiDoor, role, user):
     console = await door.ask("GET", "/2/query/node?fields=name", user=user)
     assert (console.status == 200) is (role >= Role.READ)
     started = await door.ask("PUT", STARTUP, user=user)
-    assert (started.status == 200) is (role >= Role.OPERATE)
+    assert (started.status == 200) is (role >= OPERATIONS["OP_INSTANCE_STARTUP"].role)
     tagged = await door.ask("PUT", "/2/tags?tag=a", user=user)
-    assert (tagged.status == 200) is (role >= Role.WRITE)
+    assert (tagged.status == 200) is (role >= OPERATIONS["OP_TAGS_SET"].role)
 
 
 async def test_the_file_of_users_is_read_again_when_it_changes(door: RapiDoor):
@@ -122,6 +123,9 @@ async def test_the_file_of_users_is_read_again_when_it_changes(door: RapiDoor):
         ("POST", "/2/instances/web1/replace-disks", {"disks": "a"}, 400, "disk index"),
         ("GET", "/2/nodes/node1/storage", ..., 400, "output_fields"),
         ("PUT", "/2/instances/web1/startup?force=2x", ..., 400, "force"),
+        ("GET", f"/2/instances?bulk={'9' * 5000}", ..., 400, "bulk"),
+        ("POST", f"/2/instances/web1/disk/{'9' * 5000}/grow", {}, 404, "index"),
+        ("PUT", "/2/instances/web1/snapshot", {"disks": [[9, {}]]}, 400, "snapshot"),
     ],
 )
 async def test_what_is_off_is_told_and_makes_no_job(

@@ -6,6 +6,7 @@ look for a number.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import to_builtins
@@ -35,14 +36,21 @@ def node(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def hypervisor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all parameters of a hypervisor, with the types that they are of."""
-    found = hvparams.filled(name, given)
-    if name != KVM:
+    own = {key: value for key, value in given.items() if value is not None}
+    found = _all(name) | own
+    if name != KVM or not own:
         return found
     try:
-        typed = to_builtins(hvparams.parameters(given))
+        typed = to_builtins(hvparams.parameters(own))
     except BadInput:  # an earlier version took it: shown as it is
         return found
-    return found | {key: typed[key] for key in given.keys() & typed.keys()}
+    return found | {key: typed[key] for key in own.keys() & typed.keys()}
+
+
+@cache
+def _all(name: str) -> dict[str, Any]:
+    """Return the parameters of a hypervisor that nobody has set anything of."""
+    return hvparams.filled(name, {})
 
 
 def of_instance(config: Config, instance: Instance) -> dict[str, Any]:

@@ -149,6 +149,9 @@ def _serving(door: Door, route: Route) -> Handler:
             return await _stream(door.hub, request, after, await route.serve(asked))
         async with asyncio.timeout(door.gate.limits.answer):
             answer = await route.serve(asked)
+        if route.serve.media != _JSON:
+            headers = {"Content-Type": route.serve.media}
+            return web.Response(body=str(answer).encode(), headers=headers)
         return await _answered(answer)
 
     return serve

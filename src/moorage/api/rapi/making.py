@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.jobs import COMMON
+from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
 from .refusals import HttpError
 from .roles import Role
 from .route import Arg, Asked, Handler, Kind, Route
-from .words import about
 
 Opcode = dict[str, Any]
 COMMON_FIELDS = COMMON - {"OP_ID", "reason"}
@@ -58,6 +58,11 @@ class Make(Handler):
     takes: object = None
 
     answer = int
+
+    @property
+    def role(self) -> Role:
+        """Who may ask: whom the operation is for."""
+        return OPERATIONS[self.op].role
 
     def fields(self, path: str) -> list[str]:
         """Return the names of the fields that a body may have, sorted."""
@@ -118,10 +123,10 @@ def make(
     op: str,
     *args: Arg,
     does: str = "",
-    role: Role = Role.WRITE,
     **more: Any,  # noqa: ANN401 - the fields of Make
 ) -> Route:
-    """Return a route that makes a job; its words are the operation's."""
+    """Return a route that makes a job; its words and its role are the operation's."""
     every = (*args, DRY_RUN)
+    serve = Make(op, every, **more)
     told = does or about(OPERATIONS[op])
-    return Route(method, path, told, Make(op, every, **more), role, every)
+    return Route(method, path, told, serve, serve.role, every)

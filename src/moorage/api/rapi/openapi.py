@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from msgspec import NODEFAULT, json, structs
+from msgspec import json
 
 from moorage import __version__
+from moorage.jobs.fields import fields
 from moorage.ops import OPERATIONS
 
 from .looking import Do
 from .making import Make
 from .refusals import STATUSES
 from .route import REASON, Arg, Kind, Route
-from .words import attributes
 
 Schema = dict[str, Any]
 _COMMON: Mapping[str, Schema] = {
@@ -163,14 +163,7 @@ def properties(op: str) -> tuple[dict[str, Schema], frozenset[str]]:
     """Return the fields of an opcode, and the names of those that have no default."""
     kind = OPERATIONS[op]
     _, parts = json.schema_components([kind], ref_template=_REF)
-    words = attributes(kind)
-    found = {
-        name: schema | ({"description": words[name]} if words.get(name) else {})
-        for name, schema in parts[kind.__name__]["properties"].items()
-    }
-    needed = (
-        one.name
-        for one in structs.fields(kind)
-        if one.default is NODEFAULT and one.default_factory is NODEFAULT
-    )
-    return found, frozenset(needed)
+    schemas = parts[kind.__name__]["properties"]
+    told = fields(kind)
+    found = {one.name: schemas[one.name] | {"description": one.words} for one in told}
+    return found, frozenset(one.name for one in told if one.required)

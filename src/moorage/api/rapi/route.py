@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.units import is_whole
 
 from .refusals import HttpError
 from .roles import Role
@@ -42,7 +43,7 @@ class Kind(Enum):
 
 
 def _flag(name: str, text: str) -> bool:
-    if not text.removeprefix("-").isdecimal():
+    if not is_whole(text):
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text) != 0
 

@@ -7,6 +7,7 @@ from typing import Any
 from .looking import get
 from .openapi import document
 from .resources import (
+    capacity,
     cluster,
     disks,
     events,
@@ -14,6 +15,7 @@ from .resources import (
     groups,
     instances,
     jobs,
+    metrics,
     nodes,
     queries,
     storage,
@@ -46,8 +48,10 @@ ROUTES: tuple[Route, ...] = (
     *instances.ROUTES,
     *disks.ROUTES,
     *storage.ROUTES,
+    *capacity.ROUTES,
     *queries.ROUTES,
     *events.ROUTES,
+    *metrics.ROUTES,
     *filters.ROUTES,
 )
 """Every method of every resource, by what they are about."""

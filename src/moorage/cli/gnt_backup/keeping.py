@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-backup verify and remove."""
 
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.options import ASKING, JOB
 
 
 def _verify(call: Call) -> int:
     (name,) = call.words
-    told = perform(call, "OP_BACKUP_VERIFY", **call.fields) or {}
+    told = perform(call, **call.fields) or {}
     for node, problems in sorted(told.items()):
         if not problems:
             call.terminal.print(f"Export {name} on {node} is whole")
@@ -19,24 +20,24 @@ def _verify(call: Call) -> int:
 
 
 _EXPORT = (Operand("EXPORT", field="instance_name"),)
-_NODE = Option(("-n", "--node"), "where it lies; everywhere if not", "NODE")
 COMMANDS = (
     Command(
         "verify",
         _verify,
         _EXPORT,
-        (_NODE, *JOB),
+        (*fills("-n/--node"), *JOB),
         examples={"gnt-backup verify web1": "wherever it lies"},
+        operation="OP_BACKUP_VERIFY",
     ),
     Command(
         "remove",
-        performs(
-            "OP_BACKUP_REMOVE",
+        Performs(
             "Removed export {instance_name}",
             warns="This will remove the export {instance_name}. Continue?",
         ),
         _EXPORT,
-        (_NODE, *ASKING, *JOB),
+        (*fills("-n/--node"), *ASKING, *JOB),
         examples={"gnt-backup remove web1": "on all nodes"},
+        operation="OP_BACKUP_REMOVE",
     ),
 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fills
 from moorage.cli.follow import perform
 from moorage.cli.gnt_instance.add import COMMANDS as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
@@ -14,8 +15,6 @@ from moorage.cli.option_syntax import numbered
 from moorage.cli.options import moot
 from moorage.errors import BadInput
 from moorage.units import parse_size
-
-from .export import RATE
 
 _ADD_ALONE = (
     *("os_size", "no_nics", "no_install"),
@@ -33,7 +32,6 @@ def _restore_instance(call: Call) -> None:
     (name,) = call.words
     chosen = perform(
         call,
-        "OP_INSTANCE_CREATE",
         mode="import",
         disks=_of_size(call) or disks(call.option("disk")),
         start=call.option("start"),
@@ -111,33 +109,15 @@ COMMANDS = (
         restore,
         (Operand("NAME", field="instance_name"),),
         (
-            Option(("--src-node",), "where the export lies", "NODE"),
-            Option(
-                ("--src-dir",),
-                "its name or directory; NAME if not",
-                "DIR",
-                dest="src_path",
-            ),
-            Option(("--start",), "start the instance; Ganeti never does", local=True),
+            *fills("--src-node --src-dir=src_path --trust-export --rate --no-nics"),
+            Option(("--start",), "start the instance; Ganeti never does"),
             Option(
                 ("--disk-only",),
                 "NAME is a new disk: import it alone",
                 dest="disk_alone",
-                local=True,
             ),
-            RATE,
             Option(
-                ("-s", "--os-size"),
-                "another size of the only disk",
-                "SIZE",
-                parse_size,
-                local=True,
-            ),
-            Option(("--no-nics",), "no network card, whatever the export says"),
-            Option(
-                ("--trust-export",),
-                "take all that the export says: parameters, cards, tags, scripts' "
-                "names",
+                ("-s", "--os-size"), "another size of the only disk", "SIZE", parse_size
             ),
             moot(
                 "--identify-defaults",
@@ -161,6 +141,7 @@ COMMANDS = (
                 "a disk that was exported alone"
             ),
         },
+        operation="OP_INSTANCE_CREATE",
         surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
     ),
 )

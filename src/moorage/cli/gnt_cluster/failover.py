@@ -51,8 +51,7 @@ COMMANDS = (
         (),
         (
             Option(
-                ("--no-voting",),
-                "though no more than half of the nodes give an answer",
+                ("--no-voting",), "though no more than half of the nodes give an answer"
             ),
             Option(
                 ("--accept-loss",),

@@ -146,10 +146,6 @@ INFO = Command(
 )
 COMMANDS = (
     INFO,
-    Command(
-        "version",
-        _show_version,
-        options=(DEBUG,),
-    ),
+    Command("version", _show_version, options=(DEBUG,)),
     Command("getmaster", _master, options=(DEBUG,)),
 )

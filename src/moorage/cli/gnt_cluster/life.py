@@ -64,29 +64,25 @@ INIT = Command(
             ("--primary-ip",),
             "where the node's agent is reached, if not where its token says",
             "ADDRESS",
-            local=True,
         ),
         Option(
             ("-s", "--secondary-ip"),
             "of the node: by it disks are mirrored, and guests migrate",
             "ADDRESS",
-            local=True,
         ),
         Option(
             ("--primary-ip-version",),
             "4 or 6: names are resolved to such addresses, and the node has one",
             "VERSION",
             ip_version,
-            local=True,
         ),
         *join_token.OPTIONS,
         Option(
             ("--node-name",),
             "name of the first node; of this machine, or node1",
             "NAME",
-            local=True,
         ),
-        Option(("--no-start",), "do not start the master", local=True),
+        Option(("--no-start",), "do not start the master"),
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
         moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
         moot("--no-etc-hosts", "/etc/hosts is never written"),
@@ -100,11 +96,9 @@ INIT = Command(
             "with a directory that all nodes see"
         )
     },
+    operation="OP_CLUSTER_SET_PARAMS",
 )
 DESTROY = Command(
-    "destroy",
-    _destroy,
-    (),
-    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
+    "destroy", _destroy, (), (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG)
 )
 COMMANDS = (INIT, DESTROY)

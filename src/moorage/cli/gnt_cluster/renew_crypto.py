@@ -4,23 +4,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Option
+from moorage.cli.command import Call, Command
+from moorage.cli.fields import fills
 from moorage.cli.follow import fetch, follow_many, perform, submitted
-from moorage.cli.options import FORCE, JOB, NO_SSH, moot, refused
+from moorage.cli.options import JOB, NO_SSH, moot, refused
 from moorage.cli.table import moment
 
-_NO_RAPI = "there is no RAPI, and no certificate of it"
+_RAPI = "moorage rapi certificate gives the door one; rapi.toml names another file"
 _NO_SPICE = "screens are VNC, whose certificates are in a guest's vnc_x509_path"
 _NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
-_OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
 def _renew(call: Call) -> int:
     if call.option("cluster_certificate"):
-        perform(call, _OPERATION, **call.given)
+        perform(call, **call.given)
         call.terminal.print("Renewed the authority and all certificates")
         return 0
-    found = fetch(call, _OPERATION, **call.given | {"node_certificates": True})
+    found = fetch(call, **call.given | {"node_certificates": True})
     status = follow_many(call, submitted(found))
     if not status and not call.option("json"):
         call.terminal.print("Renewed the certificates of the master and its nodes")
@@ -41,8 +41,8 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
 _OTHERS = (
     moot("--new-ssh-keys", NO_SSH),
     moot("--no-ssh-key-check", NO_SSH),
-    moot("--new-rapi-certificate", _NO_RAPI),
-    refused("--rapi-certificate", _NO_RAPI, "FILE"),
+    moot("--new-rapi-certificate", _RAPI),
+    refused("--rapi-certificate", _RAPI, "FILE"),
     moot("--new-spice-certificate", _NO_SPICE),
     refused("--spice-certificate", _NO_SPICE, "FILE"),
     refused("--spice-ca-certificate", _NO_SPICE, "FILE"),
@@ -60,22 +60,11 @@ COMMANDS = (
         _renew,
         (),
         (
-            Option(
-                ("--new-node-certificates",),
-                "of nodes and master; also if nothing is named",
-                dest="node_certificates",
-            ),
-            Option(
-                ("--new-cluster-certificate",),
-                "a new authority, and with it all certificates",
-                dest="cluster_certificate",
+            *fills(
+                "--new-node-certificates=node_certificates",
+                "--new-cluster-certificate=cluster_certificate -f/--force",
             ),
             *_OTHERS,
-            FORCE._replace(
-                help="believe nodes by their certificates alone, whatever keys they "
-                "have; with a new authority, shut out nodes that are marked offline",
-                local=False,
-            ),
             *JOB,
         ),
         examples={
@@ -83,5 +72,6 @@ COMMANDS = (
                 "somebody may have seen a key"
             )
         },
+        operation="OP_CLUSTER_RENEW_CRYPTO",
     ),
 )

@@ -2,25 +2,17 @@
 """Settings of the cluster, and changing them."""
 
 from moorage.cli import nic_options, policy_options
-from moorage.cli.command import Call, Command, Option
+from moorage.cli.command import Call, Command
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes
 from moorage.cli.option_syntax import (
     backend_parameters,
     check_changed,
-    ident_key_values,
-    nested,
+    truth,
     uid_ranges,
 )
-from moorage.cli.options import (
-    BACKEND_PARAMETERS,
-    DISK_PARAMETERS,
-    IALLOCATOR,
-    JOB,
-    NODE_PARAMETERS,
-    names,
-    truth,
-)
+from moorage.cli.options import BACKEND_PARAMETERS, JOB
 from moorage.errors import BadInput
 
 from . import unneeded
@@ -34,7 +26,7 @@ def _modify(call: Call) -> None:
         call.terminal.print("Nothing to modify: it is so in any case")
         return
     fields = changes(call, "gnt-cluster modify --help", **policy)
-    perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
+    perform(call, **fields)
     call.terminal.print("Modified the cluster")
 
 
@@ -55,94 +47,36 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 SETTINGS = (
-    Option(
-        ("--enabled-hypervisors",), "what guests may run on: kvm, fake", "NAMES", names
-    ),
-    Option(
-        ("--enabled-disk-templates",), "how disks may be stored", "TEMPLATES", names
-    ),
-    Option(
-        ("--shared-file-storage-dir",),
-        "where the shared file system is mounted, on every node",
-        "DIR",
-    ),
-    Option(("--file-storage-dir",), "where files of one node are", "DIR"),
-    Option(
-        ("--gluster-storage-dir",), "where nodes mount the volumes of Gluster", "DIR"
-    ),
-    Option(
-        ("--vg-name",),
-        "the volume group of plain disks, on every node",
-        "NAME",
-        dest="volume_group_name",
-    ),
-    Option(
-        ("-H", "--hypervisor-parameters"),
-        "defaults of a hypervisor; may be repeated",
-        "NAME:KEY=VALUE,...",
-        ident_key_values,
-        repeats=True,
-        dest="hvparams",
-        join=nested,
+    *fills(
+        "--enabled-hypervisors --enabled-disk-templates --shared-file-storage-dir",
+        "--file-storage-dir --gluster-storage-dir --vg-name=volume_group_name",
+        "-H/--hypervisor-parameters=hvparams -D/--disk-parameters=diskparams",
+        "-I/--default-iallocator -C/--candidate-pool-size",
+        "--node-parameters=ndparams",
     ),
     BACKEND_PARAMETERS._replace(
-        help="defaults: memory=1G,vcpus=2 and the like",
-        convert=lambda text: {"default": backend_parameters(text)},
+        convert=lambda text: {"default": backend_parameters(text)}
     ),
-    DISK_PARAMETERS,
-    IALLOCATOR._replace(
-        flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
-    ),
-    Option(
-        ("-C", "--candidate-pool-size"),
-        "how many nodes are to be master candidates",
-        "N",
-        int,
-    ),
-    Option(("-m", "--mac-prefix"), "first three bytes of MACs: aa:00:00", "MAC"),
-    NODE_PARAMETERS._replace(
-        help="node parameters where neither a node nor its group has others"
-    ),
-    Option(
-        ("--user-shutdown",),
-        "whether a guest that powers itself off may stay off",
-        "yes|no",
-        truth,
-        dest="enabled_user_shutdown",
-    ),
-    Option(
-        ("--uid-pool",),
-        "the users that guests run as, such as 30000-30099,40000",
-        "RANGES",
-        uid_ranges,
-    ),
+    fill("-m/--mac-prefix", metavar="MAC"),
+    fill("--user-shutdown=enabled_user_shutdown", metavar="yes|no", convert=truth),
+    fill("--uid-pool", metavar="RANGES", convert=uid_ranges),
     nic_options.DEFAULTS,
     *policy_options.OPTIONS,
     policy_options.STANDARD,
 )
-_JOBS = Option(("--max-running-jobs",), "how many jobs work at once", "N", int)
 _UIDS = (
-    Option(("--add-uids",), "more users that guests run as", "RANGES", uid_ranges),
-    Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
+    fill("--add-uids", metavar="RANGES", convert=uid_ranges),
+    fill("--remove-uids", metavar="RANGES", convert=uid_ranges),
 )
-
 _POOLS = (
-    Option(
-        ("--add-pool",),
-        "make a storage pool of an ExtStorage provider; may be repeated",
-        "NAME PROVIDER",
-        _pair,
+    fill(
+        "--add-pool=add_pools",
+        metavar="NAME PROVIDER",
+        convert=_pair,
         repeats=True,
-        dest="add_pools",
         pair=True,
     ),
-    Option(
-        ("--remove-pool",),
-        "remove a storage pool that no disk is in; may be repeated",
-        "NAME",
-        repeats=True,
-        dest="remove_pools",
-    ),
+    fill("--remove-pool=remove_pools", repeats=True),
 )
 
 MODIFY = Command(
@@ -152,7 +86,7 @@ MODIFY = Command(
     (
         *SETTINGS,
         *_UIDS,
-        _JOBS,
+        *fills("--max-running-jobs"),
         *unneeded.MODIFY,
         *unneeded.SHARED,
         *_POOLS,
@@ -169,5 +103,6 @@ MODIFY = Command(
             "a storage pool of the provider san; gnt-storage pool connect says where"
         ),
     },
+    operation="OP_CLUSTER_SET_PARAMS",
 )
 COMMANDS = (MODIFY,)

@@ -7,9 +7,9 @@ from typing import Any
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow_many, perform
-from moorage.cli.operation import performs
-from moorage.cli.option_syntax import span
-from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
+from moorage.cli.operation import Performs
+from moorage.cli.option_syntax import seconds, span
+from moorage.cli.options import ASKING, DEBUG, JOB, moot
 from moorage.cli.table import moment
 from moorage.errors import BadInput, WrongState
 
@@ -131,29 +131,21 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        performs(
-            "OP_CLUSTER_RENAME",
-            "The cluster is called {name} now",
-            asks="Rename the cluster to {name}?",
+        Performs(
+            "The cluster is called {name} now", asks="Rename the cluster to {name}?"
         ),
         (Operand("NAME", field="name"),),
         (*ASKING, *JOB),
+        operation="OP_CLUSTER_RENAME",
     ),
     Command(
         "redist-conf",
-        performs(
-            "OP_CLUSTER_REDIST_CONF",
-            "Master candidates get each change when it is made",
-        ),
+        Performs("Master candidates get each change when it is made"),
         (),
         (moot("--yes-do-it", "nothing is asked"), *JOB),
+        operation="OP_CLUSTER_REDIST_CONF",
     ),
-    Command(
-        "show-ispecs-cmd",
-        _show_policy,
-        (),
-        (DEBUG,),
-    ),
+    Command("show-ispecs-cmd", _show_policy, (), (DEBUG,)),
     Command(
         "epo",
         _epo,
@@ -164,7 +156,12 @@ COMMANDS = (
             Option(("--all",), "every node; the master's own stays on"),
             moot("--oob-timeout", "the program has four minutes", "SECONDS"),
             moot("--power-delay", "nodes are switched one after the other", "SECONDS"),
-            SHUTDOWN_TIMEOUT,
+            Option(
+                ("--shutdown-timeout",),
+                "seconds that a guest has to shut down",
+                "SECONDS",
+                seconds,
+            ),
             *ASKING,
             DEBUG,
         ),

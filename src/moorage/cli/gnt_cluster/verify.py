@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill
 from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import JOB, NO_SSH, moot, refused
 from moorage.units import counted
@@ -12,7 +13,7 @@ from moorage.units import counted
 
 def _verify(call: Call) -> int:
     skipped = {"skip_checks": ["nplusone_mem"]} if call.option("no_nplus1_mem") else {}
-    found = fetch(call, "OP_CLUSTER_VERIFY", **call.given, **skipped)
+    found = fetch(call, **call.given, **skipped)
     call.show(found, verified(found, coded=call.option("error_codes")))
     return int(bool(found["errors"]))
 
@@ -63,7 +64,7 @@ def _checked(what: str, number: int) -> str:
 
 
 def _verify_disks(call: Call) -> int:
-    found = fetch(call, "OP_CLUSTER_VERIFY_DISKS", **call.given)
+    found = fetch(call, **call.given)
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
     for name, disk, state in found["degraded"]:
@@ -79,68 +80,46 @@ def _verify_disks(call: Call) -> int:
 
 
 def _repair_disk_sizes(call: Call) -> None:
-    fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", **call.fields)
+    fixed = perform(call, **call.fields)
     for name, slot, what, value in fixed or ():
         where = f"disk {name}" if slot is None else f"{name}: disk/{slot}"
         call.terminal.print(f"{where}: {what} is {value} MiB")
 
 
-_GROUP = Option(
-    ("-g", "--node-group"), "of this group alone", "GROUP", dest="group_name"
-)
 COMMANDS = (
     Command(
         "verify",
         _verify,
         (),
         (
-            Option(
-                ("--error-codes",),
-                "a line for programs: CODE:KIND:NAME:MESSAGE",
-                local=True,
-            ),
-            _GROUP._replace(help="what is about this group alone"),
-            Option(
-                ("-I", "--ignore-errors"),
-                "let findings of this code be warnings",
-                "CODE",
-                repeats=True,
-            ),
-            Option(
-                ("--no-nplus1-mem",),
-                "do not look whether nodes could be lost",
-                local=True,
-            ),
+            Option(("--error-codes",), "a line for programs: CODE:KIND:NAME:MESSAGE"),
+            fill("-g/--node-group=group_name"),
+            fill("-I/--ignore-errors", repeats=True),
+            Option(("--no-nplus1-mem",), "do not look whether nodes could be lost"),
             moot("--verbose", "all that is found is told", short="-v"),
             moot("--verify-ssh-clutter", NO_SSH),
             refused("--debug-simulate-errors", "what is not found is not told"),
             *JOB,
         ),
         examples={"gnt-cluster verify --error-codes": "for a monitoring plugin"},
+        operation="OP_CLUSTER_VERIFY",
     ),
     Command(
         "verify-disks",
         _verify_disks,
         (),
-        (_GROUP, *JOB),
+        (fill("-g/--node-group=group_name"), *JOB),
+        operation="OP_CLUSTER_VERIFY_DISKS",
     ),
     Command(
         "repair-disk-sizes",
         _repair_disk_sizes,
         (Operand("INSTANCE", 0, None, "instances"),),
-        (
-            Option(
-                ("--disk",),
-                "a disk that no instance has; may be repeated",
-                "DISK",
-                repeats=True,
-                dest="disks",
-            ),
-            *JOB,
-        ),
+        (fill("--disk=disks", repeats=True), *JOB),
         examples={
             "gnt-cluster repair-disk-sizes web1": "the disks of web1",
             "gnt-cluster repair-disk-sizes --disk data1": "a disk that nobody has",
         },
+        operation="OP_CLUSTER_REPAIR_DISK_SIZES",
     ),
 )

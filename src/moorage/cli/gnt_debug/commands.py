@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.follow import failures, follow_many, perform
+from moorage.cli.fields import fill, fills
+from moorage.cli.follow import failures, follow_many
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
-from moorage.cli.options import DEBUG, JOB, JSON, moot, number, refused
+from moorage.cli.operation import Performs
+from moorage.cli.option_syntax import number
+from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
 from moorage.cli.qfilter import of_words
 from moorage.errors import BadInput
 
@@ -22,18 +25,11 @@ def _locks(call: Call) -> int:
     return print_query(call, "lock", fields, of_words(call.words, ("name",)))
 
 
-def _delay(call: Call) -> None:
-    (text,) = call.words
+def _seconds(text: str) -> float:
     try:
-        seconds = float(text)
+        return float(text)
     except ValueError as error:
         raise BadInput(f"'{text}' is not a number of seconds") from error
-    fields = call.given
-    if times := fields.get("repeat"):
-        if not times.isdecimal():
-            raise BadInput(f"'{times}' is not a number of times")
-        fields["repeat"] = int(times)
-    perform(call, "OP_TEST_DELAY", duration=seconds, **fields)
 
 
 def submit(call: Call) -> int:
@@ -110,24 +106,15 @@ COMMANDS = (
     ),
     Command(
         "delay",
-        _delay,
-        (Operand("SECONDS"),),
+        Performs(),
+        (Operand("SECONDS", field="duration", convert=_seconds),),
         (
-            Option(
-                ("--no-master",), "not on the master", dest="on_master", value=False
-            ),
-            Option(
-                ("-n", "--node"),
-                "on this node",
-                "NODE",
-                repeats=True,
-                dest="on_nodes",
-            ),
-            Option(("-r", "--repeat"), "so many times", "N"),
-            Option(("-l", "--no-locks"), "without locks of the nodes"),
-            Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
+            fill("--no-master=on_master", help="not on the master", value=False),
+            fill("-n/--node=on_nodes", repeats=True),
+            *fills("-r/--repeat -l/--no-locks -i/--interruptible"),
             *JOB,
         ),
+        operation="OP_TEST_DELAY",
     ),
     Command(
         "submit-job",

@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Make a disk that belongs to nobody, or make one of a volume that is there."""
 
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    TAGS,
-    epoch,
-    spindles,
-)
+from moorage.cli.options import JOB
 from moorage.errors import BadInput
-from moorage.units import parse_size
 
-from .options import ACCESS, MODE, PARAM, PROVIDER
-
-EPOCH = Option(
-    ("--epoch",), "that an adopted disk starts with; 0 without it", "N", epoch
-)
+from .options import PARAM
 
 
 def _add(call: Call) -> None:
     name = _only_name(call)
     fields = call.given | ({"name": name} if name else {})
-    uuid = perform(call, "OP_DISK_ADD", **fields)
+    uuid = perform(call, **fields)
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
 
 
@@ -38,7 +27,7 @@ def _only_name(call: Call) -> str | None:
 
 def _adopt(call: Call) -> None:
     fields = call.fields
-    uuid = perform(call, "OP_DISK_ADOPT", **fields)
+    uuid = perform(call, **fields)
     name = fields.get("name", uuid)
     call.terminal.print(f"Adopted volume {fields['volume']} as disk {name}")
 
@@ -48,36 +37,13 @@ ADD = Command(
     _add,
     (Operand("NAME", 0),),
     (
-        Option(
-            ("-t", "--disk-template"),
-            "how the disk is stored: ext, sharedfile...",
-            "NAME",
+        *fills(
+            "-t/--disk-template -s/--size -p/--provider --pool --access",
+            "--epoch --name -n/--node -g/--node-group=group --mode --spindles",
+            "--force-params --tags --ignore-capacity",
         ),
-        Option(("-s", "--size"), "its size: 512M, 10G, 1.5T", "SIZE", parse_size),
-        PROVIDER,
-        Option(("--pool",), "the storage pool that it is in", "NAME"),
         PARAM,
-        ACCESS,
-        Option(("--adopt",), "take over a device or volume that is there", "NAME"),
-        EPOCH,
-        Option(("--name",), "the disk's name, as the operand", "NAME"),
-        Option(("-n", "--node"), "the node that is to hold it", "NODE"),
-        Option(
-            ("-g", "--node-group"),
-            "the node group that is to reach it",
-            "GROUP",
-            dest="group",
-        ),
-        MODE,
-        Option(
-            ("--spindles",),
-            "physical volumes that it has for itself, with exclusive storage",
-            "N",
-            spindles,
-        ),
-        FORCE_PARAMS,
-        TAGS,
-        IGNORE_CAPACITY,
+        fill("--adopt", metavar="NAME"),
         *JOB,
     ),
     examples={
@@ -93,24 +59,18 @@ ADD = Command(
             "a volume that is there, whose storage has seen epoch 11"
         ),
     },
+    operation="OP_DISK_ADD",
 )
 ADOPT = Command(
     "adopt",
     _adopt,
     (Operand("VOLUME", field="volume"),),
     (
-        Option(("--name",), "name of the disk", "NAME"),
-        Option(("-t", "--disk-template"), "the disk template", "TEMPLATE"),
-        Option(("-p", "--provider"), "the ExtStorage provider", "NAME"),
-        Option(("--pool",), "the storage pool", "NAME"),
-        Option(
-            ("-s", "--size"), "where the storage tells none: 10G", "SIZE", parse_size
+        *fills(
+            "--name -t/--disk-template -p/--provider --pool -s/--size --epoch",
+            "--mode -n/--node -g/--node-group=group",
         ),
-        EPOCH,
-        MODE,
         PARAM,
-        Option(("-n", "--node"), "the node that has it", "NODE"),
-        Option(("-g", "--node-group"), "the group that sees it", "GROUP", dest="group"),
         *JOB,
     ),
     examples={
@@ -118,5 +78,6 @@ ADOPT = Command(
             "a file that somebody put there"
         )
     },
+    operation="OP_DISK_ADOPT",
 )
 COMMANDS = (ADD, ADOPT)

@@ -4,34 +4,35 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import merged, reset, text_values
-from moorage.cli.options import ASKING, FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES
+from moorage.cli.options import ASKING, JOB
 from moorage.errors import BadInput
 from moorage.units import format_size, parse_size
 
-from .options import DISK, MODE, PARAM
+from .options import DISK, PARAM
 
 
 def _attach(call: Call) -> None:
     disk, instance = call.words
-    done = perform(call, "OP_DISK_ATTACH", **call.fields)
+    done = perform(call, **call.fields)
     slot = f" as {done[0][0]}" if done else ""
     call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
 
 
 def _grow(call: Call) -> None:
     disk, amount = call.words
-    perform(call, "OP_DISK_GROW", **call.fields)
+    perform(call, **call.fields)
     word = "to" if call.option("absolute") else "by"
     call.terminal.print(f"Grew disk {disk} {word} {format_size(parse_size(amount))}")
 
 
 def _rename(call: Call) -> None:
     disk, name = call.words
-    perform(call, "OP_DISK_RENAME", **call.fields)
+    perform(call, **call.fields)
     gone = name == "none"
     done = f"Took the name of disk {disk}" if gone else f"Renamed disk {disk} to {name}"
     call.terminal.print(done)
@@ -42,17 +43,15 @@ def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return text_values(reset(merged(given)))
 
 
-def _forget(call: Call) -> None:
+def _why(call: Call) -> dict[str, str]:
+    """Return why a disk is forgotten, which stays in its story."""
     (disk,) = call.words
-    why = call.option("reason")
-    if not why:
+    if not call.option("reason"):
         raise BadInput(
             f"say why disk {disk} is forgotten",
             hint=f"gnt-disk forget --reason 'its node burnt' {disk}",
         )
-    call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
-    perform(call, "OP_DISK_FORGET", disk=disk, why=why)
-    call.terminal.print(f"Forgot disk {disk}")
+    return {"why": call.option("reason")}
 
 
 COMMANDS = (
@@ -60,88 +59,73 @@ COMMANDS = (
         "attach",
         _attach,
         (DISK, Operand("INSTANCE", field="instance_name")),
-        (
-            Option(("--index",), "the slot; -1, after the last, by default", "N", int),
-            *JOB,
-        ),
+        (*fills("--index"), *JOB),
         examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
+        operation="OP_DISK_ATTACH",
     ),
     Command(
         "detach",
-        performs("OP_DISK_DETACH", "Detached disk {disk}"),
+        Performs("Detached disk {disk}"),
         (DISK,),
         JOB,
         examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
+        operation="OP_DISK_DETACH",
     ),
     Command(
         "grow",
         _grow,
         (DISK, Operand("AMOUNT", field="amount", convert=parse_size)),
-        (
-            Option(("--absolute",), "AMOUNT is the new size, not what is added"),
-            *OVERRIDES,
-            *JOB,
-        ),
+        (*fills("--absolute --ignore-ipolicy --ignore-capacity"), *JOB),
         examples={
             "gnt-disk grow data1 5G": "5 GiB more",
             "gnt-disk grow data1 20G --absolute": "20 GiB in all",
         },
+        operation="OP_DISK_GROW",
     ),
     Command(
         "rename",
         _rename,
         (DISK, Operand("NEW_NAME", field="new_name")),
         JOB,
+        operation="OP_DISK_RENAME",
     ),
     Command(
         "snapshot",
-        performs("OP_DISK_SNAPSHOT", "Made a snapshot of disk {disk}: disk {result}"),
+        Performs("Made a snapshot of disk {disk}: disk {result}"),
         (DISK,),
-        (
-            Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
-            IGNORE_CAPACITY,
-            *JOB,
-        ),
+        (*fills("--name=new_name --ignore-capacity"), *JOB),
         examples={"gnt-disk snapshot data1 --name monday": "a copy to keep"},
+        operation="OP_DISK_SNAPSHOT",
     ),
     Command(
         "modify",
-        performs(
-            "OP_DISK_SET_PARAMS",
-            "Modified disk {disk}",
-            lacks="give --mode, --name or -D",
-        ),
+        Performs("Modified disk {disk}", lacks="give --mode, --name or -D"),
         (DISK,),
         (
-            MODE,
-            Option(("--name",), "the new name", "NAME"),
+            *fills("--mode --name --force-params --lift-quarantine"),
             PARAM._replace(join=_changed),
-            FORCE_PARAMS,
-            Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
             *JOB,
         ),
+        operation="OP_DISK_SET_PARAMS",
     ),
     Command(
         "remove",
-        performs(
-            "OP_DISK_REMOVE",
+        Performs(
             "Removed disk {disk}",
             asks="This will remove disk {disk} and all its data. Continue?",
         ),
         (DISK,),
-        (
-            Option(
-                ("--volume-is-ours",),
-                "somebody looked: the volume of a disk in quarantine is its own",
-            ),
-            *ASKING,
-            *JOB,
-        ),
+        (*fills("--volume-is-ours"), *ASKING, *JOB),
         examples={"gnt-disk remove -f data1": "without a question"},
+        operation="OP_DISK_REMOVE",
     ),
     Command(
         "forget",
-        _forget,
+        Performs(
+            "Forgot disk {disk}",
+            asks="This will forget disk {disk}; its data is not looked for. Continue?",
+            more=_why,
+        ),
         (DISK,),
         (*ASKING, *JOB),
         examples={
@@ -149,5 +133,6 @@ COMMANDS = (
                 "for a disk whose volume or node is gone for good"
             )
         },
+        operation="OP_DISK_FORGET",
     ),
 )

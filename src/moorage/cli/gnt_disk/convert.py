@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bring a disk's data to other storage: the disk itself, or a copy."""
 
-from moorage.cli.command import Command, Option
-from moorage.cli.operation import Needs, performs
-from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES, RATE
+from moorage.cli.command import Command
+from moorage.cli.fields import fill, fills
+from moorage.cli.operation import Needs, Performs
+from moorage.cli.options import JOB
 
-from .options import ACCESS, DISK, PARAM, PROVIDER
+from .options import DISK, PARAM
 
 _STORAGE = Needs(
     ("disk_template", "pool", "provider", "access", "adopt", "params"),
@@ -15,70 +16,45 @@ _STORAGE = Needs(
 _POOL = Needs(("pool",), "to which storage pool?", "add --pool POOL")
 _NAME = Needs(("new_name",), "the new disk needs a name", "add --name NAME")
 _TARGET = (
-    Option(
-        ("-t", "--disk-template"),
-        "how the data is to be stored; without it, as now",
-        "NAME",
-    ),
-    PROVIDER,
-    Option(("--pool",), "the storage pool that it is to be in", "POOL"),
     PARAM,
-    ACCESS,
-    FORCE_PARAMS,
+    *fills("-t/--disk-template -p/--provider --pool --access --force-params"),
 )
-
-_WORK = (
-    Option(("-n", "--node"), "the node that does the work", "NODE"),
-    RATE,
-)
-_HOW = (*_WORK, *OVERRIDES, *JOB)
+_WORK = fills("-n/--node --rate --ignore-capacity")
+_HOW = (*_WORK, *fills("--ignore-ipolicy"), *JOB)
 
 COMMANDS = (
     Command(
         "convert",
-        performs("OP_DISK_CONVERT", "Converted disk {disk}", needs=_STORAGE),
+        Performs("Converted disk {disk}", needs=_STORAGE),
         (DISK,),
-        (
-            *_TARGET,
-            Option(("--adopt",), "what to overwrite, instead of a new volume", "NAME"),
-            *_HOW,
-        ),
+        (*_TARGET, fill("--adopt", metavar="NAME"), *_HOW),
         examples={
             "gnt-disk convert -t ext -p san data1": "to the provider san",
             "gnt-disk convert -t sharedfile --rate 50M data1": (
                 "to an image file, at most 50 MiB a second"
             ),
         },
+        operation="OP_DISK_CONVERT",
     ),
     Command(
         "move",
-        performs(
-            "OP_DISK_CONVERT", "Moved disk {disk} to storage pool {pool}", needs=_POOL
-        ),
+        Performs("Moved disk {disk} to storage pool {pool}", needs=_POOL),
         (DISK,),
-        (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
+        (*fills("--pool"), *_HOW),
         examples={"gnt-disk move --pool fast data1": "to the pool fast"},
         surplus="the storage pool: gnt-disk move --pool POOL DISK",
+        operation="OP_DISK_CONVERT",
     ),
     Command(
         "clone",
-        performs(
-            "OP_DISK_CLONE",
-            "Cloned disk {disk}: disk {new_name} ({result})",
-            needs=_NAME,
-        ),
+        Performs("Cloned disk {disk}: disk {new_name} ({result})", needs=_NAME),
         (DISK,),
-        (
-            Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
-            *_TARGET,
-            *_WORK,
-            IGNORE_CAPACITY,
-            *JOB,
-        ),
+        (*fills("--name=new_name"), *_TARGET, *_WORK, *JOB),
         examples={
             "gnt-disk clone data1 --name data2": "where it is, by a snapshot if any",
             "gnt-disk clone data1 --name data2 --pool slow": "to another storage pool",
         },
         surplus="the new disk's name: gnt-disk clone DISK --name NAME",
+        operation="OP_DISK_CLONE",
     ),
 )

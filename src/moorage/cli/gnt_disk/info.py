@@ -8,18 +8,13 @@ from moorage.cli.command import Call, Command, Operand
 from moorage.cli.follow import fetch
 from moorage.cli.gnt_instance.info import device
 from moorage.cli.listing import Listing
-from moorage.cli.options import (
-    DEBUG,
-    JSON,
-)
+from moorage.cli.options import DEBUG, JSON
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.units import format_size
 
 LISTING = Listing(
-    "disk",
-    ("name", "uuid", "dev_type", "size", "status", "instance"),
-    ("name", "uuid"),
+    "disk", ("name", "uuid", "dev_type", "size", "status", "instance"), ("name", "uuid")
 )
 
 

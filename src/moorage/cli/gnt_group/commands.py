@@ -5,21 +5,12 @@ from typing import Any
 
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.listing import Listing
-from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import check_changed
-from moorage.cli.options import (
-    ASKING,
-    DEBUG,
-    DISK_PARAMETERS,
-    FORCE,
-    IALLOCATOR,
-    JOB,
-    NODE_PARAMETERS,
-    moot,
-    refused,
-)
+from moorage.cli.options import ASKING, DEBUG, FORCE, JOB, moot, refused
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
@@ -30,10 +21,9 @@ _INFO = [
 ]
 
 
-def _add(call: Call) -> None:
-    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
-    perform(call, "OP_GROUP_ADD", **call.fields, **policy)
-    call.terminal.print(f"Added node group {call.words[0]}")
+def _own_policy(call: Call) -> dict[str, Any]:
+    """Return what a new group's policy has beside the cluster's."""
+    return policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
 
 
 def _show_policy(call: Call) -> None:
@@ -48,7 +38,7 @@ def _modify(call: Call) -> None:
     policy = policy_options.changed(call, lambda: _policy(call))
     changed = {**call.given, **policy}
     fields = changes(call, "gnt-group modify --help", **policy)
-    perform(call, "OP_GROUP_SET_PARAMS", **fields)
+    perform(call, **fields)
     tell_changes(call, f"node group {call.words[0]}", changed.items())
 
 
@@ -61,7 +51,7 @@ def _policy(call: Call) -> dict[str, Any]:
 def _evacuate(call: Call) -> int:
     (name,) = call.words
     call.warn(f"Let every instance of node group {name} go to other groups?")
-    answers = submitted(fetch(call, "OP_GROUP_EVACUATE", **call.fields))
+    answers = submitted(fetch(call, **call.fields))
     if not answers:
         call.terminal.print(f"There are no instances in node group {name}")
     return follow_many(call, answers)
@@ -83,17 +73,9 @@ def _shown(group: dict[str, Any]) -> dict[str, Any]:
 
 
 _GROUP = (Operand("GROUP", field="group_name"),)
-_POLICY = Option(
-    ("--alloc-policy",),
-    "preferred, last_resort or unallocable",
-    "POLICY",
-    choices=("preferred", "last_resort", "unallocable"),
-)
-
 _STATE = "nodes say what they have"
 _PARAMETERS = (
-    NODE_PARAMETERS._replace(help="its nodes' parameters"),
-    DISK_PARAMETERS,
+    *fills("--alloc-policy --node-parameters=ndparams -D/--disk-parameters=diskparams"),
     refused("--hypervisor-state", _STATE, "NAME:KEY=VALUE,..."),
     refused("--disk-state", _STATE, "NAME:KEY=VALUE,..."),
 )
@@ -101,9 +83,10 @@ _PARAMETERS = (
 COMMANDS = (
     Command(
         "add",
-        _add,
+        Performs("Added node group {group_name}", more=_own_policy),
         _GROUP,
-        (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
+        (*policy_options.OPTIONS, *_PARAMETERS, *JOB),
+        operation="OP_GROUP_ADD",
     ),
     *LISTING.commands("gnt-group", "node_cnt > 2"),
     LISTING.info(_INFO, _shown),
@@ -111,43 +94,38 @@ COMMANDS = (
         "modify",
         _modify,
         _GROUP,
-        (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
+        (*policy_options.OPTIONS, *_PARAMETERS, *JOB),
+        operation="OP_GROUP_SET_PARAMS",
     ),
     Command(
         "rename",
-        performs("OP_GROUP_RENAME", "Renamed node group {group_name} to {new_name}"),
+        Performs("Renamed node group {group_name} to {new_name}"),
         (*_GROUP, Operand("NEW_NAME", field="new_name")),
         JOB,
+        operation="OP_GROUP_RENAME",
     ),
     Command(
         "remove",
-        performs("OP_GROUP_REMOVE", "Removed node group {group_name}"),
+        Performs("Removed node group {group_name}"),
         _GROUP,
         JOB,
+        operation="OP_GROUP_REMOVE",
     ),
     Command(
         "assign-nodes",
-        performs(
-            "OP_GROUP_ASSIGN_NODES", "Assigned {nodes} to node group {group_name}"
-        ),
+        Performs("Assigned {nodes} to node group {group_name}"),
         (*_GROUP, Operand("NODE", 1, None, "nodes")),
-        (FORCE._replace(local=False), *JOB),
+        (FORCE._replace(field=True), *JOB),
         examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},
+        operation="OP_GROUP_ASSIGN_NODES",
     ),
     Command(
         "evacuate",
         _evacuate,
         _GROUP,
         (
-            Option(
-                ("--to",),
-                "to this group alone",
-                "GROUP",
-                repeats=True,
-                dest="target_groups",
-            ),
-            IALLOCATOR,
-            Option(("--sequential",), "one after the other, in one job"),
+            fill("--to=target_groups", repeats=True, metavar="GROUP"),
+            *fills("-I/--iallocator --sequential"),
             moot("--early-release", "locks are released as early as can be"),
             refused(
                 "--force-failover",
@@ -157,14 +135,12 @@ COMMANDS = (
             *JOB,
         ),
         examples={"gnt-group evacuate --to rack2 rack1": "to rack2"},
+        operation="OP_GROUP_EVACUATE",
     ),
     Command(
         "show-ispecs-cmd",
         _show_policy,
         (Operand("GROUP", 0, None),),
-        (
-            Option(("--include-defaults",), "with what the cluster says", local=True),
-            DEBUG,
-        ),
+        (Option(("--include-defaults",), "with what the cluster says"), DEBUG),
     ),
 )

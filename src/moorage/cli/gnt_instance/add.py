@@ -5,20 +5,10 @@ from typing import Any
 
 from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, ident_key_values
-from moorage.cli.options import (
-    BACKEND_PARAMETERS,
-    FILE_STORAGE_DIR,
-    FORCE_PARAMS,
-    IALLOCATOR,
-    JOB,
-    NO_WAIT_FOR_SYNC,
-    OVERRIDES,
-    TAGS,
-    moot,
-    refused,
-)
+from moorage.cli.options import BACKEND_PARAMETERS, JOB, NO_WAIT_FOR_SYNC, moot, refused
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
@@ -30,7 +20,6 @@ def _add(call: Call) -> None:
     (name,) = call.words
     placed = perform(
         call,
-        "OP_INSTANCE_CREATE",
         mode="create",
         disks=_disks(call),
         **call.fields,
@@ -99,11 +88,11 @@ COMMANDS = (
         _add,
         (Operand("NAME", field="instance_name"),),
         (
-            Option(
-                ("-t", "--disk-template"),
-                "how its disks are stored, where a disk does not say: diskless, file, "
-                "sharedfile, gluster, blockdev, plain, drbd, rbd, ext",
-                "NAME",
+            *fills(
+                "-t/--disk-template -I/--iallocator -o/--os-type",
+                "-g/--node-group=group_name --no-install --install-adopted",
+                "--force-params --ignore-ipolicy --ignore-capacity",
+                "--file-storage-dir --tags",
             ),
             Option(
                 ("--disk",),
@@ -112,53 +101,24 @@ COMMANDS = (
                 "N:size=SIZE,...",
                 disk_option,
                 repeats=True,
-                local=True,
             ),
+            Option(("-s", "--os-size"), "size of the only disk", "SIZE", parse_size),
             Option(
-                ("-s", "--os-size"),
-                "size of the only disk",
-                "SIZE",
-                parse_size,
-                local=True,
+                ("-n", "--node"), "the primary node; with mirrored disks, both", "A[:B]"
             ),
-            Option(
-                ("-n", "--node"),
-                "the primary node; with mirrored disks, both",
-                "A[:B]",
-                local=True,
-            ),
-            IALLOCATOR,
-            Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
             *OS_PARAMETERS,
             FORCE_VARIANT,
-            Option(
-                ("-g", "--node-group"),
-                "the group that a node is chosen from",
-                "GROUP",
-                dest="group_name",
-            ),
             Option(
                 ("-H", "--hypervisor-parameters", "--hypervisor"),
                 "the hypervisor and its parameters",
                 "NAME:KEY=VALUE,...",
                 ident_key_values,
                 dest="hypervisor_parameters",
-                local=True,
             ),
             BACKEND_PARAMETERS._replace(convert=_own),
             nic_options.NEW,
-            Option(
-                ("--no-nics",),
-                "no network card; without --net there may be one",
-                local=True,
-            ),
-            Option(("--no-install",), "leave the disks as they are"),
-            Option(
-                ("--install-adopted",), "install the OS over the data of adopted disks"
-            ),
-            FORCE_PARAMS,
-            Option(("--no-start",), "do not start it", dest="start", value=False),
-            *OVERRIDES,
+            Option(("--no-nics",), "no network card; without --net there may be one"),
+            fill("--no-start=start", help="do not start it", value=False),
             NO_WAIT_FOR_SYNC,
             moot("--no-ip-check", "nobody pings an address"),
             moot("--no-name-check", "no name is resolved"),
@@ -169,14 +129,12 @@ COMMANDS = (
             refused("--commit", _AT_ONCE),
             refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
             nic_options.CONFLICTS,
-            FILE_STORAGE_DIR,
-            Option(
-                ("--file-driver",),
-                "loop; others are refused: QEMU itself opens image files",
-                "NAME",
+            fill(
+                "--file-driver",
+                help="loop; others are refused: QEMU itself opens image files",
+                metavar="NAME",
                 choices=("loop", "blktap", "blktap2"),
             ),
-            TAGS,
             *JOB,
         ),
         examples={
@@ -191,5 +149,6 @@ COMMANDS = (
                 "no disk yet: gnt-disk attach gives it one"
             ),
         },
+        operation="OP_INSTANCE_CREATE",
     ),
 )

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.options import DEBUG, moot, number
+from moorage.cli.option_syntax import number
+from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 
 from . import screen

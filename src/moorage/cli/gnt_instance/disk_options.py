@@ -19,9 +19,10 @@ from moorage.cli.option_syntax import (
     Action,
     action,
     change_key_values,
+    epoch,
     numbered,
+    spindles,
 )
-from moorage.cli.options import epoch, spindles
 from moorage.errors import BadInput
 from moorage.units import parse_size
 

@@ -2,19 +2,10 @@
 """gnt-instance grow-disk, activate-disks, deactivate-disks, replace-disks."""
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
-from moorage.cli.operation import performs
-from moorage.cli.options import (
-    IALLOCATOR,
-    IGNORE_CAPACITY,
-    JOB,
-    NO_INPUT,
-    NO_WAIT_FOR_SYNC,
-    OVERRIDES,
-    YES,
-    moot,
-    names,
-)
+from moorage.cli.operation import Performs
+from moorage.cli.options import JOB, NO_INPUT, NO_WAIT_FOR_SYNC, YES, moot
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -35,83 +26,63 @@ def _which(word: str) -> int | str:
 
 
 def _activate(call: Call) -> None:
-    for place in perform(call, "OP_INSTANCE_ACTIVATE_DISKS", **call.fields):
+    for place in perform(call, **call.fields):
         call.terminal.print("{}:{}:{}".format(*place))
 
 
-def _replace_disks(call: Call) -> None:
+def _mode(call: Call) -> dict[str, str]:
+    """Return which copy is made anew."""
     asked = [word for word in _MODES if call.option(word)]
     if len(asked) != 1:
         raise BadInput(
             "which copy is to be made anew is said by one of -p, -s, -n, -I and -a",
             hint="-n NODE for a new secondary node, -a for the copy that is bad",
         )
-    mode = _MODES[asked[0]]
-    perform(call, "OP_INSTANCE_REPLACE_DISKS", **call.fields, mode=mode)
+    return {"mode": _MODES[asked[0]]}
 
 
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        performs("OP_INSTANCE_GROW_DISK"),
+        Performs(),
         (
             *INSTANCE,
             Operand("DISK", field="disk", convert=_which),
             Operand("AMOUNT", field="amount", convert=parse_size),
         ),
         (
-            Option(("--absolute",), "AMOUNT is the new size, not what is added"),
-            *OVERRIDES,
+            *fills("--absolute --ignore-ipolicy --ignore-capacity"),
             NO_WAIT_FOR_SYNC,
             *JOB,
         ),
         examples={"gnt-instance grow-disk web1 0 5G": "5 GiB more"},
+        operation="OP_INSTANCE_GROW_DISK",
     ),
     Command(
         "activate-disks",
         _activate,
         INSTANCE,
-        (
-            Option(("--ignore-size",), "also disks whose devices have another size"),
-            Option(("--wait-for-sync",), "wait until copies of disks are the same"),
-            *JOB,
-        ),
+        (*fills("--ignore-size --wait-for-sync"), *JOB),
+        operation="OP_INSTANCE_ACTIVATE_DISKS",
     ),
     Command(
         "deactivate-disks",
-        performs("OP_INSTANCE_DEACTIVATE_DISKS"),
+        Performs(),
         INSTANCE,
-        (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
+        (moot("--force", _KEPT, short="-f")._replace(field=True), YES, NO_INPUT, *JOB),
+        operation="OP_INSTANCE_DEACTIVATE_DISKS",
     ),
     Command(
         "replace-disks",
-        _replace_disks,
+        Performs(more=_mode),
         INSTANCE,
         (
-            Option(
-                ("-p", "--on-primary"), "in new volumes on the primary node", local=True
-            ),
-            Option(
-                ("-s", "--on-secondary"),
-                "in new volumes on the secondary node",
-                local=True,
-            ),
-            Option(
-                ("-n", "--new-secondary"),
-                "on this node, from now on",
-                "NODE",
-                dest="remote_node",
-            ),
-            IALLOCATOR,
-            Option(("-a", "--auto"), "the copy that is bad", local=True),
-            Option(
-                ("--disks",), "these disks only: slots, with commas", "SLOTS", names
-            ),
-            Option(
-                ("--early-release",), "remove the old copy before the new one is made"
-            ),
-            IGNORE_CAPACITY,
+            Option(("-p", "--on-primary"), "in new volumes on the primary node"),
+            Option(("-s", "--on-secondary"), "in new volumes on the secondary node"),
+            fill("-n/--new-secondary=remote_node", metavar="NODE"),
+            *fills("-I/--iallocator --disks --early-release --ignore-capacity"),
+            Option(("-a", "--auto"), "the copy that is bad"),
             moot("--ignore-ipolicy", "no size changes"),
             *JOB,
         ),
@@ -119,5 +90,6 @@ COMMANDS = (
             "gnt-instance replace-disks -n node3 web1": "node3 becomes secondary",
             "gnt-instance replace-disks -s web1": "new volumes on the secondary",
         },
+        operation="OP_INSTANCE_REPLACE_DISKS",
     ),
 )

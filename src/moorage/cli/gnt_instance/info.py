@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fills
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
@@ -19,7 +20,6 @@ def _info(call: Call) -> None:
         raise BadInput("no instance is named", hint="name some, or say --all")
     found = fetch(
         call,
-        "OP_INSTANCE_QUERY_DATA",
         instances=[] if call.option("all") else call.words,
         static=bool(call.option("static")),
         use_locking=False,
@@ -218,12 +218,13 @@ COMMANDS = (
         (Operand("INSTANCE", 0, None),),
         (
             Option(("--all",), "every instance"),
-            Option(("-s", "--static"), "what is configured only; ask no node"),
+            *fills("-s/--static"),
             Option(("--roman",), "numbers in Roman numerals"),
             PRIORITY,
             JSON,
             DEBUG,
         ),
         {"gnt-instance info web1": "one of them"},
+        operation="OP_INSTANCE_QUERY_DATA",
     ),
 )

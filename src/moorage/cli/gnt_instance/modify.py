@@ -5,17 +5,14 @@ from typing import Any
 
 from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, tell_changes
 from moorage.cli.option_syntax import key_values, reset, text_keys
 from moorage.cli.options import (
     BACKEND_PARAMETERS,
-    FILE_STORAGE_DIR,
-    FORCE_PARAMS,
     JOB,
     NO_WAIT_FOR_SYNC,
-    OVERRIDES,
-    RATE,
     YES,
     moot,
     refused,
@@ -48,7 +45,7 @@ def _modify(call: Call) -> None:
         if action == "remove":
             word = f"disk {which}" if which != -1 else "the last disk"
             call.warn(f"This will remove {word} of {name} and all its data. Continue?")
-    result = perform(call, "OP_INSTANCE_SET_PARAMS", **fields)
+    result = perform(call, **fields)
     if result:
         tell_changes(call, f"instance {name}", result)
     if any(what.startswith(_AT_START) for what, _ in result or ()):
@@ -81,76 +78,40 @@ COMMANDS = (
         _modify,
         INSTANCE,
         (
-            Option(
-                ("--disk",),
-                "N:add,size=..., N:attach,name=..., N:detach, N:remove, N:modify,...; "
-                "N may be a name or uuid where the disk is there already",
-                "N:ACTION,KEY=VALUE,...",
-                disk_option,
+            fill(
+                "--disk=disks",
+                help="N:add,size=..., N:attach,name=..., N:detach, N:remove, "
+                "N:modify,...; N may be a name or uuid where the disk is there already",
                 repeats=True,
-                dest="disks",
                 join=disk_options.changes,
+                convert=disk_option,
+                metavar="N:ACTION,KEY=VALUE,...",
             ),
             nic_options.MODIFIED,
             nic_options.CONFLICTS,
             BACKEND_PARAMETERS,
-            Option(
-                ("-H", "--hypervisor-parameters"),
-                "the hypervisor's parameters",
-                "KEY=VALUE,...",
-                lambda text: reset(hypervisor_keys(text)),
-                dest="hvparams",
+            fill(
+                "-H/--hypervisor-parameters=hvparams",
+                convert=lambda text: reset(hypervisor_keys(text)),
             ),
             *OS_PARAMETERS[:2],
-            Option(
-                ("-t", "--disk-template"),
-                "convert all disks to it, also while the instance runs",
-                "NAME",
+            *fills(
+                "-t/--disk-template --pool -n/--node=remote_node --rate",
+                "-o/--os-type=os_name --file-storage-dir --hotplug",
+                "--hotplug-if-possible",
+                "--ignore-ipolicy --ignore-capacity --force-params",
             ),
-            Option(
-                ("-e", "--ext-params"),
-                "with -t: provider=..., and parameters of the new disks",
-                "KEY=VALUE,...",
-                text_keys,
-            ),
-            Option(("--pool",), "bring all disks to this storage pool", "POOL"),
-            Option(
-                ("-n", "--node"),
-                "with -t: the second node of mirrored disks",
-                "NODE",
-                dest="remote_node",
-            ),
-            RATE,
-            Option(
-                ("--new-primary",),
-                "where an instance that is down begins; its disks must be there",
-                "NODE",
-                dest="pnode",
-            ),
-            Option(
-                ("-o", "--os-type"),
-                "the OS that it is said to have",
-                "OS",
-                dest="os_name",
-            ),
-            Option(("--offline",), "mark it as offline: nothing is to run", local=True),
-            Option(("--online",), "take that mark away", local=True),
-            Option(("--hotplug",), "plug into the running guest, or fail"),
-            Option(
-                ("--hotplug-if-possible",), "plug into the running guest if it can be"
-            ),
-            *OVERRIDES,
+            fill("-e/--ext-params", convert=text_keys),
+            fill("--new-primary=pnode", metavar="NODE"),
+            Option(("--offline",), "mark it as offline: nothing is to run"),
+            Option(("--online",), "take that mark away"),
             NO_WAIT_FOR_SYNC,
             FORCE_VARIANT,
-            FORCE_PARAMS,
             moot("--file-driver", "QEMU itself opens image files", "NAME"),
-            FILE_STORAGE_DIR._replace(
-                help="directory for new image files, below the cluster's"
-            ),
             refused("--iallocator", "-n names the second node", "NAME", short="-I"),
             refused("--runtime-memory", _FULL, "SIZE", short="-m"),
             refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
-            moot("--force", "nobody is asked", short="-f")._replace(local=False),
+            moot("--force", "nobody is asked", short="-f")._replace(field=True),
             YES,
             *JOB,
         ),
@@ -170,5 +131,6 @@ COMMANDS = (
             ),
             "gnt-instance modify -B memory=2G,vcpus=4 web1": "from the next start",
         },
+        operation="OP_INSTANCE_SET_PARAMS",
     ),
 )

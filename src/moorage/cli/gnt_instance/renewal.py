@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform_all
-from moorage.cli.operation import performs
-from moorage.cli.option_syntax import ident_key_values
-from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused, spindles
+from moorage.cli.operation import Performs
+from moorage.cli.option_syntax import ident_key_values, spindles
+from moorage.cli.options import ASKING, JOB, moot, refused
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -26,7 +27,7 @@ def _reinstall(call: Call) -> int:
         question = f"This will reinstall {told} and remove all data of the disks."
         call.ask(f"{question} Continue?")
     each = {name: {"instance_name": name, **fields} for name in found}
-    return perform_all(call, "OP_INSTANCE_REINSTALL", each)
+    return perform_all(call, each)
 
 
 def _selected_os(call: Call) -> str:
@@ -76,9 +77,8 @@ def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
 COMMANDS = (
     Command(
         "rename",
-        performs(
-            "OP_INSTANCE_RENAME",
-            "Renamed instance {instance_name} to {result}; its volumes keep theirs",
+        Performs(
+            "Renamed instance {instance_name} to {result}; its volumes keep theirs"
         ),
         (*INSTANCE, Operand("NAME", field="new_name")),
         (
@@ -88,36 +88,25 @@ COMMANDS = (
             *JOB,
         ),
         examples={"gnt-instance rename web1 web7": "web1 must be down"},
+        operation="OP_INSTANCE_RENAME",
     ),
     Command(
         "reinstall",
         _reinstall,
         OPERANDS,
         (
-            Option(("-o", "--os-type"), "another OS: OS or OS+VARIANT", "OS"),
-            Option(("--select-os",), "choose the OS from a list", local=True),
+            *fills(
+                "-o/--os-type --clear-os-parameters=clear_osparams",
+                "--clear-os-parameters-private=clear_osparams_private",
+            ),
+            fill("--remove-os-parameters=remove_osparams", metavar="KEY,..."),
+            fill(
+                "--remove-os-parameters-private=remove_osparams_private",
+                metavar="KEY,...",
+            ),
+            Option(("--select-os",), "choose the OS from a list"),
             FORCE_VARIANT,
             *OS_PARAMETERS,
-            Option(("--clear-os-parameters",), "forget its own", dest="clear_osparams"),
-            Option(
-                ("--clear-os-parameters-private",),
-                "forget its own private ones",
-                dest="clear_osparams_private",
-            ),
-            Option(
-                ("--remove-os-parameters",),
-                "forget some of its own",
-                "KEY,...",
-                names,
-                dest="remove_osparams",
-            ),
-            Option(
-                ("--remove-os-parameters-private",),
-                "forget some of its own private ones",
-                "KEY,...",
-                names,
-                dest="remove_osparams_private",
-            ),
             *SELECTORS,
             *ASKING,
             *JOB,
@@ -126,35 +115,30 @@ COMMANDS = (
             "gnt-instance reinstall -f web1": "the OS that it has",
             "gnt-instance reinstall -o debian web1": "another OS",
         },
+        operation="OP_INSTANCE_REINSTALL",
     ),
     Command(
         "recreate-disks",
-        performs("OP_INSTANCE_RECREATE_DISKS"),
+        Performs(),
         INSTANCE,
         (
-            Option(
-                ("--disk",),
-                "one of them, by slot, name or uuid; size=, mode=, spindles= change it",
-                "N[:size=SIZE,...]",
-                ident_key_values,
+            fill(
+                "--disk=disks",
+                help="one of them, by slot, name or uuid; size=, mode=, spindles= "
+                "change it",
+                metavar="N[:size=SIZE,...]",
+                convert=ident_key_values,
                 repeats=True,
-                dest="disks",
                 join=_disks,
             ),
-            Option(
-                ("-n", "--node"),
-                "where the instance and its local disks go; with mirrored ones, both",
-                "A[:B]",
-                _pair,
-                dest="nodes",
-            ),
+            fill("-n/--node=nodes", convert=_pair, metavar="A[:B]"),
             refused(
                 "--iallocator",
                 "new volumes are made where they were, or on the nodes of -n",
                 "NAME",
                 short="-I",
             ),
-            *OVERRIDES,
+            *fills("--ignore-ipolicy --ignore-capacity"),
             *ASKING,
             *JOB,
         ),
@@ -162,5 +146,6 @@ COMMANDS = (
             "gnt-instance recreate-disks web1": "all of its disks",
             "gnt-instance recreate-disks -n node2 web1": "on node2: node1 burnt",
         },
+        operation="OP_INSTANCE_RECREATE_DISKS",
     ),
 )

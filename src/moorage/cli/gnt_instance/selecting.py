@@ -13,7 +13,7 @@ _SHOWN = 5
 OPERANDS = (Operand("INSTANCE|NODE|TAG", 0, None),)
 INSTANCE = (Operand("INSTANCE", field="instance_name"),)
 SELECTORS = tuple(
-    Option((f"--{word}",), told, local=True)
+    Option((f"--{word}",), told)
     for word, told in {
         "all": "every instance of the cluster",
         "instance": "those that are named, as without a selector",

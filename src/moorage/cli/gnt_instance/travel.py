@@ -5,24 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import follow, perform, perform_all
-from moorage.cli.operation import migration_mode, performs
-from moorage.cli.options import (
-    ASKING,
-    IALLOCATOR,
-    IGNORE_CONSISTENCY,
-    IGNORE_IPOLICY,
-    JOB,
-    MIGRATION_MODE,
-    NON_LIVE,
-    OVERRIDES,
-    SHUTDOWN_TIMEOUT,
-    TARGET,
-    moot,
-    names,
-    refused,
-)
+from moorage.cli.operation import Performs, migration_mode
+from moorage.cli.options import ASKING, JOB, NON_LIVE, moot, refused
 from moorage.errors import BadInput, MoorageError
 from moorage.units import parse_size
 
@@ -36,18 +23,18 @@ def _move(call: Call) -> None:
     if not call.option("target_node"):
         raise BadInput("nobody said where to", hint=f"gnt-instance move -n NODE {name}")
     call.ask(f"Instance {name} will be moved. Continue?")
-    _through(call, "OP_INSTANCE_MOVE")
+    _through(call)
 
 
 def _change_group(call: Call) -> None:
     (name,) = call.words
     call.warn(f"Instance {name} will go to another node group. Continue?")
-    _through(call, "OP_INSTANCE_CHANGE_GROUP")
+    _through(call)
 
 
-def _through(call: Call, op_id: str) -> None:
-    """Carry out an operation, and follow the jobs that it submits."""
-    result = perform(call, op_id, **call.fields)
+def _through(call: Call) -> None:
+    """Carry out the operation, and follow the jobs that it submits."""
+    result = perform(call, **call.fields)
     target = result["target_node"]
     call.terminal.print(f"Instance {call.words[0]} goes to node {target}")
     broken: list[MoorageError] = []
@@ -72,7 +59,7 @@ def _batch_create(call: Call) -> int:
         if not name or name in each:
             raise BadInput(f"{file}: every instance has a name, and its own")
         each[name] = {"mode": "create", **fields}
-    return perform_all(call, "OP_INSTANCE_CREATE", each)
+    return perform_all(call, each)
 
 
 def _described(file: str) -> list[dict[str, Any]]:
@@ -102,7 +89,7 @@ def _migrate(call: Call) -> None:
     mode = migration_mode(call)
     if not call.option("cleanup"):
         call.ask(f"Instance {call.words[0]} will be migrated. Continue?")
-    perform(call, "OP_INSTANCE_MIGRATE", **call.fields, **mode)
+    perform(call, **call.fields, **mode)
 
 
 COMMANDS = (
@@ -111,39 +98,37 @@ COMMANDS = (
         _migrate,
         INSTANCE,
         (
-            TARGET,
-            IALLOCATOR,
+            *fills(
+                "-n/--target-node -I/--iallocator --cleanup --allow-failover",
+                "--migration-mode=mode",
+                "--ignore-ipolicy --ignore-capacity",
+            ),
             NON_LIVE._replace(help="pause the guest while it moves"),
-            Option(("--cleanup",), "put right what a broken migration left"),
-            Option(("--allow-failover",), "fail over if it cannot migrate"),
-            MIGRATION_MODE._replace(help="non-live pauses the guest while it moves"),
             moot("--no-runtime-changes", "a migration changes nobody's memory"),
             moot(
                 "--ignore-hvversions",
                 "versions are not compared: a target that lacks the machine says so "
                 "before the guest leaves",
             ),
-            *OVERRIDES,
             *ASKING,
             *JOB,
         ),
         examples={"gnt-instance migrate -f -n node3 web1": "to node3, unasked"},
+        operation="OP_INSTANCE_MIGRATE",
     ),
     Command(
         "failover",
-        performs(
-            "OP_INSTANCE_FAILOVER",
+        Performs(
             asks="Failover will happen to instance {instance_name}. This requires a "
-            "shutdown of the instance. Continue?",
+            "shutdown of the instance. Continue?"
         ),
         INSTANCE,
         (
-            TARGET,
-            IALLOCATOR,
-            IGNORE_CONSISTENCY,
-            SHUTDOWN_TIMEOUT,
+            *fills(
+                "-n/--target-node -I/--iallocator --ignore-consistency",
+                "--shutdown-timeout --ignore-ipolicy --ignore-capacity",
+            ),
             refused("--cleanup", "a failover that broke is undone by itself"),
-            *OVERRIDES,
             *ASKING,
             *JOB,
         ),
@@ -151,49 +136,46 @@ COMMANDS = (
             "gnt-node modify --offline yes node1": "first, if node1 lost power",
             "gnt-instance failover -f -n node3 web1": "to node3, unasked",
         },
+        operation="OP_INSTANCE_FAILOVER",
     ),
     Command(
         "move",
         _move,
         INSTANCE,
         (
-            Option(("-n", "--node"), "the node to go to", "NODE", dest="target_node"),
-            SHUTDOWN_TIMEOUT,
-            IGNORE_CONSISTENCY,
-            IGNORE_IPOLICY,
+            *fills(
+                "-n/--node=target_node --shutdown-timeout --ignore-consistency",
+                "--ignore-ipolicy",
+            ),
             moot("--compress", "the storage itself copies, block by block", "WAY"),
             *ASKING,
             *JOB,
         ),
         examples={"gnt-instance move -f -n node3 web1": "with plain disks"},
+        operation="OP_INSTANCE_MOVE",
     ),
     Command(
         "change-group",
         _change_group,
         INSTANCE,
         (
-            IALLOCATOR,
-            Option(
-                ("--to",),
-                "the groups that it may go to",
-                "GROUP,...",
-                names,
-                dest="target_groups",
-            ),
-            IGNORE_IPOLICY,
+            *fills("-I/--iallocator --ignore-ipolicy"),
+            fill("--to=target_groups", metavar="GROUP,..."),
             moot("--early-release", "locks are released as early as can be"),
             *ASKING,
             *JOB,
         ),
+        operation="OP_INSTANCE_CHANGE_GROUP",
     ),
     Command(
         "batch-create",
         _batch_create,
         (Operand("FILE"),),
         (
-            IALLOCATOR,
+            *fills("-I/--iallocator"),
             moot("--opportunistic-locking", "locks of nodes are shared"),
             *JOB,
         ),
+        operation="OP_INSTANCE_CREATE",
     ),
 )

@@ -271,12 +271,7 @@ COMMANDS = (
         (DEBUG,),
         examples={"gnt-job watch 12": "come back to a job"},
     ),
-    Command(
-        "wait",
-        _wait,
-        _JOBS,
-        (DEBUG,),
-    ),
+    Command("wait", _wait, _JOBS, (DEBUG,)),
     Command(
         "cancel",
         _cancel,
@@ -299,9 +294,6 @@ COMMANDS = (
         examples={"gnt-job autoarchive 1w": "those of last week go"},
     ),
     Command(
-        "change-priority",
-        _change_priority,
-        _ANY,
-        (*_CHOICES, *ASKING, PRIORITY, DEBUG),
+        "change-priority", _change_priority, _ANY, (*_CHOICES, *ASKING, PRIORITY, DEBUG)
     ),
 )

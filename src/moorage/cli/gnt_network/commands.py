@@ -6,11 +6,12 @@ from textwrap import wrap
 from typing import Any
 
 from moorage.cli import nic_options
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fills
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
-from moorage.cli.operation import Needs, performs
-from moorage.cli.options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
+from moorage.cli.operation import Needs, Performs
+from moorage.cli.options import ASKING, DEBUG, JOB, JSON, refused
 from moorage.errors import BadInput
 from moorage.units import counted
 
@@ -36,14 +37,14 @@ def connect(call: Call) -> None:
         call.rows("group", ["name"], ["|", *(["==", "name", one] for one in groups)])
     for group in groups or _all_groups(call):
         fields |= {**call.fields, "group_name": group}
-        perform(call, "OP_NETWORK_CONNECT", **fields)
+        perform(call, **fields)
         call.terminal.print(f"Connected network {name} to {group}")
 
 
 def _disconnect(call: Call) -> None:
     name, *groups = call.words
     for group in groups or _connected(call, name):
-        perform(call, "OP_NETWORK_DISCONNECT", **call.fields, group_name=group)
+        perform(call, **call.fields, group_name=group)
         call.terminal.print(f"Disconnected network {name} from {group}")
 
 
@@ -125,42 +126,20 @@ _ADDRESSES = Needs(
     "a network needs IPv4 addresses, beside which it may have IPv6 ones",
     "--network=192.0.2.0/24",
 )
-_REMOVED = Option(
-    ("--remove-reserved-ips",),
-    "addresses that cards may get again, or ranges A-B, with commas",
-    "IPS",
-    names,
-)
-_WORDS = (
-    Option(("--gateway",), "its IPv4 gateway, one of its addresses; none", "IP"),
-    Option(("--network6",), "its IPv6 addresses", "NETWORK6"),
-    Option(("--gateway6",), "its IPv6 gateway", "IP6"),
-    Option(("-m", "--mac-prefix"), "first three bytes of its cards' MACs", "MAC"),
-    Option(
-        ("--add-reserved-ips",),
-        "addresses that no card gets, or ranges A-B, with commas",
-        "IPS",
-        names,
-    ),
-)
+_WORDS = fills("--gateway --network6 --gateway6 -m/--mac-prefix --add-reserved-ips")
 _LIST = LISTING.commands(PREFIX, "free_count < 10")
 
 COMMANDS = (
     Command(
         "add",
-        performs(
-            "OP_NETWORK_ADD",
-            "Added network {network_name}",
-            needs=_ADDRESSES,
-        ),
+        Performs("Added network {network_name}", needs=_ADDRESSES),
         _NETWORK,
         (
-            Option(("--network",), "its IPv4 addresses", "NETWORK"),
+            *fills("--network --tags"),
             *_WORDS,
             nic_options.CONFLICTS._replace(
                 help="leave addresses of the cluster's nodes free"
             ),
-            TAGS,
             *JOB,
         ),
         examples={
@@ -168,26 +147,18 @@ COMMANDS = (
                 "256 addresses, three of which no card gets"
             )
         },
+        operation="OP_NETWORK_ADD",
     ),
     *_LIST,
-    Command(
-        "info",
-        _info,
-        (Operand("NETWORK", 0, None),),
-        (JSON, DEBUG),
-    ),
+    Command("info", _info, (Operand("NETWORK", 0, None),), (JSON, DEBUG)),
     Command(
         "modify",
-        performs(
-            "OP_NETWORK_SET_PARAMS",
-            "Modified network {network_name}",
-            lacks=f"{PREFIX} modify --help",
-        ),
+        Performs("Modified network {network_name}", lacks=f"{PREFIX} modify --help"),
         _NETWORK,
         (
             *_WORDS,
             refused("--network", "a network keeps its addresses", "NETWORK"),
-            _REMOVED,
+            *fills("--remove-reserved-ips"),
             *JOB,
         ),
         examples={
@@ -195,13 +166,18 @@ COMMANDS = (
                 "no card gets one of these"
             )
         },
+        operation="OP_NETWORK_SET_PARAMS",
     ),
     Command(
         "connect",
         connect,
         _MEMBERS,
         (
-            nic_options.DEFAULTS._replace(local=True),
+            nic_options.DEFAULTS._replace(
+                help="how its cards are connected: mode=bridged,link=br0,vlan=",
+                metavar="KEY=VALUE,...",
+                field=False,
+            ),
             nic_options.CONFLICTS._replace(
                 help="let cards, or a network in the same link, have its addresses"
             ),
@@ -212,27 +188,25 @@ COMMANDS = (
                 "its cards are in bridge br0 there"
             )
         },
+        operation="OP_NETWORK_CONNECT",
     ),
     Command(
-        "disconnect",
-        _disconnect,
-        _MEMBERS,
-        JOB,
+        "disconnect", _disconnect, _MEMBERS, JOB, operation="OP_NETWORK_DISCONNECT"
     ),
     Command(
         "remove",
-        performs(
-            "OP_NETWORK_REMOVE",
-            "Removed network {network_name}",
-            warns="Remove network {network_name}?",
+        Performs(
+            "Removed network {network_name}", warns="Remove network {network_name}?"
         ),
         _NETWORK,
         (*ASKING, *JOB),
+        operation="OP_NETWORK_REMOVE",
     ),
     Command(
         "rename",
-        performs("OP_NETWORK_RENAME", "Renamed network {network_name} to {new_name}"),
+        Performs("Renamed network {network_name} to {new_name}"),
         (*_NETWORK, Operand("NEW_NAME", field="new_name")),
         JOB,
+        operation="OP_NETWORK_RENAME",
     ),
 )

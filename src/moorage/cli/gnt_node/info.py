@@ -71,7 +71,7 @@ def _accelerator(node: dict[str, Any]) -> str:
 
 
 def _try_accelerator(call: Call) -> None:
-    rows = fetch(call, "OP_NODE_TRY_ACCELERATOR", node_names=call.words) or []
+    rows = fetch(call, node_names=call.words) or []
     told = (f"{name}: {accelerator} ({reason})" for name, accelerator, reason in rows)
     call.show(rows, told)
 
@@ -83,9 +83,6 @@ TRY_ACCELERATOR = Command(
     NODES,
     (JSON, DEBUG),
     examples={"gnt-node try-accelerator node1": "KVM was mended on node1"},
+    operation="OP_NODE_TRY_ACCELERATOR",
 )
-COMMANDS = (
-    *LISTING.commands("gnt-node", "offline or drained"),
-    INFO,
-    TRY_ACCELERATOR,
-)
+COMMANDS = (*LISTING.commands("gnt-node", "offline or drained"), INFO, TRY_ACCELERATOR)

@@ -3,49 +3,36 @@
 
 from moorage.cli import join_token
 from moorage.cli.addresses import resolved
-from moorage.cli.command import Call, Command, Option
-from moorage.cli.follow import perform
-from moorage.cli.operation import changes, performs, tell_changes
-from moorage.cli.options import FORCE, JOB, NO_SSH, NODE_PARAMETERS, moot, refused
+from moorage.cli.command import Call, Command
+from moorage.cli.fields import claim, fill, fills
+from moorage.cli.operation import Performs
+from moorage.cli.options import FORCE, JOB, NO_SSH, moot, refused
 
-from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
+from .options import CAPABLE, NODE, SECONDARY_IP, STATES
 
 
-def _add(call: Call) -> None:
-    (name,) = call.words
+def _addresses(call: Call) -> dict[str, str]:
+    """Return the addresses that were given; names are resolved here."""
     found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
-    found["token"] = join_token.token(call, name)
-    more = {field: value for field, value in found.items() if value}
-    perform(call, "OP_NODE_ADD", **call.fields, **more)
-    call.terminal.print(f"Added node {name}")
+    return {field: value for field, value in found.items() if value}
 
 
-def _modify(call: Call) -> None:
-    secondary = resolved(call, "secondary_ip")
-    more = {"secondary_ip": secondary} if secondary else {}
-    fields = changes(call, "gnt-node modify --help", **more)
-    result = perform(call, "OP_NODE_SET_PARAMS", **fields)
-    asked = {**call.given, **more}
-    tell_changes(call, f"node {call.words[0]}", result or asked.items())
+def _joining(call: Call) -> dict[str, str]:
+    """Return the addresses of a new node, and its token."""
+    token = join_token.token(call, call.words[0])
+    return _addresses(call) | ({"token": token} if token else {})
 
 
 ADD = Command(
     "add",
-    _add,
+    Performs("Added node {node_name}", more=_joining),
     NODE,
     (
-        Option(
-            ("-p", "--primary-ip"),
-            "where its agent is reached, if not where its token says",
-            "ADDRESS",
-            local=True,
-        ),
+        fill("-p/--primary-ip", metavar="ADDRESS", field=False),
         SECONDARY_IP,
-        Option(("-g", "--node-group"), "the group it joins", "GROUP", dest="group"),
+        *fills("-g/--node-group=group --readd --node-parameters=ndparams"),
         *join_token.OPTIONS,
-        Option(("--readd",), "take a known node back"),
         *CAPABLE,
-        NODE_PARAMETERS,
         *STATES,
         refused("--force-join", "a node that is in a cluster leaves that one first"),
         moot("--no-node-setup", "nothing is set up over ssh"),
@@ -54,33 +41,35 @@ ADD = Command(
         *JOB,
     ),
     examples={"gnt-node add --token-file join-token node2": "node2 joins"},
+    operation="OP_NODE_ADD",
 )
 REMOVE = Command(
     "remove",
-    performs("OP_NODE_REMOVE", "Removed node {node_name}"),
+    Performs("Removed node {node_name}"),
     NODE,
     JOB,
+    operation="OP_NODE_REMOVE",
 )
 MODIFY = Command(
     "modify",
-    _modify,
+    Performs(lacks="gnt-node modify --help", more=_addresses, tells="node {node_name}"),
     NODE,
     (
-        claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
-        claim(("-D", "--drained"), "it takes no new instances"),
-        claim(("-C", "--master-candidate"), "it may become the master"),
-        claim(("--node-powered",), "its power is on", "powered"),
+        claim("-O/--offline"),
+        claim("-D/--drained"),
+        claim("-C/--master-candidate"),
+        claim("--node-powered=powered"),
         *CAPABLE,
         SECONDARY_IP,
-        Option(("--auto-promote",), "others become candidates in its place"),
+        *fills("--auto-promote --node-parameters=ndparams"),
         *STATES,
-        NODE_PARAMETERS,
-        FORCE._replace(local=False),
+        FORCE._replace(field=True),
         *JOB,
     ),
     examples={
         "gnt-node modify --offline yes node1": "node1 lost power",
         "gnt-node modify --drained yes node2": "before node2 is emptied",
     },
+    operation="OP_NODE_SET_PARAMS",
 )
 COMMANDS = (ADD, REMOVE, MODIFY)

@@ -4,29 +4,20 @@
 import json
 
 from moorage.cli.command import Call, Command, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import ends, failures, fetch, submitted
 from moorage.cli.operation import migration_mode
-from moorage.cli.options import (
-    ASKING,
-    IALLOCATOR,
-    IGNORE_CONSISTENCY,
-    IGNORE_IPOLICY,
-    JOB,
-    MIGRATION_MODE,
-    NON_LIVE,
-    TARGET,
-    moot,
-)
+from moorage.cli.options import ASKING, JOB, NON_LIVE, moot
 from moorage.errors import BadInput
 from moorage.units import counted
 
 from .options import NODE
 
 
-def _jobs_of(call: Call, op_id: str, **more: str) -> int:
-    """Carry out an operation that answers with jobs, follow them, say who stayed."""
+def _jobs_of(call: Call, **more: str) -> int:
+    """Carry out the operation, which answers with jobs, follow them, say who stayed."""
     (name,) = call.words
-    result = fetch(call, op_id, **call.fields, **more) or {}
+    result = fetch(call, **call.fields, **more) or {}
     answers = submitted(result) if result.get("jobs") else {}
     stayed = dict(result.get("stayed") or {})
     if not answers and not stayed and not call.option("json"):
@@ -50,12 +41,12 @@ def _jobs_of(call: Call, op_id: str, **more: str) -> int:
 def _migrate(call: Call) -> int:
     mode = migration_mode(call)
     call.ask(f"Migrate every instance of node {call.words[0]}?")
-    return _jobs_of(call, "OP_NODE_MIGRATE", **mode)
+    return _jobs_of(call, **mode)
 
 
 def _failover(call: Call) -> int:
     call.ask(f"Stop every instance of node {call.words[0]} and start it elsewhere?")
-    return _jobs_of(call, "OP_NODE_FAILOVER")
+    return _jobs_of(call)
 
 
 def _evacuate(call: Call) -> int:
@@ -64,7 +55,7 @@ def _evacuate(call: Call) -> int:
         raise BadInput("-p and -s do not go together", hint="neither: all instances")
     mode = "primary-only" if primary else "secondary-only" if secondary else "all"
     call.ask(f"Relocate the instances of node {call.words[0]}?")
-    return _jobs_of(call, "OP_NODE_EVACUATE", mode=mode)
+    return _jobs_of(call, mode=mode)
 
 
 COMMANDS = (
@@ -73,46 +64,42 @@ COMMANDS = (
         _migrate,
         NODE,
         (
-            TARGET,
-            IALLOCATOR,
+            *fills(
+                "-n/--target-node -I/--iallocator --migration-mode=mode",
+                "--ignore-ipolicy",
+            ),
             NON_LIVE,
-            MIGRATION_MODE,
-            IGNORE_IPOLICY,
             moot("--no-runtime-changes", "a guest's memory stays what it is"),
             *ASKING,
             *JOB,
         ),
         examples={"gnt-node migrate -f -n node2 node1": "to node2"},
+        operation="OP_NODE_MIGRATE",
     ),
     Command(
         "failover",
         _failover,
         NODE,
         (
-            TARGET,
-            IALLOCATOR,
-            IGNORE_CONSISTENCY,
+            *fills("-n/--target-node -I/--iallocator --ignore-consistency"),
             *ASKING,
             *JOB,
         ),
+        operation="OP_NODE_FAILOVER",
     ),
     Command(
         "evacuate",
         _evacuate,
         NODE,
         (
-            TARGET._replace(
-                flags=("-n", "--new-secondary", "--target-node"), dest="remote_node"
-            ),
-            IALLOCATOR,
-            Option(
-                ("-p", "--primary-only"), "only instances that run there", local=True
-            ),
-            Option(("-s", "--secondary-only"), "only mirrors", local=True),
-            Option(("--early-release",), "old copies go before new ones are the same"),
+            fill("-n/--new-secondary/--target-node=remote_node"),
+            *fills("-I/--iallocator --early-release"),
+            Option(("-p", "--primary-only"), "only instances that run there"),
+            Option(("-s", "--secondary-only"), "only mirrors"),
             moot("--ignore-soft-errors", "who cannot leave stays, and keeps no other"),
             *ASKING,
             *JOB,
         ),
+        operation="OP_NODE_EVACUATE",
     ),
 )

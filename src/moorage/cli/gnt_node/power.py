@@ -4,9 +4,10 @@
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fills
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, print_table
-from moorage.cli.operation import performs
+from moorage.cli.operation import Performs
 from moorage.cli.options import (
     ASKING,
     DEBUG,
@@ -16,7 +17,6 @@ from moorage.cli.options import (
     PRIORITY,
     moot,
     refused,
-    seconds,
 )
 from moorage.cli.table import NORMAL, UNAVAILABLE
 from moorage.errors import BadInput
@@ -34,12 +34,12 @@ def _power(call: Call) -> int:
     if command in ("off", "cycle"):
         call.ask(f"Switch the power of {', '.join(nodes)}: {command}?")
     fields = {"command": f"power-{command}", "node_names": nodes, **call.given}
-    rows = fetch(call, "OP_OOB_COMMAND", **fields)
+    rows = fetch(call, **fields)
     return _said(call, rows, lambda told: "powered" if told["powered"] else "unpowered")
 
 
 def _health(call: Call) -> int:
-    rows = fetch(call, "OP_OOB_COMMAND", command="health", node_names=call.words)
+    rows = fetch(call, command="health", node_names=call.words)
     return _said(call, rows, lambda told: ", ".join(f"{k}={v}" for k, v in told))
 
 
@@ -69,7 +69,7 @@ def _restricted_command(call: Call) -> int:
     if not names:
         raise BadInput("no node is named", hint=f"gnt-node {call.command.name} --help")
     fields = {"command": command, "nodes": names, **call.given}
-    rows = perform(call, "OP_RESTRICTED_COMMAND", **fields) or []
+    rows = perform(call, **fields) or []
     for name, _, output in rows:
         for line in str(output).splitlines():
             call.terminal.print(
@@ -91,39 +91,33 @@ _TABLE = (*LOOK[:2], JSON, DEBUG)
 COMMANDS = (
     Command(
         "powercycle",
-        performs(
-            "OP_NODE_POWERCYCLE",
+        Performs(
             "Node {node_name} reboots",
             asks="Reboot node {node_name} at once, and its guests with it?",
         ),
         NODE,
         (*INSISTING, *JOB),
+        operation="OP_NODE_POWERCYCLE",
     ),
     Command(
         "shutdown-orphan",
-        performs(
-            "OP_NODE_SHUTDOWN_ORPHAN",
+        Performs(
             "Guest {guest} of node {node_name} is ended",
             asks="Power down guest {guest} of node {node_name}, which is no instance?",
         ),
         (*NODE, Operand("GUEST", field="guest")),
-        (
-            Option(
-                ("-m", "--timeout"), "seconds that the guest has", "SECONDS", seconds
-            ),
-            *ASKING,
-            *JOB,
-        ),
+        (*fills("-m/--timeout"), *ASKING, *JOB),
         examples={
             "gnt-node shutdown-orphan node3 web9": "one that a restored backup lacks"
         },
+        operation="OP_NODE_SHUTDOWN_ORPHAN",
     ),
     Command(
         "power",
         _power,
         (Operand("on|off|cycle|status"), *NODES),
         (
-            Option(("--ignore-status",), "off, although it is not marked offline"),
+            *fills("--ignore-status"),
             refused("--auto-promote", "a node that is off is no candidate before"),
             moot("--oob-timeout", _OOB, "SECONDS"),
             moot("--power-delay", "nodes are switched one after the other", "SECONDS"),
@@ -132,35 +126,28 @@ COMMANDS = (
             *JOB,
         ),
         examples={"gnt-node power status": "of all that have a program"},
+        operation="OP_OOB_COMMAND",
     ),
     Command(
         "health",
         _health,
         NODES,
-        (
-            PRIORITY,
-            moot("--oob-timeout", _OOB, "SECONDS"),
-            *_TABLE,
-        ),
+        (PRIORITY, moot("--oob-timeout", _OOB, "SECONDS"), *_TABLE),
+        operation="OP_OOB_COMMAND",
     ),
     Command(
         "restricted-command",
         _restricted_command,
         (Operand("COMMAND"), *NODES),
         (
+            *fills("--sync=use_locking"),
+            Option(("-M", "--show-machine-names"), "before each line"),
             Option(
-                ("--sync",), "nobody works on the nodes meanwhile", dest="use_locking"
-            ),
-            Option(("-M", "--show-machine-names"), "before each line", local=True),
-            Option(
-                ("-g", "--node-group"),
-                "on the nodes of a group",
-                "GROUP",
-                repeats=True,
-                local=True,
+                ("-g", "--node-group"), "on the nodes of a group", "GROUP", repeats=True
             ),
             *JOB,
         ),
         examples={"gnt-node restricted-command uptime node1": "a script of node1's"},
+        operation="OP_RESTRICTED_COMMAND",
     ),
 )

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.follow import fetch, perform
+from moorage.cli.fields import fill, fills
+from moorage.cli.follow import fetch
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_objects
-from moorage.cli.operation import performs
-from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY, truth
+from moorage.cli.operation import Performs
+from moorage.cli.option_syntax import truth
+from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY
 from moorage.errors import BadInput
 
 from .options import NODE
@@ -35,32 +37,31 @@ _TYPES = ("lvm-pv", "lvm-vg", "file", "sharedfile", "gluster", "rbd", "drbd8", "
 
 
 def _list_storage(call: Call) -> int:
-    return _table(call, "OP_NODE_QUERY_STORAGE", _STORAGE, tuple(_STORAGE))
+    return _table(call, _STORAGE, tuple(_STORAGE))
 
 
 def _volumes(call: Call) -> int:
     usual = tuple(name for name in _VOLUMES if name != "disk")  # scripts count columns
-    return _table(call, "OP_NODE_QUERYVOLS", _VOLUMES, usual)
+    return _table(call, _VOLUMES, usual)
 
 
 def _table(
-    call: Call, op_id: str, known: Mapping[str, tuple[str, str]], usual: tuple[str, ...]
+    call: Call, known: Mapping[str, tuple[str, str]], usual: tuple[str, ...]
 ) -> int:
     fields = chosen(call.option("output"), usual)
     for name in fields:
         if name not in known:
             raise BadInput(f"there is no field '{name}': there is {', '.join(known)}")
-    found = fetch(call, op_id, **call.fields)
+    found = fetch(call, **call.fields)
     print_objects(call, known, fields, found["rows"])
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
     return int(bool(found["silent"]))
 
 
-def _modify_storage(call: Call) -> None:
+def _changes(call: Call) -> dict[str, dict[str, bool]]:
     allocatable = call.option("allocatable")
-    changes = {} if allocatable is None else {"allocatable": allocatable}
-    perform(call, "OP_NODE_MODIFY_STORAGE", **call.named, changes=changes)
+    return {"changes": {} if allocatable is None else {"allocatable": allocatable}}
 
 
 _COLUMNS = {
@@ -71,10 +72,7 @@ _COLUMNS = {
     "role": ("Role", "text"),
     "peer": ("PeerNode", "text"),
 }
-_DISK = (
-    *("name", "uuid", "instance", "iv_name", "node"),
-    *("nodes", "logical_id"),
-)
+_DISK = (*("name", "uuid", "instance", "iv_name", "node"), *("nodes", "logical_id"))
 _MINORS = slice(3, 5)
 """Where a mirrored disk's ``logical_id`` has the numbers of both nodes."""
 
@@ -110,56 +108,41 @@ def _sides(disk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _NODES = (Operand("NODE", 0, None, "nodes"),)
-_UNIT = (
-    *NODE,
-    Operand("TYPE", field="storage_type"),
-    Operand("NAME", field="name"),
-)
+_UNIT = (*NODE, Operand("TYPE", field="storage_type"), Operand("NAME", field="name"))
 COMMANDS = (
     Command(
         "list-storage",
         _list_storage,
         _NODES,
-        (
-            OUTPUT,
-            *LOOK,
-            Option(("-t", "--storage-type"), "this type alone", "TYPE", choices=_TYPES),
-            PRIORITY,
-            DEBUG,
-        ),
+        (OUTPUT, *LOOK, fill("-t/--storage-type", choices=_TYPES), PRIORITY, DEBUG),
         examples={"gnt-node list-storage -t lvm-pv node1": "physical volumes"},
+        operation="OP_NODE_QUERY_STORAGE",
     ),
     Command(
         "volumes",
         _volumes,
         _NODES,
         (OUTPUT, *LOOK, PRIORITY, DEBUG),
+        operation="OP_NODE_QUERYVOLS",
     ),
     Command(
         "modify-storage",
-        _modify_storage,
+        Performs(more=_changes),
         _UNIT,
-        (
-            Option(("--allocatable",), "whether they may", "yes|no", truth),
-            *JOB,
-        ),
+        (Option(("--allocatable",), "whether they may", "yes|no", truth), *JOB),
         examples={
             "gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb": (
                 "before /dev/sdb is taken out"
             )
         },
+        operation="OP_NODE_MODIFY_STORAGE",
     ),
     Command(
         "repair-storage",
-        performs(
-            "OP_REPAIR_NODE_STORAGE",
-            "Repaired storage unit '{name}' on node '{node_name}'",
-        ),
+        Performs("Repaired storage unit '{name}' on node '{node_name}'"),
         _UNIT,
-        (
-            Option(("--ignore-consistency",), "even if disks lose their only copy"),
-            *JOB,
-        ),
+        (*fills("--ignore-consistency"), *JOB),
+        operation="OP_REPAIR_NODE_STORAGE",
     ),
     Command(
         "list-drbd",

@@ -5,9 +5,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform
-from moorage.cli.option_syntax import check_changed, ident_key_values, key_values, reset
-from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY, truth
+from moorage.cli.option_syntax import (
+    check_changed,
+    ident_key_values,
+    key_values,
+    reset,
+    truth,
+)
+from moorage.cli.options import DEBUG, JOB, JSON, PRIORITY
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Failed, NotFound
 
@@ -110,7 +117,7 @@ def _modify(call: Call) -> None:
         raise BadInput("nothing to modify", hint="gnt-os modify --help")
     if call.option("force"):
         fields["force"] = True
-    perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
+    perform(call, **fields)
     call.terminal.print(f"Modified OS {name}")
 
 
@@ -130,12 +137,7 @@ COMMANDS = (
         "list",
         _list_systems,
         _SYSTEMS,
-        (
-            Option(("--no-headers",), "leave the title out", local=True),
-            PRIORITY,
-            JSON,
-            DEBUG,
-        ),
+        (Option(("--no-headers",), "leave the title out"), PRIORITY, JSON, DEBUG),
     ),
     Command(
         "info",
@@ -149,55 +151,45 @@ COMMANDS = (
         _modify,
         (Operand("OS"),),
         (
-            Option(
-                ("-H", "--hypervisor-parameters"),
-                "parameters of the hypervisor, for its instances",
-                "NAME:KEY=VALUE,...",
-                ident_key_values,
+            fill(
+                "-H/--hypervisor-parameters=os_hvp",
+                metavar="NAME:KEY=VALUE,...",
+                convert=ident_key_values,
                 repeats=True,
-                dest="os_hvp",
                 join=dict,
             ),
-            Option(
-                ("-O", "--os-parameters"),
-                "for its scripts; -KEY drops one",
-                "KEY=VALUE,...",
-                _changes,
-                dest="osparams",
+            fill(
+                "-O/--os-parameters=osparams",
+                help="for its scripts; -KEY drops one",
+                metavar="KEY=VALUE,...",
+                convert=_changes,
             ),
-            Option(
-                ("--os-parameters-private",),
-                "likewise; shown to nobody",
-                "KEY=VALUE,...",
-                _changes,
-                dest="osparams_private_cluster",
+            fill(
+                "--os-parameters-private=osparams_private_cluster",
+                help="likewise; shown to nobody",
+                metavar="KEY=VALUE,...",
+                convert=_changes,
             ),
-            Option(
-                ("--hidden",),
-                "whether it is listed: yes or no",
-                "YES",
-                truth,
-                dest="hidden_os",
+            fill(
+                "--hidden=hidden_os",
+                help="whether it is listed: yes or no",
+                metavar="YES",
+                convert=truth,
             ),
-            Option(
-                ("--blacklisted",),
-                "whether new instances cannot have it: yes or no",
-                "YES",
-                truth,
-                dest="blacklisted_os",
+            fill(
+                "--blacklisted=blacklisted_os",
+                help="whether new instances cannot have it: yes or no",
+                metavar="YES",
+                convert=truth,
             ),
-            Option(("-f", "--force"), "take an OS and parameters that no node knows"),
+            *fills("-f/--force"),
             *JOB,
         ),
         examples={
             "gnt-os modify --hidden yes old": "no longer listed",
             "gnt-os modify -O mirror=local debian": "for all instances",
         },
+        operation="OP_CLUSTER_SET_PARAMS",
     ),
-    Command(
-        "diagnose",
-        _diagnose,
-        _SYSTEMS,
-        (PRIORITY, JSON, DEBUG),
-    ),
+    Command("diagnose", _diagnose, _SYSTEMS, (PRIORITY, JSON, DEBUG)),
 )

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.gnt_disk.options import PARAM
-from moorage.cli.options import FORCE_PARAMS, JOB
+from moorage.cli.options import JOB
 from moorage.errors import BadInput, Failed
-from moorage.units import parse_size
 
 
 def _certify(call: Call) -> int:
     if path := call.option("report"):
         _check_writable(Path(path))
-    found: dict[str, Any] = perform(call, "OP_EXT_STORAGE_CERTIFY", **call.fields)
+    found: dict[str, Any] = perform(call, **call.fields)
     from msgspec import convert  # noqa: PLC0415 - commands start without it
 
     from moorage.storage.certify import Report, as_text  # noqa: PLC0415
@@ -49,26 +49,10 @@ COMMANDS = (
         _certify,
         (Operand("PROVIDER", field="provider"),),
         (
-            Option(("-n", "--node"), "the node to run it on", "NODE"),
-            Option(("--second-node",), "another one, for checks that take two", "NODE"),
+            *fills("-n/--node --second-node --force-params -s/--size"),
             PARAM,
-            FORCE_PARAMS,
-            Option(
-                ("-s", "--size"), "size of its volumes: 16M, 1G", "SIZE", parse_size
-            ),
-            Option(
-                ("--check",),
-                "only this check; may be repeated",
-                "NAME",
-                repeats=True,
-                dest="checks",
-            ),
-            Option(
-                ("--report",),
-                "a file for the report; JSON if so called",
-                "FILE",
-                local=True,
-            ),
+            fill("--check=checks", repeats=True),
+            Option(("--report",), "a file for the report; JSON if so called", "FILE"),
             *JOB,
         ),
         examples={
@@ -79,5 +63,6 @@ COMMANDS = (
                 "larger volumes, and a report to publish"
             ),
         },
+        operation="OP_EXT_STORAGE_CERTIFY",
     ),
 )

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli import tags
-from moorage.cli.command import Call, Command, Operand, Option
+from moorage.cli.command import Call, Command, Operand
+from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
-from moorage.cli.operation import changes, performs, tell_changes
+from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import key_values, merged, reset
-from moorage.cli.options import ASKING, FORCE_PARAMS, JOB, TAGS, names, number
+from moorage.cli.options import ASKING, JOB
 from moorage.units import format_size
 
 PREFIX = "gnt-storage pool"
@@ -23,7 +24,7 @@ _FIELDS = (
 
 def _add(call: Call) -> None:
     (name,) = call.words
-    perform(call, "OP_STORAGE_POOL_ADD", **call.fields)
+    perform(call, **call.fields)
     call.terminal.print(f"Added storage pool {name}")
     if not call.option("groups"):
         call.terminal.talk(f"No disk can be in it yet: {PREFIX} connect {name} GROUP")
@@ -31,7 +32,7 @@ def _add(call: Call) -> None:
 
 def _modify(call: Call) -> None:
     fields = changes(call, f"{PREFIX} modify --help")
-    changed = perform(call, "OP_STORAGE_POOL_SET_PARAMS", **fields)
+    changed = perform(call, **fields)
     told = ((what, _told(value)) for what, value in changed or ())
     tell_changes(call, f"storage pool {call.words[0]}", told)
 
@@ -72,28 +73,8 @@ def _presets(given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 _POOL = (Operand("POOL", field="pool_name"),)
 _GROUPS = (*_POOL, Operand("GROUP", 1, None, "groups"))
-_PARAM = Option(
-    ("-D", "--param"),
-    "parameters of its disks, where they are given no others; may be repeated",
-    "KEY=VALUE,...",
-    key_values,
-    repeats=True,
-    dest="params",
-    join=_presets,
-)
-_NAMES = (
-    Option(
-        ("--volume-name",),
-        "how volumes are called: {uuid}, {short}, {instance}, {index}, {pool}",
-        "PATTERN",
-    ),
-    Option(
-        ("--longest",),
-        "characters that such a name may have",
-        "NUMBER",
-        number("a number of characters"),
-    ),
-)
+_PARAM = fill("-D/--param=params", repeats=True, convert=key_values, join=_presets)
+_NAMES = (fill("--volume-name", metavar="PATTERN"), fill("--longest"))
 _LIST = LISTING.commands(PREFIX, "disk_cnt > 0")
 _INFO = LISTING.info(_FIELDS, _shown)
 
@@ -103,19 +84,12 @@ COMMANDS = (
         _add,
         _POOL,
         (
-            Option(("-t", "--disk-template"), "its disks' template", "NAME"),
-            Option(("-p", "--provider"), "its ExtStorage provider", "NAME"),
+            *fills(
+                "-t/--disk-template -p/--provider -g/--node-group=groups",
+                "--force-params --tags",
+            ),
             _PARAM,
             *_NAMES,
-            Option(
-                ("-g", "--node-group"),
-                "node groups to connect it to, with commas",
-                "GROUPS",
-                names,
-                dest="groups",
-            ),
-            FORCE_PARAMS,
-            TAGS,
             *JOB,
         ),
         examples={
@@ -128,6 +102,7 @@ COMMANDS = (
                 "--longest 18 array"
             ): "for storage that wants short names",
         },
+        operation="OP_STORAGE_POOL_ADD",
     ),
     *(one._replace(name=f"pool {one.name}") for one in _LIST),
     _INFO._replace(name="pool info"),
@@ -135,36 +110,33 @@ COMMANDS = (
         "pool modify",
         _modify,
         _POOL,
-        (_PARAM, *_NAMES, FORCE_PARAMS, *JOB),
+        (_PARAM, *_NAMES, *fills("--force-params"), *JOB),
         examples={f"{PREFIX} modify -D tier=hdd nas1": "for disks to come"},
+        operation="OP_STORAGE_POOL_SET_PARAMS",
     ),
     Command(
         "pool remove",
-        performs(
-            "OP_STORAGE_POOL_REMOVE",
-            "Removed storage pool {pool_name}",
-            asks="Remove storage pool {pool_name}?",
+        Performs(
+            "Removed storage pool {pool_name}", asks="Remove storage pool {pool_name}?"
         ),
         _POOL,
         (*ASKING, *JOB),
+        operation="OP_STORAGE_POOL_REMOVE",
     ),
     Command(
         "pool connect",
-        performs(
-            "OP_STORAGE_POOL_CONNECT", "Connected storage pool {pool_name} to {groups}"
-        ),
+        Performs("Connected storage pool {pool_name} to {groups}"),
         _GROUPS,
         JOB,
         examples={f"{PREFIX} connect nas1 default rack2": "two groups"},
+        operation="OP_STORAGE_POOL_CONNECT",
     ),
     Command(
         "pool disconnect",
-        performs(
-            "OP_STORAGE_POOL_DISCONNECT",
-            "Disconnected storage pool {pool_name} from {groups}",
-        ),
+        Performs("Disconnected storage pool {pool_name} from {groups}"),
         _GROUPS,
         JOB,
+        operation="OP_STORAGE_POOL_DISCONNECT",
     ),
     *(one._replace(name=f"pool {one.name}") for one in tags.commands(PREFIX)),
 )

@@ -178,10 +178,5 @@ COMMANDS = (
             "gnt-storage diagnose sharedfile": "one of them",
         },
     ),
-    Command(
-        "info",
-        _info,
-        _SOME,
-        (PRIORITY, JSON, DEBUG),
-    ),
+    Command("info", _info, _SOME, (PRIORITY, JSON, DEBUG)),
 )

@@ -98,10 +98,7 @@ def _volumes(found: Found) -> Iterator[Sequence[str]]:
         why = one["why"] or one["note"] or "-"
         disk = one["name"] or "-"
         nodes = ",".join(one["nodes"])
-        yield (
-            *(one["state"], one["template"], one["volume"], size, nodes, disk),
-            why,
-        )
+        yield (*(one["state"], one["template"], one["volume"], size, nodes, disk), why)
 
 
 def _missing(found: Found) -> Iterator[Sequence[str]]:

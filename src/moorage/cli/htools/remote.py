@@ -3,10 +3,11 @@
 
 import os
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from moorage.api.luxi import ANSWER_TIMEOUT, LuxiClient
 from moorage.cli.environment import agent_socket, socket_path
@@ -53,7 +54,7 @@ def rapi(address: str) -> Fleet:
     base = _base(address)
     urls = {name: base + path for name, path in _PATHS.items()}
     texts = {name: fetch(url, TIMEOUT) for name, url in urls.items()}
-    return rapi_format.parse(texts, urls)
+    return rapi_format.parse(texts, {name: _shown(url) for name, url in urls.items()})
 
 
 def _base(address: str) -> str:
@@ -63,13 +64,31 @@ def _base(address: str) -> str:
         parts = urlsplit(base)
         port = parts.port
     except ValueError as error:
-        raise BadInput(f"{address!r} is no address: {error}") from error
+        raise BadInput(f"{base.rpartition('@')[2]!r} is no address: {error}") from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise BadInput(
-            f"{address!r} is no address of a cluster",
-            hint="write HOST, HOST:PORT, https://HOST:PORT or file://DIR",
+            f"{_shown(base)!r} is no address of a cluster",
+            hint="write HOST, HOST:PORT, https://NAME:PASSWORD@HOST:PORT or file://DIR",
         )
     return base.rstrip("/") if port else f"{base.rstrip('/')}:{PORT}"
+
+
+def _shown(url: str) -> str:
+    """Return an address without the name and the password that may stand in it.
+
+    >>> _shown("https://anna:secret@cluster:5080/2/info")
+    'https://cluster:5080/2/info'
+    """
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _login(parts: SplitResult) -> dict[str, str]:
+    """Return the header that shows the name and the password of an address."""
+    if parts.username is None:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
 def fetch(url: str, timeout: float = TIMEOUT, longest: int = LARGEST_FILE) -> str:
@@ -89,31 +108,34 @@ def fetch(url: str, timeout: float = TIMEOUT, longest: int = LARGEST_FILE) -> st
     BadInput
         If it is too long, or not UTF-8.
     """
-    data = within(timeout, lambda: _get(url, timeout, longest), f"no answer from {url}")
+    shown = _shown(url)
+    silence = f"no answer from {shown}"
+    data = within(timeout, lambda: _get(url, timeout, longest), silence)
     if len(data) > longest:
-        raise BadInput(f"{url}: the answer is larger than {longest >> 20} MiB")
-    return decoded(data, url)
+        raise BadInput(f"{shown}: the answer is larger than {longest >> 20} MiB")
+    return decoded(data, shown)
 
 
 def _get(url: str, timeout: float, longest: int) -> bytes:
     from http.client import HTTPException  # noqa: PLC0415 - start-up time
 
-    parts = urlsplit(url)
+    parts, shown = urlsplit(url), _shown(url)
     pieces: list[bytes] = []
     link = _link(parts, min(timeout, CONNECT_TIMEOUT))
     try:
         link.connect()
         link.sock.settimeout(timeout)
-        link.request("GET", parts._replace(scheme="", netloc="").geturl())
+        path = parts._replace(scheme="", netloc="").geturl()
+        link.request("GET", path, headers=_login(parts))
         with link.getresponse() as answer:
             if answer.status != 200:
                 raise Unreachable(
-                    f"no answer from {url}: {answer.status} {one_line(answer.reason)}"
+                    f"no answer from {shown}: {answer.status} {one_line(answer.reason)}"
                 )
             while sum(map(len, pieces)) <= longest and (piece := answer.read(_PIECE)):
                 pieces.append(piece)
     except (OSError, ValueError, HTTPException) as error:
-        raise Unreachable(f"no answer from {url}: {_reason(error)}") from error
+        raise Unreachable(f"no answer from {shown}: {_reason(error)}") from error
     finally:
         link.close()
     return b"".join(pieces)

@@ -12,13 +12,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final
 
-from moorage.cli.declaration import (
-    Command,
-    Operand,
-    Option,
-    Options,
-    Program,
-)
+from moorage.cli.declaration import Command, Operand, Option, Options, Program
 from moorage.cli.htools.declared import ASKED, COMPLETION, HELP, OURS
 from moorage.cli.htools.getopt import Given, Misspelled, spelled
 from moorage.cli.htools.values import one_line

@@ -21,7 +21,8 @@ from moorage import durable
 from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
-from moorage.cli.options import DEBUG, moot, seconds
+from moorage.cli.option_syntax import seconds
+from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
 from moorage.errors import Failed, WrongState
 from moorage.model import nice

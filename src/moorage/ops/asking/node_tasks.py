@@ -4,7 +4,7 @@
 Every operation on disks and guests is built of these few tasks; each names its undo.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from msgspec import to_builtins
@@ -226,13 +226,14 @@ def on_disk(
     )
 
 
-def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
-    """Yield the task in which the storage looks at a disk's parameters, if it does.
+def verify(config: Config, disk: Disk, node: Node) -> list[Run]:
+    """Return the task in which the storage looks at a disk's parameters, if it does.
 
     It changes nothing. It belongs before the first task that does.
     """
-    if Can.VERIFY in template_named(disk.dev_type).capabilities.can:
-        yield on_disk(config, disk, node, "verify the parameters of", VerifyDisk)
+    if Can.VERIFY not in template_named(disk.dev_type).capabilities.can:
+        return []
+    return [on_disk(config, disk, node, "verify the parameters of", VerifyDisk)]
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:

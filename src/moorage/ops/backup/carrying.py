@@ -42,7 +42,7 @@ class Trip(Struct, frozen=True, kw_only=True):
     ident
         What nothing else is called.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     grows
         Whether the task `SEALED` has to tell lengths and checksums first.
     """

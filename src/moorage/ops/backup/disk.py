@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once
+from moorage.jobs import Lock, Operation, Planner, Question, Task, View, once, rights
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Config, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
+from moorage.model.kinds import Mebibytes, Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk.add import DiskAdd
@@ -51,7 +52,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     compressed
         Whether the dump is compressed.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     op_id = "OP_DISK_EXPORT"
@@ -59,7 +60,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
     disk: str
     target_node: str | None = None
     compressed: bool = False
-    rate: int = 0
+    rate: Rate = 0
     format: Annotated[
         str, Unsupported("Ganeti knows no export of a disk alone", ("qcow2",))
     ] = Format.QCOW2
@@ -189,11 +190,11 @@ class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
     found
         The export, and where it lies.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     found: Found
-    rate: int = 0
+    rate: Rate = 0
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fetch the export if the disk's node does not see it; then make the disk."""
@@ -217,7 +218,7 @@ class DiskImport(Planner, frozen=True, kw_only=True):
     disk_template
         Its template; that of the disk that was exported, if it names none.
     size
-        In MiB; that of the disk that was exported without it.
+        Its size; that of the disk that was exported without it.
     ignore_capacity
         Whether it may be larger than the room that its storage has.
     params
@@ -229,7 +230,7 @@ class DiskImport(Planner, frozen=True, kw_only=True):
     src_path
         Its name, or its directory.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     trust_export
         Whether all that the export says is taken, as if it had been typed.
     """
@@ -237,15 +238,15 @@ class DiskImport(Planner, frozen=True, kw_only=True):
     op_id = "OP_DISK_IMPORT"
 
     name: str
-    src_path: str
+    src_path: Annotated[str, rights.PLACE]
     src_node: str | None = None
     node: str | None = None
     disk_template: str | None = None
-    size: int | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    size: Mebibytes | None = None
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     ignore_capacity: bool = False
-    rate: int = 0
-    trust_export: bool = False
+    rate: Rate = 0
+    trust_export: Annotated[bool, rights.ADOPTS] = False
 
     @property
     def source(self) -> Source:

@@ -80,20 +80,10 @@ def exports_on(node: Node) -> Ask[list[Export]]:
     return Ask(node.uuid, ListExports())
 
 
-def checked_format(word: str, *, compressed: bool) -> Format:
-    """Return a format.
-
-    Raises
-    ------
-    BadInput
-        If there is no such format, or it cannot be compressed.
-    """
-    known = {one.value: one for one in Format}
-    if word not in known:
-        raise BadInput(f"an export's format is {' or '.join(known)}, not '{word}'")
-    if compressed and known[word] is not Format.QCOW2:
-        raise BadInput(f"dumps in the format '{word}' are not compressed")
-    return known[word]
+def check_compressed(form: Format, *, compressed: bool) -> None:
+    """Raise `BadInput` if dumps in a format cannot be compressed."""
+    if compressed and form is not Format.QCOW2:
+        raise BadInput(f"dumps in the format '{form}' are not compressed")
 
 
 def check_rated(rate: int, system: str, *, travels: bool) -> None:

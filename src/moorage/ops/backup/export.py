@@ -13,6 +13,7 @@ from moorage.jobs import Lock, Question, Sought, Task, View, once
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
+from moorage.model.kinds import Rate, Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.guests import guest_tasks, osparams
@@ -46,36 +47,37 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     target_node
         Where the export is to lie; the instance's own node if it names none.
     shutdown
         Whether a guest that runs is shut down, for as long as the snapshots take.
     long_sleep
-        Whether it stays down until its disks are copied; then nothing takes snapshots.
+        Whether the guest stays down until its disks are copied; then nothing takes
+        snapshots.
     remove_instance
         Whether the instance is removed when the export is whole.
     ignore_remove_failures
-        Whether it then goes although its storage fails.
+        Whether the instance is removed although its storage fails.
     format
         ``qcow2``, or ``ganeti`` for what Ganeti's import reads.
     compressed
         Whether the dumps are compressed.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     """
 
     op_id = "OP_BACKUP_EXPORT"
 
     target_node: str | None = None
     shutdown: bool = True
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     long_sleep: bool = False
     remove_instance: bool = False
     ignore_remove_failures: bool = False
-    format: str = Format.QCOW2
+    format: Format = Format.QCOW2
     compressed: bool = False
-    rate: int = 0
+    rate: Rate = 0
     mode: Annotated[
         str, Unsupported("an export goes to a node of this cluster", ("local",))
     ] = "local"
@@ -185,7 +187,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             self._removal().check(view)
 
     def _check_words(self) -> None:
-        dumps.checked_format(self.format, compressed=self.compressed)
+        dumps.check_compressed(self.format, compressed=self.compressed)
         check_rate(self.rate)
         if self.remove_instance and not self.shutdown:
             raise BadInput(

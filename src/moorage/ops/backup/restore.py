@@ -8,14 +8,14 @@ what is put on its disks.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from msgspec.structs import asdict, replace
 
 from moorage import backend
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
-from moorage.jobs import Lock, Question, Run, Task, View, once
+from moorage.jobs import Lock, Question, Run, Task, View, once, rights
 from moorage.jobs.unread import check_unread
 from moorage.model import (
     Claim,
@@ -29,6 +29,7 @@ from moorage.model import (
     hvscreen,
 )
 from moorage.model.export import Dump, Export, Exported, Form
+from moorage.model.kinds import Rate
 from moorage.model.networks import outside
 from moorage.model.objects import reuses
 from moorage.ops.asking import node_tasks
@@ -56,13 +57,13 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
     found
         The export, and where it lies.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     os_named
         Whether the request names the OS; else it is that of the export.
     """
 
     found: Found
-    rate: int = 0
+    rate: Rate = 0
     os_named: bool = False
 
     @property
@@ -185,7 +186,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     src_path
         Its name, or its directory; empty for the name of the instance.
     rate
-        MiB a second at most; 0 for as fast as it goes.
+        How much is copied in a second at most; 0 for no limit.
     no_nics
         Whether it gets no network card, whatever the export says.
     trust_export
@@ -194,10 +195,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
 
     mode: str = "import"
     src_node: str | None = None
-    src_path: str | None = None
-    rate: int = 0
+    src_path: Annotated[str | None, rights.PLACE] = None
+    rate: Rate = 0
     no_nics: bool = False
-    trust_export: bool = False
+    trust_export: Annotated[bool, rights.ADOPTS] = False
 
     @property
     def source(self) -> Source:

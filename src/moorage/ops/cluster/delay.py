@@ -4,14 +4,15 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from msgspec import Meta
+
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model.caller import Role
+from moorage.model.kinds import Count
 from moorage.protocol import Pause
 
-LONGEST = 3600.0
-"""Seconds that one delay may last."""
 MOST = 1000
 """Tasks that one job may have."""
 
@@ -22,11 +23,13 @@ class Delay(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     duration
-        Seconds of each delay, from 0 to 3600.
+        How long each delay is.
     on_master
         Wait on the master's node, too.
-    on_nodes, on_node_uuids
-        Wait on these nodes.
+    on_nodes
+        Wait on these nodes, by name or uuid.
+    on_node_uuids
+        Wait on these nodes, too, by uuid.
     repeat
         How often all of this is done, if it is more than once.
     no_locks
@@ -36,11 +39,11 @@ class Delay(Operation, frozen=True, kw_only=True):
     op_id = "OP_TEST_DELAY"
     role = Role.OPERATE
 
-    duration: float
+    duration: Annotated[float, Meta(ge=0, le=3600, extra_json_schema={"x-unit": "s"})]
     on_master: bool = True
     on_nodes: tuple[str, ...] = ()
     on_node_uuids: tuple[str, ...] | None = None
-    repeat: int = 0
+    repeat: Count = 0
     interruptible: Annotated[bool, Moot("gnt-job cancel ends every delay")] = False
     no_locks: bool = False
 
@@ -64,10 +67,6 @@ class Delay(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what would last too long, or wait nowhere."""
-        if not 0 <= self.duration <= LONGEST:
-            raise BadInput(
-                f"a delay lasts 0 to {LONGEST:g} seconds, not {self.duration:g}"
-            )
         nodes = self._nodes(view)  # none: the job has nothing to do, as in Ganeti
         if not 0 <= self.repeat * len(nodes) <= MOST:
             raise BadInput(f"a job has at most {MOST} delays, and no less than none")

@@ -10,6 +10,7 @@ from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Node
 from moorage.model.caller import Role
+from moorage.model.kinds import Count
 from moorage.ops import certificates
 from moorage.protocol import (
     AbandonAuthority,
@@ -27,14 +28,13 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     node_certificates
-        Of all nodes and of the master; each node is a job of its own.
+        New certificates of all nodes and of the master; each node is a job of its own.
     cluster_certificate
-        The authority, and with it all keys, in one job. The master trusts both
+        A new authority, and with it all keys, in one job. The master trusts both
         authorities until it ends.
     force
-        With `node_certificates`, believe nodes by their certificates alone, whatever
-        keys they have. With `cluster_certificate`, shut out nodes that are marked
-        offline: they know the old authority only.
+        Believe nodes by their certificates alone, whatever keys they have; with a new
+        authority, shut out nodes that are marked offline: they know the old one only.
     """
 
     op_id = "OP_CLUSTER_RENEW_CRYPTO"
@@ -45,7 +45,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     force: bool = False
     renew_ssh_keys: Annotated[bool, _NO_SSH] = False
     ssh_key_type: Annotated[str | None, _NO_SSH] = None
-    ssh_key_bits: Annotated[int | None, _NO_SSH] = None
+    ssh_key_bits: Annotated[Count | None, _NO_SSH] = None
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the authority; where it changes, nobody may come in or go."""

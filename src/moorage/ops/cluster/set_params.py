@@ -2,11 +2,11 @@
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import (
     Change,
     Cluster,
@@ -22,6 +22,7 @@ from moorage.model import (
     successor,
     uidpool,
 )
+from moorage.model.kinds import Count, Moment
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
@@ -41,20 +42,29 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    shared_file_storage_dir, file_storage_dir, gluster_storage_dir
-        Where image files are: absolute paths, the same on all nodes.
+    shared_file_storage_dir
+        Where the shared file system is mounted, on every node.
+    file_storage_dir
+        Where image files of one node are: an absolute path, the same on all nodes.
+    gluster_storage_dir
+        Where nodes mount the volumes of Gluster.
     volume_group_name
         LVM volume group of the disks that name none; empty for no LVM.
-    enabled_hypervisors, enabled_disk_templates
-        All that new instances and disks may have; the first is the default.
+    enabled_hypervisors
+        What guests may run on, as ``kvm``; the first is the default.
+    enabled_disk_templates
+        How disks may be stored; the first is the default.
     default_iallocator
         Who chooses nodes; there is only ``hail``.
-    hvparams, diskparams
-        Parameters by hypervisor, by disk template; the value ``default`` drops one.
+    hvparams
+        Parameters by hypervisor; the value ``default`` drops one.
+    diskparams
+        Parameters by disk template; the value ``default`` drops one.
     beparams
-        Defaults of all instances, plain or under the word ``default``.
+        Memory (``memory``), processors (``vcpus``) and the like of instances that say
+        nothing else, plain or under the word ``default``.
     nicparams
-        Mode, link and VLAN of cards that say nothing else.
+        ``mode``, ``link`` and ``vlan`` of network cards that say nothing else.
     mac_prefix
         First three bytes of the hardware addresses that the cluster makes.
     ipolicy
@@ -62,21 +72,34 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_user_shutdown
         Whether a guest that powers itself off may stay off.
     watcher_pause
-        Until when the watcher does nothing, in seconds; 0 for no pause.
-    os_hvp, osparams, osparams_private_cluster
-        What instances of an OS get: hypervisor parameters, by hypervisor; and OS
-        parameters, the private ones shown to nobody. The value ``default`` drops one.
+        Until when the watcher does nothing; 0 for no pause.
+    os_hvp
+        Parameters of the hypervisor that instances of an OS get, by OS and hypervisor;
+        the value ``default`` drops one.
+    osparams
+        OS parameters that instances of an OS get, by OS; the value ``default`` drops
+        one.
+    osparams_private_cluster
+        OS parameters that are shown to nobody, by OS; the value ``default`` drops one.
     candidate_pool_size
         How many nodes are to be master candidates; more are made at once.
     max_running_jobs
         How many jobs work at once.
     ndparams
         Node parameters where neither a node nor its group has others.
-    hidden_os, blacklisted_os
-        Pairs of ``add`` or ``remove`` and the name of an OS.
-    uid_pool, add_uids, remove_uids
-        Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
-        run keep the user that they have.
+    hidden_os
+        OS definitions that are listed no longer, or again: pairs of ``add`` or
+        ``remove`` and a name.
+    blacklisted_os
+        OS definitions that new instances cannot have, or can again: pairs of ``add`` or
+        ``remove`` and a name.
+    uid_pool
+        Ranges of user-ids that guests run as. Guests that run keep the user that they
+        have.
+    add_uids
+        More ranges of user-ids that guests run as.
+    remove_uids
+        Ranges of user-ids that guests run as no longer.
     force
         Take OS definitions and OS parameters, too, that no node knows.
     add_pools
@@ -88,31 +111,33 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_CLUSTER_SET_PARAMS"
 
-    hvparams: dict[str, dict[str, Any]] | None = None
+    hvparams: Annotated[dict[str, dict[str, Any]] | None, rights.HYPERVISOR] = None
     beparams: dict[str, Any] | None = None
     diskparams: dict[str, dict[str, Any]] | None = None
-    shared_file_storage_dir: str | None = None
-    file_storage_dir: str | None = None
-    gluster_storage_dir: str | None = None
+    shared_file_storage_dir: Annotated[str | None, rights.PLACE] = None
+    file_storage_dir: Annotated[str | None, rights.PLACE] = None
+    gluster_storage_dir: Annotated[str | None, rights.PLACE] = None
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
-    watcher_pause: float | None = None
-    candidate_pool_size: int | None = None
-    max_running_jobs: int | None = None
+    watcher_pause: Moment | None = None
+    candidate_pool_size: Count | None = None
+    max_running_jobs: Count | None = None
     ndparams: dict[str, Any] | None = None
-    os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
+    os_hvp: Annotated[
+        dict[str, dict[str, dict[str, Any]]] | None, rights.HYPERVISOR
+    ] = None
     osparams: dict[str, dict[str, Any]] | None = None
     osparams_private_cluster: dict[str, dict[str, Any]] | None = None
     hidden_os: tuple[tuple[str, str], ...] = ()
     blacklisted_os: tuple[tuple[str, str], ...] = ()
     nicparams: dict[str, Any] | None = None
     mac_prefix: str | None = None
-    uid_pool: UidPool | None = None
-    add_uids: UidPool | None = None
+    uid_pool: Annotated[UidPool | None, rights.PLACE] = None
+    add_uids: Annotated[UidPool | None, rights.PLACE] = None
     remove_uids: UidPool | None = None
     force: bool = False
     add_pools: tuple[tuple[str, str], ...] = ()

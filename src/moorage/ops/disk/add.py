@@ -4,13 +4,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Case, Lock, Planner, Question, Task, View
+from moorage.jobs import Case, Lock, Planner, Question, Task, View, rights
 from moorage.model import Claim, Disk, Node, NodeGroup, Pair
+from moorage.model.kinds import Access, Count, DiskMode, Epoch, Mebibytes
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
 from moorage.ops.disk import provided
@@ -33,7 +34,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        One that no other disk has; without it the disk has its uuid alone.
+        A name that no other disk has; without one it has its uuid alone.
     disk_template
         How it is stored; not needed with a provider or a pool.
     provider
@@ -43,23 +44,24 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     mode
         ``rw``, or ``ro`` for a disk that no guest writes to.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     size
-        In MiB; not for an adopted device, whose node tells it.
+        Its size; not for an adopted device, whose node tells it.
     adopt
         A device or a volume that is there: it keeps its data, and nothing but an
         explicit remove destroys it.
     epoch
-        That an adopted disk starts with, where its storage has seen others.
+        The epoch that an adopted disk starts with, where its storage has seen others.
     pool
         The storage pool that it is made in: it says template and provider.
     spindles
         How many physical volumes it gets for itself, with exclusive storage.
     params
         Parameters of the template or the provider.
-    node, group
-        Where: a node for templates that stay on one, else a group; the only group
-        when there is one.
+    node
+        The node that is to hold it, for a template that stays on one.
+    group
+        The node group that is to reach it; the only one when there is one.
     force_params
         Accept parameters that the provider does not list.
     ignore_capacity
@@ -71,14 +73,14 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     name: str | None = None
     disk_template: str | None = None
     pool: str | None = None
-    size: int | None = None
+    size: Mebibytes | None = None
     provider: str | None = None
-    access: str | None = None
-    adopt: str | None = None
-    epoch: int = 0
-    mode: str = "rw"
-    spindles: int | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    access: Access | None = None
+    adopt: Annotated[str | None, rights.ADOPTS] = None
+    epoch: Epoch = 0
+    mode: DiskMode = "rw"
+    spindles: Count | None = None
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
     force_params: bool = False
@@ -88,20 +90,17 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     @cached_property
     def words(self) -> disk_words.DiskWords:
         """What describes the disk."""
-        name = check_disk_name(self.name) if self.name else None
+        own = {
+            "name": check_disk_name(self.name) if self.name else None,
+            "force": self.force_params,
+            "tags": check_tags(self.tags),
+        }
         names = ("pool", "size", "mode", "adopt", "epoch", "spindles")
-        return disk_words.DiskWords(
-            {name: getattr(self, name) for name in names},
-            template=self.disk_template,
-            params=disk_words.named_params(
-                self.params, provider=self.provider, access=self.access
-            ),
-            own={
-                "name": name,
-                "force": self.force_params,
-                "tags": check_tags(self.tags),
-            },
+        given = {name: getattr(self, name) for name in names}
+        params = disk_words.named_params(
+            self.params, provider=self.provider, access=self.access
         )
+        return disk_words.DiskWords(given, self.disk_template, params, own)
 
     def case(self, view: View) -> "NewDisk":
         """Return what it comes to on a view."""
@@ -154,7 +153,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from self.case(view).others.warnings()
+        return self.case(view).others.warnings()
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""

@@ -10,6 +10,7 @@ from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Question, Surveyor, Task, View, once
 from moorage.model import Disk, Node, Place, StoragePool, Volume
 from moorage.model.caller import Role
+from moorage.model.kinds import DiskMode, Epoch, Mebibytes
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import check_online
@@ -33,20 +34,27 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        One that no other disk has; without it the disk has its uuid alone.
+        A name that no other disk has; without one it has its uuid alone.
     mode
         ``rw``, or ``ro`` for a disk that no guest writes to.
     volume
         Its name in the storage, or its path.
-    disk_template, provider, pool, params
-        Where it is: a template, a provider or a storage pool, with parameters.
+    disk_template
+        How it is stored; not needed with a provider or a pool.
+    provider
+        The ExtStorage provider of a disk of template ``ext``.
+    pool
+        The storage pool that it is in: it says template and provider.
+    params
+        Parameters of the template or the provider.
     size
-        In MiB, for storage that does not tell it.
+        Its size, for storage that does not tell it.
     epoch
-        That the disk starts with, where its storage has seen others.
-    node, group
-        Where it is seen: a node for templates that stay on one, else a group; the only
-        group when there is one.
+        The epoch that the disk starts with, where its storage has seen others.
+    node
+        The node that sees it, for a template that stays on one.
+    group
+        The node group that sees it; the only one when there is one.
     """
 
     op_id = "OP_DISK_ADOPT"
@@ -58,9 +66,9 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
     provider: str | None = None
     pool: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    size: int | None = None
-    epoch: int = 0
-    mode: str = "rw"
+    size: Mebibytes | None = None
+    epoch: Epoch = 0
+    mode: DiskMode = "rw"
     node: str | None = None
     group: str | None = None
 
@@ -163,7 +171,7 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
             pool=pool.uuid if pool else None,
             size=Mib(size),
             name=disk_words.checked_name(self.name),
-            mode=disk_words.checked_mode(self.mode),
+            mode=self.mode,
             epoch=disk_words.checked_epoch(self.epoch, adopts=True),
         )
 

@@ -3,7 +3,9 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Case, Lock, Operation, Question, Task, View
@@ -99,7 +101,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
 
     disk: str
     instance_name: str
-    index: int = -1
+    index: Annotated[int, Meta(ge=-1)] = -1
 
     def case(self, view: View) -> "Attached":
         """Return what it comes to on a view."""

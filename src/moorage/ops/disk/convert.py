@@ -2,11 +2,12 @@
 """``gnt-disk convert``: other storage for a disk, attached or not, running or not."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Sought, Task, View, once
+from moorage.jobs import Sought, Task, View, once, rights
 from moorage.model import Disk
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion, ToStorage
@@ -29,7 +30,7 @@ class DiskConvert(ToStorage, frozen=True, kw_only=True):
 
     op_id = "OP_DISK_CONVERT"
 
-    adopt: str | None = None
+    adopt: Annotated[str | None, rights.ADOPTS] = None
     ignore_ipolicy: bool = False
 
     @once

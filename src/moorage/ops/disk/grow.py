@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Planner, Question, Run, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
+from moorage.model.kinds import Mebibytes
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
@@ -44,14 +45,14 @@ class Growing(Planner, frozen=True, kw_only=True):
     absolute
         Whether `amount` is the new size, and not what is added.
     amount
-        MiB: what to add, or (`absolute`) the new size.
+        What to add, or (`absolute`) the new size.
     ignore_ipolicy
         Whether the policy of the instance's node group does not count.
     ignore_capacity
         Whether it may grow over the room that its storage has.
     """
 
-    amount: int
+    amount: Mebibytes
     absolute: bool = False
     ignore_ipolicy: bool = False
     ignore_capacity: bool = False

@@ -16,6 +16,7 @@ from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes.disk_access import online
 from moorage.ops.volumes.disk_words import DiskSpec
+from moorage.protocol import ListProviders
 
 _GOOD = 120.0
 """Seconds that what was found is told to others, too."""
@@ -88,8 +89,9 @@ class Others:
         """Whether each node was asked for what it lacks, if it may lack it."""
         if not self._wanted.kind.capabilities.provider:
             return True
-        answers = self._view.answers
-        return all(providers_on(node.uuid) in answers for node in self.nodes)
+        told = self._view.answers
+        asked = {one.node for one in told if isinstance(one.call, ListProviders)}
+        return all(node.uuid in asked for node in self.nodes)
 
     def _found(self) -> _Found:
         """Return what nodes have just said, and keep it for the next disks."""

@@ -2,13 +2,14 @@
 """``gnt-disk rename`` and ``gnt-disk modify``: what a disk is called and allows."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import UNSET, UnsetType, field
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import Config, Disk, Node, successor
+from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import able, can, candidates
@@ -126,9 +127,9 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
     op_id = "OP_DISK_SET_PARAMS"
 
     disk: str
-    mode: str | UnsetType = UNSET
+    mode: DiskMode | UnsetType = UNSET
     name: str | UnsetType | None = UNSET
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     force_params: bool = False
     lift_quarantine: bool = False
 
@@ -136,7 +137,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.mode is not UNSET:
-            found["mode"] = disk_words.checked_mode(self.mode)
+            found["mode"] = self.mode
         if self.name is not UNSET:
             found |= renamed(config, disk, self.name)
         if self.params:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Planner, Question, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
+from moorage.model.kinds import Access, Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests.liveness import check_known, runs
@@ -196,7 +197,7 @@ class ToStorage(Planner, frozen=True, kw_only=True):
         a node. A disk that an instance has is where the instance is. Behind a colon,
         the second node of a mirrored disk: ``node1:node2``, or ``:node2``.
     rate
-        MiB a second at most; 0 for no limit.
+        How much is copied in a second at most; 0 for no limit.
     force_params
         Accept parameters that the provider does not list.
     ignore_capacity
@@ -207,10 +208,10 @@ class ToStorage(Planner, frozen=True, kw_only=True):
     disk_template: str | None = None
     pool: str | None = None
     provider: str | None = None
-    access: str | None = None
+    access: Access | None = None
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
-    rate: int = 0
+    rate: Rate = 0
     force_params: bool = False
     ignore_capacity: bool = False
 

@@ -6,21 +6,12 @@ from typing import Any
 
 from msgspec import field
 
-from moorage.errors import BadInput
-from moorage.htools.constants import ALLOC_POLICIES
 from moorage.jobs import Lock, Operation, Task, View
 from moorage.model import NodeGroup, ipolicy
+from moorage.model.kinds import AllocPolicy
 from moorage.ops.merging import with_diskparams
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import check_new_name
-
-
-def check_policy(policy: str) -> str:
-    """Return an allocation policy; raise `BadInput` if it is none."""
-    if policy not in ALLOC_POLICIES:
-        known = ", ".join(ALLOC_POLICIES)
-        raise BadInput(f"'{policy}' is not an allocation policy: there is {known}")
-    return policy
 
 
 class GroupAdd(Operation, frozen=True, kw_only=True):
@@ -44,7 +35,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     op_id = "OP_GROUP_ADD"
 
     group_name: str
-    alloc_policy: str = ALLOC_POLICIES[0]
+    alloc_policy: AllocPolicy = "preferred"
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -56,7 +47,6 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse a name that is taken."""
         check_new_name(view.config, NodeGroup, self.group_name)
-        check_policy(self.alloc_policy)
         checked(self.ndparams)
         with_diskparams({}, self.diskparams)
         self._policy(view)

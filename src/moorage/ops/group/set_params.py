@@ -10,11 +10,11 @@ from moorage.errors import BadInput
 from moorage.jobs import Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Config, NodeGroup, ipolicy, successor
+from moorage.model.kinds import AllocPolicy
 from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.ndparams import checked
 from moorage.ops.planning import policy
 
-from .add import check_policy
 from .base import OnGroup
 
 
@@ -37,7 +37,7 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
 
     op_id = "OP_GROUP_SET_PARAMS"
 
-    alloc_policy: str | None = None
+    alloc_policy: AllocPolicy | None = None
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.alloc_policy is not None:
-            found["alloc_policy"] = check_policy(self.alloc_policy)
+            found["alloc_policy"] = self.alloc_policy
         if self.ndparams:
             found["ndparams"] = merged(group.ndparams, checked(self.ndparams))
         if self.ipolicy:

@@ -4,9 +4,10 @@
 from functools import cached_property
 from typing import Annotated, Any
 
-from moorage.jobs import Case
+from moorage.jobs import Case, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Instance, Node
+from moorage.model.kinds import Rate
 from moorage.ops.instance.base import OnInstance
 
 
@@ -16,7 +17,7 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     disks
-        Changes of disks one by one: see :func:`parse_mods`.
+        Changes: action, disk (slot, name or uuid), parameters.
     disk_template
         With new disks among the changes, the template of those that name none; without
         any, what all disks are to be converted to.
@@ -27,7 +28,7 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
     remote_node
         The second node, for a template whose data the cluster mirrors.
     rate
-        MiB a second at most that are copied; 0 for no limit.
+        How much is copied in a second at most; 0 for no limit.
     force_params
         Accept parameters that a disk's provider does not list.
     wait_for_sync
@@ -45,9 +46,13 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
         Changes: action, card (number, name or uuid), parameters.
     conflicts_check
         Whether an address of a card in no network must not be one of a network's.
-    hvparams, beparams, osparams
-        Parameters of the hypervisor, the back end, the OS; the value ``default`` drops
-        one.
+    hvparams
+        Parameters of the hypervisor; the value ``default`` drops one.
+    beparams
+        Memory (``memory``, in MiB), processors (``vcpus``) and the like; the value
+        ``default`` drops one.
+    osparams
+        OS parameters; the value ``default`` drops one.
     os_name
         Another OS definition, with variant; nothing is installed.
     offline
@@ -62,21 +67,21 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
         Whether the policy of the node group does not count.
     """
 
-    disks: list[list[Any]] = []
+    disks: Annotated[list[list[int | str | dict[str, Any] | None]], rights.DISKS] = []
     disk_template: str | None = None
     pool: str | None = None
-    ext_params: dict[str, Any] = {}
+    ext_params: Annotated[dict[str, Any], rights.DISK] = {}
     remote_node: str | None = None
-    rate: int = 0
+    rate: Rate = 0
     force_params: bool = False
     wait_for_sync: bool = True
     ignore_capacity: bool = False
     file_storage_dir: str | None = None
     passing: bool = False
     keep_disks: bool = False
-    nics: list[list[Any]] = []
+    nics: list[list[int | str | dict[str, Any] | None]] = []
     conflicts_check: bool = True
-    hvparams: dict[str, Any] = {}
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
     osparams_private: dict[str, Any] = {}

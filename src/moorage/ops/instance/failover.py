@@ -10,6 +10,7 @@ from moorage.jobs import Run, Sought, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
 from moorage.model.caller import Role
+from moorage.model.kinds import Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.guests import guest_tasks
@@ -37,7 +38,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     ignore_consistency
         Whether it goes on with a second copy that lacks what was written last.
     start
@@ -48,7 +49,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     role = Role.OPERATE
 
     ignore_consistency: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     start: bool = True
     cleanup: Annotated[
         bool, Unsupported("a failover that broke is undone by itself")

@@ -6,7 +6,7 @@ the target opens; after the transfer the source closes, and the target is alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, GuestState, Instance, Node, hvparams
 from moorage.model.caller import Role
+from moorage.model.kinds import MigrationMode
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import guest, runs
@@ -47,8 +48,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    mode, live
-        Whether the guest runs while it moves; ``non-live`` or false: it stands still.
+    mode
+        ``live``, or ``non-live``: the guest stands still while it moves.
+    live
+        Whether the guest runs while it moves, as older clients say it.
     cleanup
         Instead of moving it, find out where it runs after a migration that broke,
         and record that.
@@ -59,7 +62,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_MIGRATE"
     role = Role.OPERATE
 
-    mode: Literal["live", "non-live"] | None = None
+    mode: MigrationMode | None = None
     live: bool | None = None
     cleanup: bool = False
     allow_failover: bool = False

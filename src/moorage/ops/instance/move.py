@@ -18,6 +18,7 @@ from moorage.jobs.job import FINISHED
 from moorage.jobs.results import Sent
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Node
+from moorage.model.kinds import Seconds
 from moorage.ops.asking.node_tasks import settings
 from moorage.ops.guests.liveness import check_unused, runs, seek
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
@@ -44,13 +45,13 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
     target_node
         The node to go to.
     shutdown_timeout
-        Seconds that a guest gets that must be shut down for it.
+        How long a guest gets that must be shut down for it.
     """
 
     op_id = "OP_INSTANCE_MOVE"
 
     target_node: str
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     ignore_consistency: bool = False
     ignore_ipolicy: bool = False
     compress: Annotated[

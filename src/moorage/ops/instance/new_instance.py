@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr, replace
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Case, Planner, View
+from moorage.jobs import Case, Planner, View, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
@@ -35,18 +35,21 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
         OS parameters that it gets and keeps.
     hypervisor
         ``kvm``; the first that is enabled without it.
-    hvparams, beparams
-        Parameters of the hypervisor and the back end (memory in MiB, processors) that
-        differ from the cluster's.
+    hvparams
+        Parameters of the hypervisor that differ from the cluster's.
+    beparams
+        Memory (``memory``, in MiB), processors (``vcpus``) and the like that differ
+        from the cluster's.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     disk_template
         The template of disks that name none of their own (``dev_type``).
     disks
         One description a disk, sizes in MiB.
-    pnode, snode
-        The node that it is to run on, and the one that keeps the second copies of its
-        mirrored disks; without them the planner chooses.
+    pnode
+        The node that it is to run on; the planner chooses without it.
+    snode
+        The node that keeps the second copies of its mirrored disks.
     iallocator
         Who chooses; there is only ``hail``.
     nics
@@ -54,9 +57,11 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     conflicts_check
         Whether an address of a card in no network must not be one of a network's.
     group_name
-        The group that is chosen from.
-    osparams_private, osparams_secret
-        OS parameters that are shown to nobody; and those that nobody keeps.
+        The node group that a node is chosen from.
+    osparams_private
+        OS parameters that are shown to nobody.
+    osparams_secret
+        OS parameters for this installation, which nobody keeps.
     no_install
         Leave the disks empty; without an OS they are.
     install_adopted
@@ -79,7 +84,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     instance_name: str
     mode: str = "create"
     disk_template: str | None = None
-    disks: list[dict[str, Any]] = field(default_factory=list)
+    disks: Annotated[list[dict[str, Any]], rights.DISKS] = field(default_factory=list)
     nics: list[dict[str, Any]] | None = None
     pnode: str | None = None
     snode: str | None = None
@@ -94,7 +99,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     force_params: bool = False
     start: bool = True
     hypervisor: str | None = None
-    hvparams: dict[str, Any] = field(default_factory=dict)
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     ignore_ipolicy: bool = False

@@ -2,14 +2,15 @@
 """``gnt-instance startup``, ``shutdown`` and ``reboot``."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
 from moorage import backend
-from moorage.jobs import Run, Task, View
+from moorage.jobs import Run, Task, View, rights
 from moorage.model import Instance, hvparams
 from moorage.model.caller import Role
+from moorage.model.kinds import Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import runs
@@ -38,8 +39,11 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    hvparams, beparams
-        For this run of the guest only.
+    hvparams
+        Parameters of the hypervisor, for this run of the guest only.
+    beparams
+        Memory (``memory``, in MiB) and processors (``vcpus``), for this run of the
+        guest only.
     startup_paused
         Let it stand still before its first instruction; starting it again lets it go.
     no_remember
@@ -58,7 +62,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
 
     force: bool = False
     startup_paused: bool = False
-    hvparams: dict[str, Any] = {}
+    hvparams: Annotated[dict[str, Any], rights.HYPERVISOR] = {}
     beparams: dict[str, Any] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False
@@ -131,7 +135,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     timeout
-        Seconds that the guest gets; then its process is ended.
+        How long the guest gets; then its process is ended.
     force
         Also one that is marked offline, which it stays.
     ignore_offline_nodes
@@ -147,7 +151,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SHUTDOWN"
     role = Role.OPERATE
 
-    timeout: float = SHUTDOWN_TIMEOUT
+    timeout: Seconds = SHUTDOWN_TIMEOUT
     force: bool = False
     ignore_offline_nodes: bool = False
     no_remember: bool = False
@@ -197,7 +201,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         starts it, as its record is by now: memory, processors, media, screen. ``full``
         does so, and takes its disks from the node meanwhile.
     shutdown_timeout
-        Seconds that the guest gets to power down; ``soft`` asks for none.
+        How long the guest gets to power down; ``soft`` asks for none.
     ignore_secondaries
         Start it although the second copy of a mirrored disk cannot follow.
     """
@@ -207,7 +211,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
 
     def goes_alone(self) -> bool:
         """Whether somebody insists."""

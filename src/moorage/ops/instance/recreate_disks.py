@@ -43,8 +43,8 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     ignore_capacity
         Whether they may be larger than the room that their storage has.
     disks
-        Slot, name or uuid of each, or that and what is to be changed: size (MiB),
-        mode, spindles. All of them when empty.
+        Slot, name or uuid of each, or that and what is to be changed: size, mode,
+        spindles. All of them when empty.
     nodes
         Where the instance and its local disks are to be: its node, and with mirrored
         disks a second one. Without it they stay where they are.
@@ -88,7 +88,7 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
         yield from OnInstance.locks(self, view)
         for node in filter(None, self.homes(view)):
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold(wanted for _, wanted in self.chosen(view))
+        yield from disk_spec.hold([wanted for _, wanted in self.chosen(view)])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its nodes offer."""

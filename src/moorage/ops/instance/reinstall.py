@@ -24,14 +24,20 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
     ----------
     os_type
         Another OS than it has, with variant.
-    osparams, osparams_private
-        OS parameters that it gets and keeps; private ones are shown to nobody.
+    osparams
+        OS parameters that it gets and keeps.
+    osparams_private
+        OS parameters that it gets and keeps, and that are shown to nobody.
     osparams_secret
         OS parameters for this installation, which nobody keeps.
-    clear_osparams, clear_osparams_private
-        Whether it loses those that it has before.
-    remove_osparams, remove_osparams_private
-        Names of those that it loses.
+    clear_osparams
+        Whether it loses the OS parameters that it had.
+    clear_osparams_private
+        Whether it loses the private OS parameters that it had.
+    remove_osparams
+        Names of the OS parameters that it loses.
+    remove_osparams_private
+        Names of the private OS parameters that it loses.
     """
 
     op_id = "OP_INSTANCE_REINSTALL"

@@ -8,6 +8,7 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Node, successor
+from moorage.model.kinds import Seconds
 from moorage.ops.guests.liveness import (
     check_known,
     check_unused,
@@ -36,7 +37,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     shutdown_timeout
-        Seconds that the guest gets to shut down.
+        How long the guest gets to shut down.
     ignore_failures
         Let the instance go although its node is marked offline, or storage fails; the
         job is a success, and its warnings say what stays behind. A guest that cannot
@@ -49,7 +50,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     ignore_failures: bool = False
     keep_disks: bool = False
-    shutdown_timeout: float = SHUTDOWN_TIMEOUT
+    shutdown_timeout: Seconds = SHUTDOWN_TIMEOUT
     force: Annotated[bool, Moot("only people are asked")] = False
 
     def locks(self, view: View) -> Iterator[Lock]:

@@ -50,8 +50,10 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
     disks
         Slots, names or uuids of the disks; all of them when empty. They must be
         mirrored, and a new secondary node gets all that are.
-    remote_node, iallocator
-        The new secondary node, or who chooses it; there is only ``hail``.
+    remote_node
+        The new secondary node.
+    iallocator
+        Who chooses the new secondary node; there is only ``hail``.
     early_release
         Whether the old copy goes before the new one is the same.
     ignore_capacity

@@ -26,13 +26,15 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
     network_name
         One that no other network has.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     network
         Its IPv4 addresses, as ``192.0.2.0/24``.
     gateway
-        One of them.
-    network6, gateway6
-        Likewise of IPv6.
+        Its IPv4 gateway, one of its addresses.
+    network6
+        Its IPv6 addresses, as ``2001:db8::/64``.
+    gateway6
+        Its IPv6 gateway, one of its IPv6 addresses.
     mac_prefix
         First three bytes of its cards' hardware addresses.
     add_reserved_ips

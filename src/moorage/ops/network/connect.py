@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Instance, NodeGroup, nicparams
+from moorage.model.kinds import NicMode
 from moorage.model.networks import contains, subnet
 from moorage.model.nicparams import NicParams
 from moorage.ops.planning import links, placement
@@ -46,8 +47,13 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    network_mode, network_link, network_vlan
-        How its cards are connected there; the cluster's defaults where none is named.
+    network_mode
+        How its cards are connected there; as the cluster's defaults say without it.
+    network_link
+        The bridge or the routing table of its cards there; that of the cluster's
+        defaults without it.
+    network_vlan
+        The VLAN of its cards there; that of the cluster's defaults without it.
     conflicts_check
         Whether no instance of the group may have one of its addresses already, nor
         another network that is connected there in the same way.
@@ -55,7 +61,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
 
     op_id = "OP_NETWORK_CONNECT"
 
-    network_mode: str | None = None
+    network_mode: NicMode | None = None
     network_link: str | None = None
     network_vlan: str | None = None
     conflicts_check: bool = True

@@ -23,13 +23,17 @@ class NetworkSetParams(OnNetwork, frozen=True, kw_only=True):
     Attributes
     ----------
     gateway
-        One of the network's IPv4 addresses.
-    network6, gateway6
-        Addresses of IPv6, as ``2001:db8::/64``, and one of them.
+        Its IPv4 gateway, one of its addresses.
+    network6
+        Its IPv6 addresses, as ``2001:db8::/64``.
+    gateway6
+        Its IPv6 gateway, one of its IPv6 addresses.
     mac_prefix
         First three bytes of its cards' hardware addresses.
-    add_reserved_ips, remove_reserved_ips
-        Addresses that no card gets from now on, or may get again, or ranges ``A-B``.
+    add_reserved_ips
+        Addresses that no card gets from now on, or ranges ``A-B``.
+    remove_reserved_ips
+        Addresses that cards may get again, or ranges ``A-B``.
     """
 
     op_id = "OP_NETWORK_SET_PARAMS"

@@ -6,17 +6,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput
 from moorage.jobs import View
 from moorage.model import Instance, Node
 from moorage.model.caller import Role
+from moorage.model.kinds import EvacuationMode
 from moorage.ops.instance.replace_disks import mirrored_slots
 from moorage.ops.volumes import copies
 
 from .moving import Leaving, Moving, Opcode, failover, migrate
 from .residents import running
-
-MODES = ("all", "primary-only", "secondary-only")
 
 
 class NodeEvacuate(Moving, frozen=True, kw_only=True):
@@ -25,7 +23,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     Attributes
     ----------
     remote_node
-        Where they go; Ganeti's name for it.
+        Where they go; the planner chooses a node for each without it.
     mode
         ``primary-only`` for instances that belong to the node, ``secondary-only`` for
         second copies of disks, ``all`` for both.
@@ -37,19 +35,12 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     role = Role.OPERATE
 
     remote_node: str | None = None
-    mode: str = MODES[0]
+    mode: EvacuationMode = "all"
     early_release: bool = False
 
     def wanted(self) -> str | None:
         """Return the name of the node that was named."""
         return self.remote_node
-
-    def check(self, view: View) -> None:
-        """Refuse a mode that there is not."""
-        if self.mode not in MODES:
-            known = ", ".join(MODES)
-            raise BadInput(f"'{self.mode}' is not an evacuation mode: there is {known}")
-        Moving.check(self, view)
 
     def leaving(self, view: View) -> list[Instance]:
         """Return everybody, but where only second copies are meant: there are none."""

@@ -16,7 +16,7 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
     target_node
         Where all of them go; the planner chooses a node for each without it.
     ignore_consistency
-        Whether to go on though a mirror is degraded.
+        Go on though a mirror is degraded.
     """
 
     op_id = "OP_NODE_FAILOVER"

@@ -5,6 +5,7 @@ from moorage.errors import WrongState
 from moorage.jobs import View
 from moorage.model import Instance, Node
 from moorage.model.caller import Role
+from moorage.model.kinds import MigrationMode
 
 from .moving import Moving, Opcode, migrate
 from .residents import running
@@ -27,7 +28,7 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
     role = Role.OPERATE
 
     target_node: str | None = None
-    mode: str | None = None
+    mode: MigrationMode | None = None
     ignore_ipolicy: bool = False
 
     def wanted(self) -> str | None:

@@ -10,6 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.model import Config, Node
 from moorage.model.caller import Role
+from moorage.model.kinds import PowerCommand
 from moorage.model.values import Value
 from moorage.ops.asking.silence import check_online
 from moorage.ops.ndparams import filled
@@ -17,7 +18,6 @@ from moorage.protocol import PowerCycle, RunScript
 
 from .base import OnNode
 
-COMMANDS = ("health", "power-on", "power-off", "power-cycle", "power-status")
 """What a program that switches power is asked, as Ganeti's are."""
 OOB = "/etc/ganeti/oob"
 
@@ -73,7 +73,7 @@ class OobCommand(Operation, frozen=True, kw_only=True):
     role = Role.ROOT
 
     node_names: tuple[str, ...] = ()
-    command: str
+    command: PowerCommand
     ignore_status: bool = False
 
     def nodes(self, view: View) -> list[Node]:
@@ -84,10 +84,6 @@ class OobCommand(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse without a program, and for what is in use."""
-        if self.command not in COMMANDS:
-            raise BadInput(
-                f"power is not asked to '{self.command}': {', '.join(COMMANDS)}"
-            )
         for node in self.nodes(view):
             if not program(view.config, node):
                 raise BadInput(

@@ -44,9 +44,9 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
     ndparams
         Node parameters that differ from its group's; the value ``default`` drops one.
     offline
-        True: somebody made sure that the node is off; nothing on it runs or writes.
+        Whether somebody made sure that it is off: nothing on it runs or writes.
     drained
-        True: it takes no new instances.
+        Whether it takes no new instances.
     master_capable
         Whether it may ever become the master.
     vm_capable

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import Ambiguous, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.model import GuestState, Instance, NodeFacts
+from moorage.model.kinds import Seconds
 from moorage.ops.asking.node_tasks import facts_on
 from moorage.ops.asking.silence import check_online
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT
@@ -25,13 +26,13 @@ class NodeShutdownOrphan(OnNode, frozen=True, kw_only=True):
     guest
         Its uuid, or its name, if nothing else has that.
     timeout
-        Seconds that the guest gets; then its process is ended.
+        How long the guest gets; then its process is ended.
     """
 
     op_id = "OP_NODE_SHUTDOWN_ORPHAN"
 
     guest: str
-    timeout: float = SHUTDOWN_TIMEOUT
+    timeout: Seconds = SHUTDOWN_TIMEOUT
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the node alone: a guest that is being made there is on record first."""

@@ -17,7 +17,7 @@ from moorage.htools.assignment import add_primary
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
-from moorage.jobs import Ask, Question, View
+from moorage.jobs import Ask, View
 from moorage.model import Claim, Config, Instance, Node, NodeFacts, NodeGroup
 from moorage.ops.asking.node_tasks import settings
 from moorage.ops.volumes.directories import places, places_on
@@ -83,9 +83,9 @@ def able(
     return found
 
 
-def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
+def ask_room(config: Config, nodes: Iterable[Node]) -> list[Ask[NodeFacts]]:
     """Ask nodes how much room they have."""
-    return (room_on(config, node) for node in nodes)
+    return [room_on(config, node) for node in nodes]
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
@@ -268,8 +268,9 @@ def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
     asked: Counter[Named] = Counter()
     called: dict[Named, Named] = {}
     for name, size in claim.rooms:
-        asked[told_as(name)] += size  # plain and mirrored disks have one room
-        called.setdefault(told_as(name), name)
+        known = told_as(name)  # plain and mirrored disks have one room
+        asked[known] += size
+        called.setdefault(known, name)
     for room_of, total in asked.items():
         name = called[room_of]
         check_there(view, node, name)

@@ -2,13 +2,14 @@
 """``gnt-storage pool add``: a place where disks can be gets a name."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import StoragePool
+from moorage.model.kinds import Count
 from moorage.ops.new_names import check_new_name
 from moorage.ops.planning.disk_checks import check_enabled
 from moorage.storage import TEMPLATES, naming
@@ -32,7 +33,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     pool_name
         One that no other storage pool has.
     tags
-        Words that it has from the beginning.
+        Tags that it has from the beginning.
     disk_template
         Its disks' template; not needed with a provider.
     provider
@@ -40,9 +41,10 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     params
         Parameters that its disks get, where they are given no others.
     volume_name
-        Pattern of the names of its volumes; empty for the template's own.
+        Pattern of the names of its volumes, of ``{uuid}``, ``{short}``, ``{instance}``,
+        ``{index}`` and ``{pool}``; empty for the template's own.
     longest
-        Characters that such a name may have.
+        How many characters such a name may have.
     groups
         The node groups that it is connected to.
     force_params
@@ -54,9 +56,9 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
     pool_name: str
     disk_template: str | None = None
     provider: str | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     volume_name: str = ""
-    longest: int = 127
+    longest: Count = 127
     groups: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     force_params: bool = False

@@ -2,15 +2,16 @@
 """``gnt-storage pool modify``: what a pool presets for disks to come."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput
-from moorage.jobs import Question, Task, View
+from moorage.jobs import Question, Task, View, rights
 from moorage.jobs.results import Changed
 from moorage.model import StoragePool
+from moorage.model.kinds import Count
 from moorage.ops.merging import merged
 from moorage.ops.volumes.pools import groups_of
 from moorage.storage import naming
@@ -27,18 +28,19 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
     params
         Parameters of disks to come; the value ``default`` drops one.
     volume_name
-        Pattern of the names of volumes to come; empty for the template's own.
+        Pattern of the names of volumes to come, of ``{uuid}``, ``{short}``,
+        ``{instance}``, ``{index}`` and ``{pool}``; empty for the template's own.
     longest
-        Characters that such a name may have.
+        How many characters such a name may have.
     force_params
         Accept parameters that the provider does not list.
     """
 
     op_id = "OP_STORAGE_POOL_SET_PARAMS"
 
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
     volume_name: str | None = None
-    longest: int | None = None
+    longest: Count | None = None
     force_params: bool = False
 
     def changes(self, view: View) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, once
 from moorage.model import Node, Provider
 from moorage.model.caller import Role
+from moorage.model.kinds import Mebibytes
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.asking.silence import check_online
 from moorage.ops.volumes import disk_words
@@ -53,7 +54,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     params
         Parameters of the volumes.
     size
-        Of each volume, in MiB.
+        Size of each volume.
     checks
         The only checks to make; all of them when empty.
     force_params
@@ -67,7 +68,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     node: str | None = None
     second_node: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    size: int = 16
+    size: Mebibytes = Mib(16)
     checks: tuple[str, ...] = ()
     force_params: bool = False
 

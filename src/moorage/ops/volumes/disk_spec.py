@@ -33,13 +33,11 @@ from .disk_words import DiskSpec, unused
 from .units import Named, occupied, unit_named
 
 
-def hold(wishes: Iterable[DiskSpec]) -> Iterator[Lock]:
+def hold(wishes: Collection[DiskSpec]) -> list[Lock]:
     """Hold what two jobs must not give to two disks, and share their storage pools."""
-    for wanted in wishes:
-        yield from pools.hold([wanted.pool.uuid if wanted.pool else None])
-        yield from hold_names(wanted.name)
-        if wanted.adopts:
-            yield identity.ADOPTION
+    shared = pools.hold(one.pool.uuid for one in wishes if one.pool)
+    adoption = [identity.ADOPTION] if any(one.adopts for one in wishes) else []
+    return [*shared, *hold_names(*(one.name for one in wishes)), *adoption]
 
 
 def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question]:

@@ -7,6 +7,7 @@ from moorage.api.rapi.looking import BULK, get
 from moorage.api.rapi.making import make
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.route import Asked, Route
+from moorage.ops import OPERATIONS
 
 from .jobs import result_of
 from .tagging import tags
@@ -15,7 +16,7 @@ VERSION = 2
 FEATURES = (
     *("instance-create-reqv1", "instance-reinstall-reqv1"),
     *("node-migrate-reqv1", "node-evac-res1"),
-    *("moorage-disks", "moorage-storage", "moorage-tokens"),
+    *("moorage-capacity", "moorage-disks", "moorage-storage", "moorage-tokens"),
 )
 """What clients may rely on; Ganeti's own first."""
 
@@ -88,6 +89,7 @@ ROUTES: tuple[Route, ...] = (
         _systems,
         BULK,
         answer=list[str | dict[str, Any]],
+        role=OPERATIONS["OP_OS_DIAGNOSE"].role,
     ),
     make("PUT", "/2/modify", "OP_CLUSTER_SET_PARAMS", shape=_changes),
     make("PUT", "/2/redistribute-config", "OP_CLUSTER_REDIST_CONF", body=False),

@@ -8,6 +8,7 @@ from moorage.api.rapi.making import make
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Asked, Route
+from moorage.units import is_whole
 
 from .tagging import tags
 
@@ -42,8 +43,8 @@ def _snapshot(wish: Any, uuids: list[str]) -> dict[str, Any]:  # noqa: ANN401
     match wish:
         case [int() | str() as disk, {"snapshot_name": str() as new_name}]:
             text = str(disk)
-            if text.isdecimal():
-                if int(text) >= len(uuids):
+            if is_whole(text):
+                if not 0 <= int(text) < len(uuids):
                     raise HttpError(404, f"there is no disk {text}")
                 text = uuids[int(text)]
             return {"OP_ID": "OP_DISK_SNAPSHOT", "disk": text, "new_name": new_name}

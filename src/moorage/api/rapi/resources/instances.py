@@ -8,6 +8,7 @@ from moorage.api.rapi.making import FORCE, make, renamed
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
+from moorage.units import is_whole
 
 from .tagging import tags
 
@@ -72,7 +73,7 @@ def _about_one(opcode: Opcode, asked: Asked) -> list[Opcode]:
 
 
 def _at_index(opcode: Opcode, _asked: Asked) -> list[Opcode]:
-    if not opcode["disk"].isdecimal():
+    if not is_whole(opcode["disk"]):
         raise HttpError(404, "a disk goes by its index here; others: /2/disks")
     return [{**opcode, "disk": int(opcode["disk"])}]
 
@@ -145,7 +146,6 @@ ROUTES: tuple[Route, ...] = (
         f"{_ONE}/info",
         "OP_INSTANCE_QUERY_DATA",
         Arg("static", Kind.FLAG, "without what its node would have to be asked"),
-        role=Role.KNOWN,
         body=False,
         shape=_about_one,
     ),
@@ -164,7 +164,6 @@ ROUTES: tuple[Route, ...] = (
         "OP_INSTANCE_STARTUP",
         FORCE,
         _NO_REMEMBER,
-        role=Role.OPERATE,
         body=False,
     ),
     make(
@@ -172,7 +171,6 @@ ROUTES: tuple[Route, ...] = (
         f"{_ONE}/shutdown",
         "OP_INSTANCE_SHUTDOWN",
         _NO_REMEMBER,
-        role=Role.OPERATE,
     ),
     make(
         "POST",
@@ -180,7 +178,6 @@ ROUTES: tuple[Route, ...] = (
         "OP_INSTANCE_REBOOT",
         Arg("type", Kind.TEXT, "soft, hard (else) or full", field="reboot_type"),
         Arg("ignore_secondaries", Kind.FLAG, "no effect", field="ignore_secondaries"),
-        role=Role.OPERATE,
         shape=_reboot,
     ),
     make(
@@ -194,8 +191,8 @@ ROUTES: tuple[Route, ...] = (
         extra={"start": "whether to start it afterwards (true)"},
     ),
     make("PUT", f"{_ONE}/rename", "OP_INSTANCE_RENAME"),
-    make("PUT", f"{_ONE}/migrate", "OP_INSTANCE_MIGRATE", role=Role.OPERATE),
-    make("PUT", f"{_ONE}/failover", "OP_INSTANCE_FAILOVER", role=Role.OPERATE),
+    make("PUT", f"{_ONE}/migrate", "OP_INSTANCE_MIGRATE"),
+    make("PUT", f"{_ONE}/failover", "OP_INSTANCE_FAILOVER"),
     make(
         "POST",
         f"{_ONE}/replace-disks",
@@ -209,7 +206,6 @@ ROUTES: tuple[Route, ...] = (
         f"{_ONE}/activate-disks",
         "OP_INSTANCE_ACTIVATE_DISKS",
         Arg("ignore_size", Kind.FLAG, "whatever their sizes", field="ignore_size"),
-        role=Role.OPERATE,
         body=False,
     ),
     make(
@@ -217,7 +213,6 @@ ROUTES: tuple[Route, ...] = (
         f"{_ONE}/deactivate-disks",
         "OP_INSTANCE_DEACTIVATE_DISKS",
         FORCE,
-        role=Role.OPERATE,
         body=False,
     ),
     make(

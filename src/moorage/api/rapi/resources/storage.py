@@ -6,6 +6,7 @@ from typing import Any
 from moorage.api.rapi.looking import COMMON, get, listed, rows
 from moorage.api.rapi.making import make
 from moorage.api.rapi.route import Asked, Route
+from moorage.ops import OPERATIONS
 
 from .jobs import result_of
 from .tagging import tags
@@ -38,6 +39,7 @@ ROUTES: tuple[Route, ...] = (
         "List the ExtStorage providers, and where they are valid",
         _providers,
         answer=list[dict[str, Any]],
+        role=OPERATIONS["OP_EXT_STORAGE_DIAGNOSE"].role,
     ),
     get(
         "/2/storage/units",

@@ -25,7 +25,7 @@ def tags(path: str, kind: str) -> tuple[Route, ...]:
 
         fixed = {"kind": kind}
         made = Make(op, (_TAG, DRY_RUN), fixed=fixed, body=False, shape=shape)
-        return Route(method, f"{path}/tags", does, made, Role.WRITE, made.args)
+        return Route(method, f"{path}/tags", does, made, made.role, made.args)
 
     return (
         Route(

@@ -11,14 +11,7 @@ from typing import Final
 from moorage.cli.htools.report.bars import Bar, Frame, drawing
 from moorage.cli.htools.report.html import Markup, el, joined
 from moorage.cli.htools.report.page import headings, legend
-from moorage.cli.htools.report.scenes import (
-    Room,
-    Scene,
-    cpu,
-    memory,
-    rooms,
-    summed,
-)
+from moorage.cli.htools.report.scenes import Room, Scene, cpu, memory, rooms, summed
 from moorage.htools.inst import NOWHERE
 from moorage.htools.node import Node
 from moorage.htools.survival.n1 import unlosable

@@ -12,14 +12,7 @@ from moorage.htools.constants import PAIRED, SPELLINGS, Fail
 from moorage.htools.formats.simulate import size as parse_size
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import Asking, targets
-from moorage.htools.placement.space import (
-    Filled,
-    Filling,
-    Safety,
-    Size,
-    fill,
-    model,
-)
+from moorage.htools.placement.space import Filled, Filling, Safety, Size, fill, model
 from moorage.htools.placement.tiered import fill_tiered
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
