@@ -10,6 +10,14 @@ That a job executes no more lines with many nodes is a test of its own, which no
 disturbs (``tests/jobs/test_cost.py``); what the C library, SQLite and the search for
 garbage do is counted here alone.
 
+Counted by callgrind, in millions of instructions of the whole master, when no list of
+guests is old, a job takes at 3 and at 1,000 nodes: start 27 to 32 and 26 to 30 (and
+once 53), activate 19 to 22 and 16 to 22, attach 23 to 30 and 19 to 26, failover 52 to
+53 and 47 to 53, a new disk 34 to 37 and 38 to 40. It makes as many commits, of as many
+records and bytes but for a new disk's warnings; in each, SQLite takes as much CPU, and
+reads at most a page of its file. What times differ by beyond that may be the
+processor's caches, as others are at work on the machine; that is not proven.
+
 start
     ``gnt-instance startup``, of instances that were shut down before.
 activate

@@ -3,7 +3,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from moorage.store import ConfigStore, Store, checksums, inspect
 from moorage.testing.nodes import SimNodes
 
 QUICK = Pace(patience=0.4, beat=0.05, again=0.02, checked=3600.0)
+PATIENT = replace(QUICK, patience=1.2)
+"""For steps that take a while each, also where the machine is busy."""
 LEDGER = "ledger"
 """Kind of the records that are counted."""
 KEYS = {"ca.key": b"key", "ca.pem": b"pem", "master.pem": b"own"}
@@ -94,7 +96,11 @@ def on_disk(town: Town, name: str) -> tuple[Head | None, Mapping[Key, bytes]]:
 
 
 async def led(
-    directory: Path, nodes: SimNodes, store: Store, way: Nodes | None = None
+    directory: Path,
+    nodes: SimNodes,
+    store: Store,
+    way: Nodes | None = None,
+    pace: Pace = QUICK,
 ) -> Town:
     """Start a master on a store.
 
@@ -113,7 +119,7 @@ async def led(
         standing,
         lambda: dict(keys),
         lambda within: standing.superseded(truth, within),
-        QUICK,
+        pace,
     )
     truth.settled = copies.settled
     life = asyncio.create_task(copies.run())

@@ -8,7 +8,7 @@ one that it goes on without is struck off the record first, and named.
 import asyncio
 from typing import Any
 
-from candidates import LEDGER, Town, led, on_disk
+from candidates import LEDGER, PATIENT, Town, led, on_disk
 from moorage.copies.replication import KIND
 from moorage.jobs import Engine
 from moorage.ops import parse
@@ -61,7 +61,7 @@ async def test_what_is_acknowledged_after_a_start_is_on_each_candidate(
     """They get a whole copy, in steps that each take a while."""
     assert _recorded(town) == {"node2", "node3"}
     await _killed(town)
-    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.25))
+    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.75), PATIENT)
     await again.commit(1)
     for name in ("node2", "node3"):
         assert _ledger(again, name) == {"0", "1"}
@@ -74,7 +74,7 @@ async def test_who_is_current_is_not_known_of_a_store_of_before(town: Town) -> N
     await _killed(town)
     gone = [((KIND, town.truth.config.node(one).uuid), None) for one in TWO]
     await town.store.commit(gone, expected=town.store.head.version)
-    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.25))
+    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.75), PATIENT)
     await again.commit(1)
     for name in TWO:
         assert _ledger(again, name) == {"0", "1"}

@@ -54,6 +54,7 @@ DISK = Reserved("it names storage of a node as it is", within=parameters.disk)
 DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
 """Disks, or changes of disks."""
 ADOPTS = Reserved("any volume or device of a node can be named")
+USERS = Reserved("guests would run as those users of the nodes")
 PLACE = Reserved("root works in that directory of the nodes")
 
 

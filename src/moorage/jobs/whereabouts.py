@@ -83,7 +83,7 @@ class Whereabouts:
         self._lists: dict[str, _Listed] = {}
         self._kept: dict[str, _Listed] = {}
         self._ends: list[tuple[float, str]] = []
-        self._named: dict[str, dict[str, None]] = {}
+        self._named: dict[str, tuple[str, ...]] = {}
         self._nodes: tuple[Node, ...] = ()
         self._uuids: frozenset[str] = frozenset()
         self._unkept: dict[str, None] = {}
@@ -141,7 +141,7 @@ class Whereabouts:
         What a node was asked since the job holds its locks counts, whatever it said.
         """
         self._expire()
-        lists, naming = self._lists, self._named.get(guest, {})
+        lists, naming = self._lists, self._named.get(guest, ())
         old = [one for one in nodes if one not in lists or lists[one].turn < since]
         return [one for one in old if one not in self._kept or one in naming]
 
@@ -193,8 +193,10 @@ class Whereabouts:
         self._drop(node)
         self._kept[node] = listed
         self._unkept.pop(node, None)
+        alone = (node,)  # one for all its guests: there are tens of thousands
         for guest in listed.guests or ():
-            self._named.setdefault(guest, {})[node] = None
+            others = self._named.get(guest)
+            self._named[guest] = (*others, node) if others else alone
         heappush(self._ends, (listed.until, node))
 
     def _drop(self, node: str) -> None:
@@ -204,9 +206,9 @@ class Whereabouts:
         if node in self._uuids:
             self._unkept[node] = None
         for guest in listed.guests or ():
-            self._named[guest].pop(node)
-            if not self._named[guest]:
-                del self._named[guest]
+            others = tuple(one for one in self._named.pop(guest) if one != node)
+            if others:
+                self._named[guest] = others
 
     def _expire(self) -> None:
         """Drop what was kept for long enough."""

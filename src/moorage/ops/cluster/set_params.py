@@ -37,6 +37,10 @@ from . import defaults, image_directories, systems, volume_groups
 Nested = Mapping[str, Mapping[str, Any]]
 
 
+OsParameters = dict[str, dict[str, dict[str, Any]]]
+"""Parameters by OS definition and hypervisor."""
+
+
 class ClusterSetParams(Operation, frozen=True, kw_only=True):
     """Change settings; those that are not given stay.
 
@@ -136,8 +140,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     blacklisted_os: tuple[tuple[str, str], ...] = ()
     nicparams: dict[str, Any] | None = None
     mac_prefix: str | None = None
-    uid_pool: Annotated[UidPool | None, rights.PLACE] = None
-    add_uids: Annotated[UidPool | None, rights.PLACE] = None
+    uid_pool: Annotated[UidPool | None, rights.USERS] = None
+    add_uids: Annotated[UidPool | None, rights.USERS] = None
     remove_uids: UidPool | None = None
     force: bool = False
     add_pools: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who may ask for what: roles of operations, and parameters that are root's."""
+
+from typing import Any
+
+import pytest
+
+from moorage.errors import Forbidden, MoorageError
+from moorage.jobs import rights
+from moorage.model.caller import Caller, Role
+from moorage.ops import OPERATIONS, parse
+from moorage.testing.cluster import SimCluster
+
+MAKE = {"instance_name": "new", "os_type": "debian", "mode": "create"}
+EXT = {"disk_template": "ext", "provider": "san", "size": 8}
+WEB = {"instance_name": "web"}
+ROOTS: list[tuple[str, dict[str, Any], str]] = [
+    ("OP_DISK_ADD", {**EXT, "adopt": "/dev/sda"}, "adopt"),
+    ("OP_DISK_ADD", {**EXT, "params": {"dir": "/etc"}}, "dir"),
+    ("OP_DISK_ADD", {**EXT, "params": {"reuse_data": "True"}}, "reuse_data"),
+    ("OP_INSTANCE_CREATE", {**MAKE, "hvparams": {"kvm_extra": "-x"}}, "kvm_extra"),
+    ("OP_INSTANCE_CREATE", {**MAKE, "disks": [{"adopt": "lv"}]}, "adopt"),
+    ("OP_INSTANCE_STARTUP", {**WEB, "hvparams": {"kernel_path": "/x"}}, "kernel_path"),
+    (
+        "OP_INSTANCE_SET_PARAMS",
+        {**WEB, "hvparams": {"security_model": "none"}},
+        "security_model",
+    ),
+    (
+        "OP_INSTANCE_SET_PARAMS",
+        {**WEB, "disks": [["add", -1, {"adopt": "/dev/sda"}]]},
+        "adopt",
+    ),
+    (
+        "OP_CLUSTER_SET_PARAMS",
+        {"hvparams": {"kvm": {"kvm_extra": "-x"}}},
+        "kvm_extra",
+    ),
+    (
+        "OP_CLUSTER_SET_PARAMS",
+        {"os_hvp": {"debian": {"kvm": {"initrd_path": "/etc/shadow"}}}},
+        "initrd_path",
+    ),
+    ("OP_CLUSTER_SET_PARAMS", {"file_storage_dir": "/etc"}, "file_storage_dir"),
+    ("OP_STORAGE_POOL_ADD", {"pool_name": "p", "params": {"dir": "/etc"}}, "dir"),
+]
+OTHERS: list[tuple[str, dict[str, Any]]] = [
+    ("OP_DISK_ADD", {**EXT, "params": {"tier": "gold"}}),
+    ("OP_INSTANCE_CREATE", {**MAKE, "hvparams": {"acpi": True, "vga": "std"}}),
+    ("OP_INSTANCE_SET_PARAMS", {**WEB, "hvparams": {"kvm_extra": "default"}}),
+    ("OP_INSTANCE_SET_PARAMS", {**WEB, "disks": [["add", -1, {"size": 8}]]}),
+]
+
+
+def allowed(role: Role, op_id: str, fields: dict[str, Any]) -> bool:
+    operation = parse({"OP_ID": op_id, **fields})
+    try:
+        rights.check(operation, Caller("anna", "rapi", role))
+    except Forbidden:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("op_id", "fields", "name"), ROOTS)
+async def test_what_lets_root_act_is_roots(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any], name: str
+) -> None:
+    ask = [{"OP_ID": op_id, **fields}]
+    with pytest.raises(Forbidden, match=f"anna by rapi may not set {name}: "):
+        await cluster.engine.submit(ask, Caller("anna", "rapi", Role.WRITE))
+    assert cluster.engine.jobs == {}
+    assert allowed(Role.ROOT, op_id, fields)
+
+
+@pytest.mark.parametrize(("op_id", "fields"), OTHERS)
+def test_everything_else_may_be_set(op_id: str, fields: dict[str, Any]) -> None:
+    assert allowed(Role.WRITE, op_id, fields)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_each_role_may_ask_for_what_takes_it(role: Role) -> None:
+    for op_id, kind in OPERATIONS.items():
+        caller = Caller("anna", "rapi", role)
+        assert caller.may(kind.role) is (role >= kind.role), op_id
+
+
+def test_operations_that_only_look_take_no_more() -> None:
+    assert OPERATIONS["OP_CLUSTER_VERIFY"].role is Role.READ
+    assert OPERATIONS["OP_INSTANCE_STARTUP"].role is Role.OPERATE
+    assert OPERATIONS["OP_CLUSTER_RENEW_CRYPTO"].role is Role.ROOT
+
+
+async def test_a_job_that_holds_one_is_refused_whole(cluster: SimCluster) -> None:
+    ops = [
+        {"OP_ID": "OP_INSTANCE_STARTUP", **WEB},
+        {"OP_ID": ROOTS[0][0], **ROOTS[0][1]},
+    ]
+    with pytest.raises(MoorageError, match="may not set adopt"):
+        await cluster.engine.submit(ops, Caller("anna", "rapi", Role.WRITE))
+    assert cluster.engine.jobs == {}
