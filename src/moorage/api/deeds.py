@@ -90,9 +90,15 @@ async def _queued(
     said = [CALLED, str(caller), time.time_ns()]
     for op in ops:
         trail = op.get("reason")
-        op["reason"] = [*(trail if isinstance(trail, list) else []), said]
+        kept = trail if isinstance(trail, list) else []
+        op["reason"] = [*(one for one in kept if not _is_said(one)), said]
     drained = although_drained
     return await at.engine.submit(ops, caller, although_drained=drained, key=key)
+
+
+def _is_said(entry: object) -> bool:
+    """Whether an entry of a trail says who asked, as nobody may do for himself."""
+    return isinstance(entry, list) and entry[:1] == [CALLED]
 
 
 async def changed(at: Sources, number: int, patience: float) -> bool:
@@ -166,7 +172,8 @@ async def archive_old(
     for number in old:
         if loop.time() >= end:
             break
-        done += await at.engine.queue.archive(number)
+        if number in at.engine.jobs:  # nobody else was faster
+            done += await at.engine.queue.archive(number)
     return done, len(old) - done
 
 

@@ -57,7 +57,7 @@ class Repeats:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._made: dict[str, Made] = {}  # oldest first
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
         """Take over what a store has, oldest first."""
@@ -67,9 +67,9 @@ class Repeats:
     def turn(self, name: str) -> asyncio.Lock:
         """Return the lock of a key: two that come together make one job.
 
-        It is there as long as somebody holds it, or waits for it.
+        It is there as long as somebody has it: until the job is stored, at least.
         """
-        return self._locks.setdefault(name, asyncio.Lock())
+        return self._turns.setdefault(name, asyncio.Lock())
 
     def job(self, name: str, ops: Opcodes) -> int | None:
         """Return the job that a request made before; None if it is new.

@@ -54,6 +54,11 @@ class Listening:
                 number = int(fields["id"])
                 return number, fields["event"], json.loads(fields["data"])
 
+    async def rest(self) -> bytes:
+        """Return what comes until the door hangs up."""
+        async with asyncio.timeout(10):
+            return await self._answer.content.read()
+
     async def until(self, name: str) -> list[Block]:
         """Return blocks up to the one in which an object of a name is added."""
         found = []
@@ -166,6 +171,17 @@ async def test_who_may_not_read_may_not_listen(door: RapiDoor) -> None:
         assert found.status == 403
     async with listening(door, user="guest:wrong") as found:
         assert found.status == 401
+
+
+@pytest.mark.parametrize("left", ["", "guest secret known\n"])
+async def test_who_is_taken_out_hears_nothing_more(door: RapiDoor, left: str) -> None:
+    kept = door.users.read_text()
+    door.users.write_text(kept + "guest secret read\n")
+    async with listening(door, user="guest:secret") as found:
+        await found.block()
+        door.users.write_text(kept + left)
+        await add(door, "new")
+        assert b"new" not in await found.rest()
 
 
 async def test_a_master_that_went_away_is_waited_for(door: RapiDoor) -> None:

@@ -147,7 +147,8 @@ def _serving(door: Door, route: Route) -> Handler:
         request[_MADE] = asked.made
         if isinstance(route.serve, Events):
             after = heard(asked, request.headers.get("Last-Event-ID"))
-            return await _stream(door.hub, request, after, await route.serve(asked))
+            wanted = await route.serve(asked)
+            return await _stream(door, route, request, after, wanted)
         async with asyncio.timeout(door.gate.limits.answer):
             answer = await route.serve(asked)
         if route.serve.media != _JSON:
@@ -159,15 +160,19 @@ def _serving(door: Door, route: Route) -> Handler:
 
 
 async def _stream(
-    hub: Hub, request: web.Request, after: int | None, wanted: Wanted
+    door: Door, route: Route, request: web.Request, after: int | None, wanted: Wanted
 ) -> web.StreamResponse:
-    """Tell somebody what happens, as long as he listens."""
+    """Tell somebody what happens, as long as he listens, and may."""
+    shown = request.headers.get("Authorization", "")
     answer = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
     )
     await answer.prepare(request)
     try:
-        async for told in hub.after(after):
+        async for told in door.hub.after(after):
+            user = await door.users.who(shown)
+            if user is None or user.role < route.role:
+                break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
     except (ConnectionError, TimeoutError):

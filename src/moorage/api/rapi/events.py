@@ -255,6 +255,6 @@ def heard(asked: Asked, header: str | None) -> int | None:
 
 
 def _number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 26:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text)
