@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import luxi_messages
+from moorage.api import deeds, luxi_messages
 from moorage.api.luxi import Splitter
 from moorage.api.luxi_caller import Believed
 from moorage.api.luxi_server import LuxiServer
@@ -166,3 +166,19 @@ async def test_sockets_can_be_reached_by_their_user_alone(side: Side) -> None:
     await side.server.stop()
     assert not side.own.exists()
     assert not side.door.exists()
+
+
+async def test_a_user_of_a_door_has_so_many_jobs_at_a_time(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deeds, "MOST_JOBS", 3)
+    await side.start()
+    delay = {"OP_ID": "OP_TEST_DELAY", "duration": 1.5}
+    jobs = [[delay]] * 5
+    found = await side.ask(side.door, anna(), "SubmitManyJobs", jobs)
+    assert [taken for taken, _ in found] == [True] * 3 + [False] * 2
+    assert "anna by rapi has 3 jobs that have not ended" in str(found[-1])
+    bert = {**anna(), "name": "bert"}
+    last = await side.ask(side.door, bert, "SubmitJob", [delay])
+    await side.cluster.finished(last)
+    assert await side.ask(side.door, anna(), "SubmitJob", [ADD])

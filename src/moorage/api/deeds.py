@@ -9,15 +9,17 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, MoorageError, from_json
+from moorage.errors import BadInput, MoorageError, WrongState, from_json
 from moorage.jobs import Job, repeats
 from moorage.jobs.job import Opcodes
-from moorage.model.caller import MASTER, Caller
+from moorage.model.caller import MASTER, Caller, Role
 
 from . import job_kill
 from .opcode_checks import PRIORITIES, check_opcodes
 from .query import Sources
 
+MOST_JOBS = 1000
+"""Jobs of one user of a door that have not ended."""
 CALLED = "moorage:caller"
 """The source of the entry of a reason trail that says who asked."""
 
@@ -87,6 +89,7 @@ async def _queued(
     key: str = "",
 ) -> int:
     check_opcodes(at.engine, ops, earlier)
+    _check_few(at, caller)
     said = [CALLED, str(caller), time.time_ns()]
     for op in ops:
         trail = op.get("reason")
@@ -99,6 +102,15 @@ async def _queued(
 def _is_said(entry: object) -> bool:
     """Whether an entry of a trail says who asked, as nobody may do for himself."""
     return isinstance(entry, list) and entry[:1] == [CALLED]
+
+
+def _check_few(at: Sources, caller: Caller) -> None:
+    """Raise `WrongState` if a user of a door has too many jobs that have not ended."""
+    if caller.may(Role.ROOT):
+        return
+    working = at.engine.queue.working.values()
+    if sum(str(one.caller) == str(caller) for one in working) >= MOST_JOBS:
+        raise WrongState(f"{caller} has {MOST_JOBS} jobs that have not ended")
 
 
 async def changed(at: Sources, number: int, patience: float) -> bool:

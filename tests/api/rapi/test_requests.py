@@ -334,3 +334,16 @@ async def test_a_repeated_request_with_a_key_makes_one_job(door: RapiDoor):
     other = f"{STARTUP.removesuffix('startup')}shutdown"
     assert is_refused(await door.ask("PUT", other, {}, **twice), 409)
     assert (await door.ask("PUT", STARTUP, {})).body != first.body
+
+
+async def test_bodies_together_have_an_end(tmp_path):
+    cluster = await SimCluster.start(tmp_path / "nodes", ClusterBuilder())
+    limits = Limits(bodies=100_000)
+    async with rapi_door(cluster, tmp_path, limits) as door:
+        long = {"data": b'{"x": "' + b"y" * 200_000 + b'"}'}
+        kind = {"headers": {"Content-Type": "application/json"}}
+        assert is_refused(await door.ask("POST", "/2/disks", **long, **kind), 429)
+        short = {"data": b'{"x": "' + b"y" * 50_000 + b'"}'}
+        for _ in range(5):  # what was answered counts no more
+            assert is_refused(await door.ask("POST", "/2/disks", **short, **kind), 400)
+    await cluster.stop()

@@ -8,6 +8,7 @@ path and the role are right, then arguments and body. Nothing is read of who is 
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -140,17 +141,18 @@ def _serving(door: Door, route: Route) -> Handler:
             raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
-        body = await _body(door.gate.limits, request, user)
-        luxi = door.luxi.of(_caller(user, request))
-        asked = Asked(luxi, request.match_info, args, body, route.resource)
-        asked.key = request.headers.get("Idempotency-Key", "")
-        request[_MADE] = asked.made
-        if isinstance(route.serve, Events):
-            after = heard(asked, request.headers.get("Last-Event-ID"))
-            wanted = await route.serve(asked)
-            return await _stream(door, route, request, after, wanted)
-        async with asyncio.timeout(door.gate.limits.answer):
-            answer = await route.serve(asked)
+        with door.gate.holding() as hold:
+            body = await _body(door.gate.limits, request, user, hold)
+            luxi = door.luxi.of(_caller(user, request))
+            asked = Asked(luxi, request.match_info, args, body, route.resource)
+            asked.key = request.headers.get("Idempotency-Key", "")
+            request[_MADE] = asked.made
+            if isinstance(route.serve, Events):
+                after = heard(asked, request.headers.get("Last-Event-ID"))
+                wanted = await route.serve(asked)
+                return await _stream(door, route, request, after, wanted)
+            async with asyncio.timeout(door.gate.limits.answer):
+                answer = await route.serve(asked)
         if route.serve.media != _JSON:
             headers = {"Content-Type": route.serve.media}
             return web.Response(body=str(answer).encode(), headers=headers)
@@ -186,8 +188,15 @@ def _caller(user: User, request: web.Request) -> dict[str, Any]:
     return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
 
 
-async def _body(limits: Limits, request: web.Request, user: User) -> Any:  # noqa: ANN401
+async def _body(
+    limits: Limits, request: web.Request, user: User, hold: Callable[[int], None]
+) -> Any:  # noqa: ANN401
     """Return what came as JSON; None if nothing did.
+
+    Parameters
+    ----------
+    hold
+        Counts bytes that came; it raises an error if all that is under way is too much.
 
     Raises
     ------
@@ -199,7 +208,7 @@ async def _body(limits: Limits, request: web.Request, user: User) -> Any:  # noq
     most = limits.body if user.role >= Role.WRITE else limits.question
     try:
         async with asyncio.timeout(limits.arrival):
-            text = await _read(request, most)
+            text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
     if not text.strip():
@@ -212,9 +221,10 @@ async def _body(limits: Limits, request: web.Request, user: User) -> Any:  # noq
         raise HttpError(400, f"Unable to parse the body: {error}") from None
 
 
-async def _read(request: web.Request, most: int) -> bytes:
+async def _read(request: web.Request, most: int, hold: Callable[[int], None]) -> bytes:
     found = bytearray()
     async for piece in request.content.iter_any():
+        hold(len(piece))
         found += piece
         if len(found) > most:
             raise HttpError(413)
