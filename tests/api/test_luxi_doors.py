@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api import luxi_messages
+from moorage.api import deeds, luxi_messages
 from moorage.api.luxi import Splitter
 from moorage.api.luxi_caller import Believed
 from moorage.api.luxi_server import LuxiServer
@@ -82,6 +82,11 @@ async def test_a_job_is_of_whom_the_door_names(side: Side) -> None:
         {"name": "anna"},
         {"name": "anna", "role": 99},
         {"name": "anna", "role": 1, "door": "luxi"},
+        {"name": "anna\nroot", "role": 1},
+        {"name": "\x1b[31manna", "role": 1},
+        {"name": "a" * 256, "role": 1},
+        {"name": "anna", "role": 1, "detail": "from\x00there"},
+        {"name": "anna", "role": 1, "detail": "x" * 100_000},
     ],
 )
 async def test_a_door_that_lies_or_says_nothing_gets_nothing(
@@ -115,6 +120,16 @@ async def test_no_door_gives_more_than_it_may(side: Side) -> None:
     ask = {"OP_ID": "OP_CLUSTER_RENEW_CRYPTO"}
     with pytest.raises(Forbidden, match="anna by rapi has the role write"):
         await side.ask(side.door, anna(Role.ROOT), "SubmitJob", [ask])
+
+
+async def test_who_may_start_a_guest_has_it_boot_no_file_of_roots(side: Side) -> None:
+    """The node's root opens it, and a console shows it."""
+    await side.start()
+    start = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
+    asked = [start | {"hvparams": {"kernel_path": "/etc/shadow"}}]
+    with pytest.raises(Forbidden, match=r"may not set .*kernel_path"):
+        await side.ask(side.door, anna(Role.OPERATE), "SubmitJob", asked)
+    assert await side.ask(side.door, anna(Role.OPERATE), "SubmitJob", [start])
 
 
 async def test_jobs_that_are_refused_to_some_are_not_queued_for_the_others(
@@ -151,3 +166,19 @@ async def test_sockets_can_be_reached_by_their_user_alone(side: Side) -> None:
     await side.server.stop()
     assert not side.own.exists()
     assert not side.door.exists()
+
+
+async def test_a_user_of_a_door_has_so_many_jobs_at_a_time(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deeds, "MOST_JOBS", 3)
+    await side.start()
+    delay = {"OP_ID": "OP_TEST_DELAY", "duration": 1.5}
+    jobs = [[delay]] * 5
+    found = await side.ask(side.door, anna(), "SubmitManyJobs", jobs)
+    assert [taken for taken, _ in found] == [True] * 3 + [False] * 2
+    assert "anna by rapi has 3 jobs that have not ended" in str(found[-1])
+    bert = {**anna(), "name": "bert"}
+    last = await side.ask(side.door, bert, "SubmitJob", [delay])
+    await side.cluster.finished(last)
+    assert await side.ask(side.door, anna(), "SubmitJob", [ADD])

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from desk import Desk, desk_at
+from moorage.api import deeds
+from moorage.api.query import Sources
+from moorage.model.caller import Caller
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -86,3 +89,14 @@ async def test_who_asked_is_known_to_job_story_and_reason_trail(typing: Desk) ->
     sources = [entry[0] for entry in job.ops[0].input["reason"]]
     assert sources == ["gnt:user", "gnt:client:gnt-disk", "moorage:caller"]
     assert who in await typing.types("gnt-disk story new")
+
+
+async def test_nobody_says_in_the_trail_that_somebody_else_asked(typing: Desk) -> None:
+    at, word = typing.cluster, "moorage:caller"
+    sources = Sources(at.truth, at.nodes, at.engine, clock=at.clock)
+    forged = [["gnt:user", "because", 1], [word, "anna by rapi", 2]]
+    ops = [{"OP_ID": "OP_TEST_DELAY", "duration": 0.0, "reason": forged}]
+    number = await deeds.submit(sources, ops, Caller("bert", "rapi"))
+    job = await at.finished(number)
+    trail = [entry[:2] for entry in job.ops[0].input["reason"]]
+    assert trail == [["gnt:user", "because"], [word, "bert by rapi"]]

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from moorage.api import deeds
+from moorage.api.query import Sources
 from moorage.errors import NotFound, WrongState
 from moorage.jobs.job import decode, encode
 from moorage.store import MemoryStore, Stored, Write
+from moorage.store.feed import decoded
 from moorage.testing.cluster import SimCluster
 
 GROW_A = {"OP_ID": "OP_DISK_GROW", "disk": "a", "amount": 8}
@@ -82,6 +85,23 @@ async def test_numbers_never_start_again(cluster: SimCluster) -> None:
     await cluster.boot()
     assert cluster.engine.jobs == {}
     assert await cluster.engine.submit([GROW_A]) == last + 1
+
+
+async def test_a_job_is_put_away_once_whoever_asks(cluster: SimCluster) -> None:
+    at = Sources(cluster.truth, cluster.nodes, cluster.engine, clock=cluster.clock)
+    for _ in range(3):
+        await cluster.finished(await cluster.engine.submit([GROW_A]))
+    feed = cluster.truth.feed
+    start = feed.last
+    await asyncio.gather(
+        deeds.archive_old(at, -1),
+        deeds.archive(at, 1),
+        deeds.archive_old(at, -1),
+        deeds.archive(at, 2),
+    )
+    assert cluster.engine.jobs == {}
+    told = [decoded(one).events for one in feed.after(start) or ()]
+    assert sorted(event.job for (event,) in told) == [1, 2, 3]
 
 
 async def test_a_drained_queue_stays_drained(cluster: SimCluster) -> None:

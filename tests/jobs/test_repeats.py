@@ -2,6 +2,8 @@
 """A request that comes twice makes one job, for a day, whoever is the master."""
 
 import asyncio
+import gc
+from collections.abc import Sequence
 
 import pytest
 
@@ -37,6 +39,39 @@ async def test_two_that_come_together_make_one_job(cluster: SimCluster) -> None:
     assert len(cluster.engine.jobs) == 1
 
 
+async def test_the_second_hears_of_the_job_when_it_is_stored(
+    cluster: SimCluster,
+) -> None:
+    """A crash before that would take back a number that somebody has."""
+    there = asyncio.Event()
+
+    async def settled(_version: int) -> Sequence[str]:
+        await there.wait()
+        return ()
+
+    cluster.truth.settled = settled
+    both = [
+        asyncio.create_task(deeds.submit_once(at(cluster), add(), ANNA, "k1"))
+        for _ in range(2)
+    ]
+    done, _ = await asyncio.wait(both, timeout=0.1)
+    assert not done
+    third = asyncio.create_task(deeds.submit_once(at(cluster), add(), ANNA, "k1"))
+    done, _ = await asyncio.wait([third], timeout=0.1)
+    assert not done
+    there.set()
+    assert len(set(await asyncio.gather(*both, third))) == 1
+
+
+async def test_who_asks_again_and_again_leaves_nothing(cluster: SimCluster) -> None:
+    for number in range(5):
+        with pytest.raises(BadInput):
+            await deeds.submit_once(at(cluster), [{}], ANNA, f"k{number}")
+    first = await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+    assert await deeds.submit_once(at(cluster), add(), ANNA, "k1") == first
+    assert not cluster.engine.queue.repeats._turns
+
+
 async def test_the_next_master_knows_it(cluster: SimCluster) -> None:
     first = await deeds.submit_once(at(cluster), add(), ANNA, "k1")
     await cluster.crash()
@@ -62,6 +97,19 @@ async def test_a_refused_request_uses_no_key_up(cluster: SimCluster) -> None:
     with pytest.raises(BadInput):
         await deeds.submit_once(at(cluster), [{"OP_ID": "OP_NOPE"}], ANNA, "k1")
     assert await deeds.submit_once(at(cluster), add(), ANNA, "k1")
+
+
+async def test_what_was_refused_leaves_nothing(cluster: SimCluster) -> None:
+    known = cluster.engine.queue.repeats
+    locks = known._turns
+    for number in range(50):
+        asked: list[dict[str, object]] = [{"OP_ID": "OP_NOPE"}]
+        with pytest.raises(BadInput):
+            await deeds.submit_once(at(cluster), asked, ANNA, f"k{number}")
+    await deeds.submit_once(at(cluster), add(), ANNA, "k")
+    await deeds.submit_once(at(cluster), add(), ANNA, "k")
+    gc.collect()
+    assert not len(locks)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "\N{SNOWMAN}"])

@@ -2,6 +2,7 @@
 """The next master goes on with a job: back, or forward, and says why."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -214,3 +215,63 @@ async def test_a_doubt_about_a_disk_outlives_the_master_that_had_it(
     (left,) = cluster.config.called(Disk, "new")
     assert "undoing 'create disk new on node1'" in str(left.quarantine)
     assert left.logical_id[1] in cluster.nodes.san.volumes
+
+
+def held_up(cluster: SimCluster, number: int) -> None:
+    """Let others write the job, and the master die when the last of them has.
+
+    Meanwhile the job waits for its turn with what it has just come to know.
+    """
+    written = []
+
+    async def settled(_version: int) -> Sequence[str]:
+        written.append(1)
+        if len(written) == 1:
+            await asyncio.sleep(0.05)
+        if len(written) == 2:
+            cluster.die()
+        return ()
+
+    cluster.truth.settled = settled
+    asked = [cluster.engine.change_priority(number, one) for one in (1, 2)]
+    cluster.others = [asyncio.create_task(one) for one in asked]  # type: ignore[attr-defined]
+
+
+async def test_no_doubt_is_lost_while_others_write_the_job(cluster: SimCluster) -> None:
+    def refuse(_node: str, command: Command) -> bool:
+        return command.argv[0].endswith(("/attach", "/remove"))
+
+    async def hold_up(name: str) -> None:
+        if name == "after undoing verify the parameters of disk new on node1":
+            held_up(cluster, number)
+
+    cluster.nodes.nodes["node1"].machine.refuse = refuse
+    cluster.extra_point = hold_up
+    add = {"OP_ID": "OP_DISK_ADD", "name": "new", "disk_template": "ext"}
+    number = await cluster.engine.submit([add | {"provider": "san", "size": 8}])
+    await dead(cluster, number)
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "error"
+    (left,) = cluster.config.called(Disk, "new")
+    assert "undoing 'create disk new on node1'" in str(left.quarantine)
+
+
+async def test_nor_behind_the_point_of_no_return(cluster: SimCluster) -> None:
+    for disk in ("a", "b"):
+        await cluster.run("OP_DISK_ATTACH", disk=disk, instance_name="web")
+
+    def refuse(_node: str, command: Command) -> bool:
+        is_it = (
+            command.argv[0].endswith("/remove") and command.env["VOL_NAME"] == "vol-a"
+        )
+        if is_it and not hasattr(cluster, "others"):
+            held_up(cluster, number)
+        return is_it
+
+    cluster.nodes.nodes["node1"].machine.refuse = refuse
+    remove = {"OP_ID": "OP_INSTANCE_REMOVE", "instance_name": "web"}
+    number = await cluster.engine.submit([remove])
+    await dead(cluster, number)
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "error"
+    assert "remove disk a on node1" in str(cluster.config.disk("a").quarantine)

@@ -183,6 +183,34 @@ async def test_a_crash_at_any_point_leaves_everybody_reachable(
         await cluster.stop()
 
 
+async def test_nodes_get_their_keys_whichever_master_ends_the_job(
+    tmp_path: Path,
+) -> None:
+    """The jobs that follow are of the promise: a success without them is none."""
+    cluster = await keyed(tmp_path / "whole")
+    await cluster.run("OP_CLUSTER_RENEW_CRYPTO", **NODES)
+    points = len(cluster.points)
+    await cluster.stop()
+    ended = []
+    for point in range(points):
+        cluster = await keyed(tmp_path / f"{point}")
+        cluster.crash_at = point
+        number = await cluster.submit("OP_CLUSTER_RENEW_CRYPTO", **NODES)
+        with pytest.raises(Crash):
+            await cluster.finished(number)
+        await cluster.crash()
+        cluster.crash_at = None
+        await cluster.boot()
+        job = await cluster.finished(number)
+        ended.append(job.status)
+        if job.status == "success":
+            for _, one in job.ops[0].result["jobs"]:
+                assert (await cluster.finished(one)).status == "success"
+            assert [len(one) for one in pins(cluster)] == [1, 1]
+        await cluster.stop()
+    assert "success" in ended
+
+
 async def test_a_master_takes_one_step_to_its_next_key_however_often_it_begins(
     tmp_path: Path,
 ) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from moorage.model import Change, successor
 from moorage.model.events import Entry, Event
+from moorage.protocol.sender import HIGHEST
 from moorage.store import ConfigStore, MemoryStore, SqliteStore, create, feed
 from moorage.store.feed import Feed
 from moorage.testing.cluster import ClusterBuilder
@@ -81,6 +82,23 @@ async def test_entries_and_their_numbers_go_on_after_a_restart(tmp_path: Path) -
         await truth.close()
     assert len(numbers) == 3
     assert numbers == sorted(set(numbers))
+
+
+async def test_the_order_holds_up_to_the_highest_term() -> None:
+    """A thief of a candidate's key can have nodes heed a term that is far up."""
+    store = MemoryStore()
+    await create(store, ClusterBuilder().disk("a").change())
+    heard = None
+    for term in (10**20 >> 32, HIGHEST - 1):
+        store.term = term - 1
+        for _ in range(2):  # the numbers of these terms differ in their length
+            truth, _ = await ConfigStore.open(store)
+            heard = heard or truth.feed.last
+            await truth.commit(None, jobs=[JOB])
+    truth, _ = await ConfigStore.open(store)
+    found = [one.number for one in entries(truth.feed.after(heard))]
+    assert len(found) == 4
+    assert found == sorted(found)
 
 
 async def test_nothing_is_told_before_the_copies_have_it() -> None:

@@ -9,15 +9,17 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, MoorageError, from_json
+from moorage.errors import BadInput, MoorageError, WrongState, from_json
 from moorage.jobs import Job, repeats
 from moorage.jobs.job import Opcodes
-from moorage.model.caller import MASTER, Caller
+from moorage.model.caller import MASTER, Caller, Role
 
 from . import job_kill
 from .opcode_checks import PRIORITIES, check_opcodes
 from .query import Sources
 
+MOST_JOBS = 1000
+"""Jobs of one user of a door that have not ended."""
 CALLED = "moorage:caller"
 """The source of the entry of a reason trail that says who asked."""
 
@@ -87,12 +89,28 @@ async def _queued(
     key: str = "",
 ) -> int:
     check_opcodes(at.engine, ops, earlier)
+    _check_few(at, caller)
     said = [CALLED, str(caller), time.time_ns()]
     for op in ops:
         trail = op.get("reason")
-        op["reason"] = [*(trail if isinstance(trail, list) else []), said]
+        kept = trail if isinstance(trail, list) else []
+        op["reason"] = [*(one for one in kept if not _is_said(one)), said]
     drained = although_drained
     return await at.engine.submit(ops, caller, although_drained=drained, key=key)
+
+
+def _is_said(entry: object) -> bool:
+    """Whether an entry of a trail says who asked, as nobody may do for himself."""
+    return isinstance(entry, list) and entry[:1] == [CALLED]
+
+
+def _check_few(at: Sources, caller: Caller) -> None:
+    """Raise `WrongState` if a user of a door has too many jobs that have not ended."""
+    if caller.may(Role.ROOT):
+        return
+    working = at.engine.queue.working.values()
+    if sum(str(one.caller) == str(caller) for one in working) >= MOST_JOBS:
+        raise WrongState(f"{caller} has {MOST_JOBS} jobs that have not ended")
 
 
 async def changed(at: Sources, number: int, patience: float) -> bool:
@@ -166,7 +184,8 @@ async def archive_old(
     for number in old:
         if loop.time() >= end:
             break
-        done += await at.engine.queue.archive(number)
+        if number in at.engine.jobs:  # nobody else was faster
+            done += await at.engine.queue.archive(number)
     return done, len(old) - done
 
 

@@ -16,6 +16,8 @@ from moorage.model.misfit import misfit
 
 DOOR = "luxi"
 _WHO = struct.Struct("iII")
+_LONGEST = 255
+"""Characters of what a door says of who asks: it is journalled, logged and shown."""
 
 UNKNOWN: Final = Caller("", DOOR, detail="nobody that is known")
 CALLER: ContextVar[Caller] = ContextVar("CALLER", default=UNKNOWN)
@@ -77,5 +79,10 @@ def said(believed: Believed, words: Any) -> Caller:  # noqa: ANN401
         ) from None
     if not told.name:
         raise Forbidden(f"nobody comes by {believed.door} without a name")
+    for text in (told.name, told.detail):
+        if len(text) > _LONGEST or not text.isprintable():
+            raise Forbidden(
+                f"who asks is said in {_LONGEST} printable characters at most"
+            )
     role = min(told.role, believed.most)
     return Caller(told.name, believed.door, role, told.detail)

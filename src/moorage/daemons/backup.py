@@ -37,7 +37,7 @@ from moorage.store.base import ADVICE
 from moorage.store.records import copied
 
 from . import master, voting
-from .lead_record import moved
+from .lead_record import hand_over
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
 from .succession import drafted
@@ -318,11 +318,13 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
         own = _own(truth.config, node)
         keepers = voting.keepers(truth.config)
         term = votes.highest(truth.term, keepers) + LEAP
-        if own and truth.config.node(own).uuid != truth.config.cluster.master_node:
-            await truth.commit(moved(truth.config, own, term))
+        away = own and truth.config.node(own).uuid != truth.config.cluster.master_node
     finally:
         await truth.close()
-    raise_term(path, term)
+    if own and away:
+        await hand_over(path, own, term)
+    else:
+        raise_term(path, term)
     return [f"{name} gives no answer ({why})" for name, why in votes.silent.items()]
 
 

@@ -43,12 +43,21 @@ async def settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
 async def _written(path: Path, heritage: Heritage, term: int) -> None:
     """Write the copy as a store that its new master leads."""
     copied(heritage.path, path)
+    await hand_over(path, heritage.own, term)
+
+
+async def hand_over(path: Path, own: str, term: int) -> None:
+    """Record in a store that nobody leads that a node is the master's from a term on.
+
+    That is the first commit of this term, and in the feed, too: in a lower one it could
+    have the number of something else that a former master told.
+    """
+    raise_term(path, term - 1)
     truth, _ = await ConfigStore.open(store_at(path))
     try:
-        await truth.commit(moved(truth.config, heritage.own, term))
+        await truth.commit(moved(truth.config, own, term))
     finally:
         await truth.close()
-    raise_term(path, term)
 
 
 def moved(config: Config, own: str, term: int) -> Change:

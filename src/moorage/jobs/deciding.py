@@ -308,6 +308,18 @@ def reported(operation: Operation, view: View, results: Sequence[Any]) -> Any:  
     return json.decode(json.encode(operation.result(view, results)))
 
 
+def reported_again(operation: Operation, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Return what an operation of a former master reports.
+
+    None where what it was decided on is gone: it is talk for whoever waited, and they
+    are gone with the crash.
+    """
+    try:
+        return reported(operation, view, results)
+    except Exception:  # noqa: BLE001
+        return None
+
+
 def _decided(operation: Operation, view: View) -> Decision:
     operation.check(view)
     planner = operation if isinstance(operation, Planner) else None

@@ -13,7 +13,7 @@ from moorage.model.caller import MASTER, Caller
 from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
-from .deciding import Deciding, Decision, reported
+from .deciding import Deciding, Decision, reported_again
 from .dry_run import Parse, planned
 from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
@@ -267,25 +267,19 @@ class Engine:
         op = job.current
         await self.locks.acquire(job.id, op.locks, job.priority)
         self.queue.note(job, op, "A new master goes on with this job")
+        follow: list[Job] = []
         try:
-            if await self._executor.recover(job, op):
-                op.result = self._result_again(job, op)
-            await self._after(job, op, self._operation(op.input))
+            done = await self._executor.recover(job, op)
+            operation, view = self._operation(op.input), self._deciding.view(job)
+            if done:
+                op.result = reported_again(operation, view, op.results)
+                opcodes = operation.jobs(view)
+                follow = await self._followed(job, op, view.config, opcodes)
+            await self._after(job, op, operation)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
-        await self._finish(job, op)
+        await self._finish(job, op, follow)
         await self._live(job)
-
-    def _result_again(self, job: Job, op: Op) -> Any:  # noqa: ANN401
-        """Return the result; None where the view that it was made from is gone.
-
-        It is talk for whoever waited; they are gone with the crash.
-        """
-        try:
-            operation = self._operation(op.input)
-            return reported(operation, self._deciding.view(job), op.results)
-        except Exception:  # noqa: BLE001
-            return None
 
     async def _operate(self, job: Job, op: Op) -> None:
         if self._leaving:
@@ -345,7 +339,13 @@ class Engine:
         if decision.tasks and not await self._executor.carry(job, op):
             return []
         op.result, opcodes = await self._deciding.told(decision, op.results)
-        make = partial(self._following, decision.view.config, job.caller)
+        return await self._followed(job, op, decision.view.config, opcodes)
+
+    async def _followed(
+        self, job: Job, op: Op, config: Config, opcodes: list[Opcodes]
+    ) -> list[Job]:
+        """Make the jobs that follow an operation; its result names them."""
+        make = partial(self._following, config, job.caller)
         follow = await in_turn(opcodes, make)
         if follow:
             jobs = [[True, one.id] for one in follow]

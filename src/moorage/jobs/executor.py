@@ -76,6 +76,8 @@ class Executor:
     async def carry(self, job: Job, op: Op) -> bool:
         """Do the tasks from the cursor on, or undo them; return whether all is done."""
         try:
+            if op.suspects and not op.undoing:  # of a master that died just then
+                await self._quarantine(job, op)
             if not op.undoing:
                 await self._forward(job, op)
             if op.undoing:
@@ -269,9 +271,8 @@ class Executor:
                 last, self._clock(), quarantine=why, unproven=doubt
             )
             self._queue.note(job, op, f"disk {disk.label} is quarantined: {one.cause}")
-        op.suspects = []  # in the same transaction
         change = Change(tuple(put.values()))
-        await self._commit(job, op, change, op.cursor, "quarantine")
+        await self._commit(job, op, change, op.cursor, "quarantine", left=[])
 
     # -- journal ------------------------------------------------------------------
 
@@ -281,9 +282,18 @@ class Executor:
         await self._queue.save(job)
 
     async def _commit(
-        self, job: Job, op: Op, change: Change, cursor: int, what: str
+        self,
+        job: Job,
+        op: Op,
+        change: Change,
+        cursor: int,
+        what: str,
+        left: list[Suspect] | None = None,
     ) -> None:
-        """Commit a change and move the cursor, in one transaction."""
+        """Commit a change and move the cursor, in one transaction.
+
+        With it go the suspects, but for those that are left; all stay if none is named.
+        """
         occasion = Occasion(
             time=self._clock(),
             what=what,
@@ -293,14 +303,15 @@ class Executor:
             by=str(job.caller),
         )
         async with self._queue.turn(job):
-            before = op.cursor, op.results, op.versions
+            before = op.cursor, op.results, op.versions, op.suspects
             if cursor > op.cursor:
                 op.results = [*op.results, [entity.uuid for entity in change.put]]
             op.cursor, op.versions = cursor, _versions(op.versions, change)
+            op.suspects = op.suspects if left is None else left
             try:
                 await self._queue.write(job, change, occasion)
             except MoorageError:
-                op.cursor, op.results, op.versions = before
+                op.cursor, op.results, op.versions, op.suspects = before
                 raise
 
     def _taken_back(self, op: Op, task: Commit) -> Change:

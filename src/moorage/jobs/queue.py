@@ -185,14 +185,19 @@ class Queue:
         if not self.job(number).finished or awaited:
             return False
         job = self.job(number)
+        async with self.turn(job):
+            if number in self.jobs:  # nobody else was faster
+                await self._forget(job)
+        self._turns.pop(number, None)
+        return True
+
+    async def _forget(self, job: Job) -> None:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
-        record = ("job", str(number)), None
+        record = ("job", str(job.id)), None
         await self._truth.commit(None, [record], now, jobs=gone)
-        self.jobs.pop(number, None)
-        self._statuses.pop(number, None)
-        self._changed.pop(number, None)
-        return True
+        for known in (self.jobs, self._statuses, self._changed):
+            known.pop(job.id, None)
 
     async def drain(self, *, draining: bool) -> None:
         """Refuse new jobs from now on, or take them again; a restart keeps that."""

@@ -9,7 +9,9 @@ the next master knows it, too.
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import Any
+from weakref import WeakValueDictionary
 
 from msgspec import Struct, json
 
@@ -54,8 +56,8 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._made: dict[str, Made] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._made: dict[str, Made] = {}  # oldest first
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
         """Take over what a store has, oldest first."""
@@ -63,8 +65,11 @@ class Repeats:
         self._made = dict(sorted(found.items(), key=lambda one: one[1].time))
 
     def turn(self, name: str) -> asyncio.Lock:
-        """Return the lock of a key: two that come together make one job."""
-        return self._locks.setdefault(name, asyncio.Lock())
+        """Return the lock of a key: two that come together make one job.
+
+        It is there as long as somebody has it: until the job is stored, at least.
+        """
+        return self._turns.setdefault(name, asyncio.Lock())
 
     def job(self, name: str, ops: Opcodes) -> int | None:
         """Return the job that a request made before; None if it is new.
@@ -75,7 +80,7 @@ class Repeats:
             If the key was another request's.
         """
         made = self._made.get(name)
-        if made is None or self._clock() - made.time > LASTS:
+        if made is None or self._is_over(name):
             return None
         if made.digest != _digest(ops):
             raise Conflict(
@@ -87,18 +92,17 @@ class Repeats:
     def add(self, name: str, ops: Opcodes, job: int) -> list[Write]:
         """Note what a request makes; return what is to be stored with it."""
         made = Made(job=job, time=self._clock(), digest=_digest(ops))
-        old = [one for one, known in self._made.items() if self._is_over(known)]
+        old = list(takewhile(self._is_over, self._made))
         for one in old:
             del self._made[one]
         self._made[name] = made
-        self._locks.pop(name, None)
         return [
             *(((KIND, one), None) for one in old),
             ((KIND, name), json.encode(made)),
         ]
 
-    def _is_over(self, made: Made) -> bool:
-        return self._clock() - made.time > LASTS
+    def _is_over(self, name: str) -> bool:
+        return self._clock() - self._made[name].time > LASTS
 
 
 def named(user: str, key: str) -> str:

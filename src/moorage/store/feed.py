@@ -110,7 +110,7 @@ class Feed:
 
 
 def _name(number: int) -> str:
-    return f"{number:020d}"
+    return f"{number:026d}"  # as many as the highest term takes: names sort
 
 
 def decoded(value: bytes) -> Entry:

@@ -209,7 +209,8 @@ def _room(directory: Path) -> str:
 
 def raise_term(path: Path, term: int) -> None:
     """Let the next master of a store count a higher term than `term`."""
-    database = sqlite3.connect(path, isolation_level=None)
-    with closing(database), at_once(database):
-        head, _ = head_of(database)
-        put_head(database, head._replace(term=max(term, head.term)))
+    with closing(opened(path)) as database:
+        furnish(database, path)
+        with at_once(database):
+            head, _ = head_of(database)
+            put_head(database, head._replace(term=max(term, head.term)))

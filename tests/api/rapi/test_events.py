@@ -54,6 +54,11 @@ class Listening:
                 number = int(fields["id"])
                 return number, fields["event"], json.loads(fields["data"])
 
+    async def rest(self) -> bytes:
+        """Return what comes until the door hangs up."""
+        async with asyncio.timeout(10):
+            return await self._answer.content.read()
+
     async def until(self, name: str) -> list[Block]:
         """Return blocks up to the one in which an object of a name is added."""
         found = []
@@ -168,6 +173,17 @@ async def test_who_may_not_read_may_not_listen(door: RapiDoor) -> None:
         assert found.status == 401
 
 
+@pytest.mark.parametrize("left", ["", "guest secret known\n"])
+async def test_who_is_taken_out_hears_nothing_more(door: RapiDoor, left: str) -> None:
+    kept = door.users.read_text()
+    door.users.write_text(kept + "guest secret read\n")
+    async with listening(door, user="guest:secret") as found:
+        await found.block()
+        door.users.write_text(kept + left)
+        await add(door, "new")
+        assert b"new" not in await found.rest()
+
+
 async def test_a_master_that_went_away_is_waited_for(door: RapiDoor) -> None:
     async with listening(door) as found:
         await found.block()
@@ -203,6 +219,60 @@ async def test_many_listeners_cost_the_master_one_question(door: RapiDoor) -> No
     heard = await asyncio.gather(*tasks)
     assert all(blocks == heard[0] for blocks in heard)
     assert len(asked) <= 3 * len(heard[0])
+
+
+class Master:
+    """Has so many entries, and counts how often it is asked for old ones."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.asked = 0
+
+    async def call(self, _method: str, after: int | None, patience: float) -> Any:
+        if after is None:
+            return {"number": self.last, "reset": False, "entries": []}
+        if patience:
+            await asyncio.sleep(patience)
+        else:
+            self.asked += 1
+        end = min(after + 500, self.last)
+        entries = [{"number": one} for one in range(after + 1, end + 1)]
+        return {"number": end, "reset": False, "entries": entries}
+
+
+async def test_what_is_long_past_is_asked_for_as_it_is_taken() -> None:
+    """Else each of many streams would keep all of it."""
+    master = Master(5000)
+    hub = events.Hub(master)  # type: ignore[arg-type]
+    stream = hub.after(1)
+    first = await anext(stream)
+    assert first is not None
+    assert first[0] == {"number": 2}
+    assert master.asked == 1
+    told = [*first]
+    while told[-1]["number"] < master.last:
+        told.extend(await anext(stream) or ())
+    assert [one["number"] for one in told] == list(range(2, 5001))
+    await hub.close()
+
+
+@pytest.mark.parametrize("number", [None, 0, 1])
+async def test_streams_end_with_the_door(number: int | None) -> None:
+    """Else it would be killed in the end, with all that is under way."""
+    hub = events.Hub(Master(1))  # type: ignore[arg-type]
+
+    async def listen() -> None:
+        async for _told in hub.after(number):
+            begun.set()
+        begun.set()
+
+    begun = asyncio.Event()
+    listening = asyncio.create_task(listen())
+    async with asyncio.timeout(5):
+        if number != 1:
+            await begun.wait()
+        await hub.close()
+        await listening
 
 
 async def test_what_the_door_does_not_keep_is_asked_of_the_master(

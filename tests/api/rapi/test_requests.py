@@ -8,10 +8,13 @@ import re
 import ssl
 import time
 from base64 import b64encode
+from collections import Counter
 
 import pytest
+from yarl import URL
 
 from moorage.api.rapi.limits import Gate, Limits
+from moorage.api.rapi.passwords import scrypt
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.routes import ROUTES, described
@@ -218,6 +221,23 @@ async def test_a_body_has_an_end(strict: RapiDoor):
     )
 
 
+async def test_who_only_looks_says_little(door: RapiDoor):
+    """Lists in lists take thirty times their length; the master reads them, too."""
+    many = {"fields": ["name"], "qfilter": ["|", *[["=", "name", "x"]] * 10_000]}
+    path, kind = "/2/query/instance", {"Content-Type": "application/json"}
+    assert is_refused(await door.ask("PUT", path, many, user="eye:secret"), 413)
+    assert is_refused(await door.ask("GET", "/2/jobs", many, user="guest:secret"), 413)
+
+    async def pieces():
+        for _ in range(20):
+            yield b"[],[]," * 1000
+
+    told = await door.ask("GET", "/2", data=pieces(), user="op:secret", headers=kind)
+    assert is_refused(told, 413)
+    few = many | {"qfilter": ["|", *[["=", "name", "web1"]] * 1000]}
+    assert (await door.ask("PUT", path, few, user="eye:secret")).status == 200
+
+
 def test_a_user_has_only_so_much_under_way():
     gate = Gate(Limits(under_way=1), time.monotonic)
     with gate.within("anna"), gate.within("bert"):
@@ -235,6 +255,31 @@ async def test_each_request_is_logged_with_its_user_and_job(door: RapiDoor, capl
     first, second = [one.getMessage() for one in caplog.records]
     assert first.startswith(f"200 PUT {STARTUP} by root from 127.0.0.1, job {number}")
     assert second.startswith("401 GET /2 by nobody from 127.0.0.1")
+
+
+async def test_a_path_writes_no_line_into_the_log(door: RapiDoor, caplog):
+    with caplog.at_level(logging.INFO, "moorage.api.rapi"):
+        path = URL("/2/x%0a200%20GET%20/2%1b[31m", encoded=True)
+        await door.ask("GET", str(path), user="")
+    (told,) = [one.getMessage() for one in caplog.records]
+    assert told.isprintable()
+
+
+async def test_a_header_that_is_no_text_is_a_login_that_failed(strict: RapiDoor):
+    told = {"Authorization": "Basic \xe9"}
+    for status in (401, 401, 401, 429):
+        assert is_refused(await strict.ask("GET", "/2", user="", headers=told), status)
+
+
+async def test_who_guesses_many_at_once_has_to_wait_too(strict: RapiDoor):
+    strict.users.write_text(f"anna {scrypt('secret')} write\n")
+    asked = [strict.ask("GET", "/2", user=f"anna:{n}") for n in range(12)]
+    found = Counter(one.status for one in await asyncio.gather(*asked))
+    assert found == {401: 3, 429: 9}
+
+
+async def test_a_flag_has_few_digits(door: RapiDoor):
+    assert is_refused(await door.ask("GET", f"/2/jobs?bulk={'1' * 5000}"), 400, "bulk")
 
 
 async def test_the_master_may_be_gone(door: RapiDoor, tmp_path):
@@ -289,3 +334,16 @@ async def test_a_repeated_request_with_a_key_makes_one_job(door: RapiDoor):
     other = f"{STARTUP.removesuffix('startup')}shutdown"
     assert is_refused(await door.ask("PUT", other, {}, **twice), 409)
     assert (await door.ask("PUT", STARTUP, {})).body != first.body
+
+
+async def test_bodies_together_have_an_end(tmp_path):
+    cluster = await SimCluster.start(tmp_path / "nodes", ClusterBuilder())
+    limits = Limits(bodies=100_000)
+    async with rapi_door(cluster, tmp_path, limits) as door:
+        long = {"data": b'{"x": "' + b"y" * 200_000 + b'"}'}
+        kind = {"headers": {"Content-Type": "application/json"}}
+        assert is_refused(await door.ask("POST", "/2/disks", **long, **kind), 429)
+        short = {"data": b'{"x": "' + b"y" * 50_000 + b'"}'}
+        for _ in range(5):  # what was answered counts no more
+            assert is_refused(await door.ask("POST", "/2/disks", **short, **kind), 400)
+    await cluster.stop()

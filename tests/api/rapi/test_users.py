@@ -2,6 +2,7 @@
 """Files of users: what a line means, and whom it lets in."""
 
 import hashlib
+import os
 from base64 import b64encode
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from moorage.api.rapi import passwords
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.users import Users
 from moorage.daemons import rapi_keys
-from moorage.errors import BadInput, Exists, NotFound
+from moorage.errors import BadInput, Exists, Failed, NotFound
 
 
 def basic(name: str, password: str) -> str:
@@ -142,3 +143,16 @@ async def test_the_file_of_users_counts_before_that_of_tokens(files):
     files.say("anna secret read\n")
     assert (await files.door.who(basic("anna", "secret"))).role is Role.READ
     assert await files.door.who(basic("anna", token)) is None
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_root_reads_no_other_file_for_a_door_that_was_broken_into(tmp_path, kind):
+    secret, tokens = tmp_path / "secret", tmp_path / "tokens"
+    secret.write_text("root $6$hash 0 0\n")
+    if kind == "link":
+        tokens.symlink_to(secret)
+    else:
+        os.mkfifo(tokens)
+    with pytest.raises(Failed):
+        rapi_keys.add_token(tokens, "exporter", Role.READ, 1)
+    assert secret.read_text() == "root $6$hash 0 0\n"

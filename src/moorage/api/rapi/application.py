@@ -8,7 +8,9 @@ path and the role are right, then arguments and body. Nothing is read of who is 
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -20,10 +22,10 @@ from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
 from .events import Events, Hub, Wanted, blocks, heard
-from .limits import Gate
+from .limits import Gate, Limits
 from .passwords import REALM
 from .refusals import HttpError, refusal
-from .roles import User
+from .roles import Role, User
 from .route import Asked, Route
 from .users import Users
 
@@ -70,7 +72,7 @@ def application(door: Door) -> web.Application:
         _log(request, answer.status, took)
         return answer
 
-    app = web.Application(client_max_size=door.gate.limits.body, middlewares=[enter])
+    app = web.Application(middlewares=[enter])
     for route in door.routes:
         app.router.add_route(route.method, route.path, _serving(door, route))
 
@@ -99,7 +101,7 @@ async def _entered(
     except web.HTTPException as error:
         return _refused(_as_ganeti(error, request))
     except Exception:  # noqa: BLE001 - a defect of ours ends no door
-        _LOG.exception("a request broke: %s %s", request.method, request.path)
+        _LOG.exception("a request broke: %s %s", request.method, _written(request))
         return _refused(HttpError(500))
 
 
@@ -114,7 +116,7 @@ async def _known(door: Door, request: web.Request) -> User:
     address = request.remote or ""
     door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown)
+    user = await door.users.who(shown, partial(door.gate.check, address))
     if user is None:
         if shown:
             door.gate.failed(address)
@@ -139,16 +141,18 @@ def _serving(door: Door, route: Route) -> Handler:
             raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
-        body = await _body(door, request)
-        luxi = door.luxi.of(_caller(user, request))
-        asked = Asked(luxi, request.match_info, args, body, route.resource)
-        asked.key = request.headers.get("Idempotency-Key", "")
-        request[_MADE] = asked.made
-        if isinstance(route.serve, Events):
-            after = heard(asked, request.headers.get("Last-Event-ID"))
-            return await _stream(door.hub, request, after, await route.serve(asked))
-        async with asyncio.timeout(door.gate.limits.answer):
-            answer = await route.serve(asked)
+        with door.gate.holding() as hold:
+            body = await _body(door.gate.limits, request, user, hold)
+            luxi = door.luxi.of(_caller(user, request))
+            asked = Asked(luxi, request.match_info, args, body, route.resource)
+            asked.key = request.headers.get("Idempotency-Key", "")
+            request[_MADE] = asked.made
+            if isinstance(route.serve, Events):
+                after = heard(asked, request.headers.get("Last-Event-ID"))
+                wanted = await route.serve(asked)
+                return await _stream(door, route, request, after, wanted)
+            async with asyncio.timeout(door.gate.limits.answer):
+                answer = await route.serve(asked)
         if route.serve.media != _JSON:
             headers = {"Content-Type": route.serve.media}
             return web.Response(body=str(answer).encode(), headers=headers)
@@ -158,15 +162,19 @@ def _serving(door: Door, route: Route) -> Handler:
 
 
 async def _stream(
-    hub: Hub, request: web.Request, after: int | None, wanted: Wanted
+    door: Door, route: Route, request: web.Request, after: int | None, wanted: Wanted
 ) -> web.StreamResponse:
-    """Tell somebody what happens, as long as he listens."""
+    """Tell somebody what happens, as long as he listens, and may."""
+    shown = request.headers.get("Authorization", "")
     answer = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
     )
     await answer.prepare(request)
     try:
-        async for told in hub.after(after):
+        async for told in door.hub.after(after):
+            user = await door.users.who(shown)
+            if user is None or user.role < route.role:
+                break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
     except (ConnectionError, TimeoutError):
@@ -180,19 +188,27 @@ def _caller(user: User, request: web.Request) -> dict[str, Any]:
     return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
 
 
-async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401
+async def _body(
+    limits: Limits, request: web.Request, user: User, hold: Callable[[int], None]
+) -> Any:  # noqa: ANN401
     """Return what came as JSON; None if nothing did.
+
+    Parameters
+    ----------
+    hold
+        Counts bytes that came; it raises an error if all that is under way is too much.
 
     Raises
     ------
     HttpError
-        If it is no JSON, or takes too long to come.
+        If it is no JSON, too long, or takes too long to come.
     """
     if not request.body_exists:
         return None
+    most = limits.body if user.role >= Role.WRITE else limits.question
     try:
-        async with asyncio.timeout(door.gate.limits.arrival):
-            text = await request.read()
+        async with asyncio.timeout(limits.arrival):
+            text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
     if not text.strip():
@@ -203,6 +219,16 @@ async def _body(door: Door, request: web.Request) -> Any:  # noqa: ANN401
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:
         raise HttpError(400, f"Unable to parse the body: {error}") from None
+
+
+async def _read(request: web.Request, most: int, hold: Callable[[int], None]) -> bytes:
+    found = bytearray()
+    async for piece in request.content.iter_any():
+        hold(len(piece))
+        found += piece
+        if len(found) > most:
+            raise HttpError(413)
+    return bytes(found)
 
 
 async def _answered(answer: Any) -> web.Response:  # noqa: ANN401
@@ -223,6 +249,11 @@ def _refused(error: HttpError) -> web.Response:
     )
 
 
+def _written(request: web.Request) -> str:
+    """Return the path as it came: decoded, it could begin a line of its own."""
+    return request.rel_url.raw_path
+
+
 def _log(request: web.Request, status: int, took: float) -> None:
     """Write who asked for what; of strangers, no more than the log can bear."""
     user: User | None = request.get(_USER)
@@ -231,7 +262,7 @@ def _log(request: web.Request, status: int, took: float) -> None:
         "%s %s %s by %s from %s%s in %.0f ms",
         status,
         request.method,
-        request.path,
+        _written(request),
         user.name if user else "nobody",
         request.remote,
         f", job {', '.join(map(str, made))}" if made else "",

@@ -90,10 +90,13 @@ class Hub:
         self._base: int | None = None
         self._last: int | None = None
         self._grown = asyncio.Event()
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Ask no more; who listens comes to the end."""
+        self._closed = True
+        self._wake()
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -112,10 +115,12 @@ class Hub:
         """
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
-        at, told = await self._caught_up(number)
-        for one in told:
-            yield one
-        while True:
+        at = number
+        async for place, told in self._caught_up(number):
+            at = place
+            yield told
+        told = ()  # a stream may stand for days, and keeps nothing of its own
+        while at is not None and not self._closed:
             grown, newer = self._grown, self._newer(at)
             if newer is None:
                 return
@@ -128,21 +133,28 @@ class Hub:
             except TimeoutError:
                 yield None
 
-    async def _caught_up(self, number: int | None) -> tuple[int, list[Sequence[Any]]]:
-        """Return the number of an entry that is here, and what was told up to it."""
-        told: list[Sequence[Any]] = []
-        while self._last is None:
+    async def _caught_up(
+        self, number: int | None
+    ) -> AsyncIterator[tuple[int, Sequence[Any]]]:
+        """Yield where the listener is, and what was told, until that is here.
+
+        The master is asked for no more than is taken: entries are large in memory.
+        """
+        while self._last is None and not self._closed:
             await self._grown.wait()
         if number is None:
-            return self._last, [[self._last]]
+            if self._last is not None:
+                yield self._last, [self._last]
+            return
         at = number
-        while self._newer(at) is None:
+        while not self._closed and self._newer(at) is None:
             answer = await self._luxi.call("WaitForEvents", at, 0.0)
-            told.append([answer["number"]] if answer["reset"] else answer["entries"])
-            if at == answer["number"] and not answer["reset"]:
-                await asyncio.sleep(_AGAIN)  # we hear of it in a moment
+            told = [answer["number"]] if answer["reset"] else answer["entries"]
             at = answer["number"]
-        return at, told
+            if told:
+                yield at, told
+            else:
+                await asyncio.sleep(_AGAIN)  # we hear of it in a moment
 
     def _newer(self, number: int) -> list[Mapping[str, Any]] | None:
         """Return the entries behind one; None if that is not here."""
@@ -168,8 +180,11 @@ class Hub:
             self._take(answer["entries"])
             if self._last != answer["number"]:
                 self._last = answer["number"]
-                self._grown.set()
-                self._grown = asyncio.Event()
+                self._wake()
+
+    def _wake(self) -> None:
+        self._grown.set()
+        self._grown = asyncio.Event()
 
     def _take(self, entries: Iterable[Mapping[str, Any]]) -> None:
         for one in entries:
@@ -240,6 +255,6 @@ def heard(asked: Asked, header: str | None) -> int | None:
 
 
 def _number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 26:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text)

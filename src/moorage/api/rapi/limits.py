@@ -21,6 +21,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     ----------
     body
         Bytes of the longest body.
+    bodies
+        Bytes of all bodies together that are not answered yet.
+    question
+        The same for who may not write: such ones ask for little, and what is read
+        takes thirty times its length in memory, here and at the master.
     arrival
         Seconds in which a body must have come.
     answer
@@ -34,6 +39,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """
 
     body: int = 8 * 1024 * 1024
+    bodies: int = 64 * 1024 * 1024
+    question: int = 64 * 1024
     arrival: float = 30.0
     answer: float = 60.0
     under_way: int = 64
@@ -60,6 +67,7 @@ class Gate:
         self.heard: set[object] = set()
         self._clock = clock
         self._under_way: Counter[str] = Counter()
+        self._bytes = 0
         self._failed: dict[str, tuple[float, int]] = {}
 
     @contextmanager
@@ -80,6 +88,26 @@ class Gate:
             self._under_way[user] -= 1
             if not self._under_way[user]:
                 del self._under_way[user]
+
+    @contextmanager
+    def holding(self) -> Iterator[Callable[[int], None]]:
+        """Yield what counts bytes of a body that has come, until it is answered.
+
+        It raises `HttpError` if all bodies together are too much.
+        """
+        held = 0
+
+        def hold(more: int) -> None:
+            nonlocal held
+            if self._bytes + more > self.limits.bodies:
+                raise HttpError(429, "Too much is under way; try again in a moment")
+            held += more
+            self._bytes += more
+
+        try:
+            yield hold
+        finally:
+            self._bytes -= held
 
     def check(self, address: str) -> None:
         """Raise `HttpError` if too many logins failed from an address lately."""

@@ -20,6 +20,8 @@ from .limits import Gate
 
 _KEPT = 75.0
 """Seconds that a connection lasts on which nothing is asked."""
+_FAREWELL = 10.0
+"""Seconds that requests under way get when the door ends."""
 _LOOK = 1.0
 Connection: TypeAlias = web.RequestHandler
 
@@ -129,7 +131,12 @@ async def serve(
     Failed
         If the port cannot be had.
     """
-    runner = web.AppRunner(application(door), access_log=None, keepalive_timeout=_KEPT)
+    runner = web.AppRunner(
+        application(door),
+        access_log=None,
+        keepalive_timeout=_KEPT,
+        shutdown_timeout=_FAREWELL,
+    )
     await runner.setup()
     strangers = doorkeeper.Limits()
     await listen(runner, address, port, certificate, strangers)

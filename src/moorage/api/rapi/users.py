@@ -122,8 +122,19 @@ class Users:
         outside of this process."""
         self._one_hash = asyncio.Lock()
 
-    async def who(self, authorization: str) -> User | None:
-        """Return who shows a header ``Authorization``; None if that opens no door."""
+    async def who(
+        self, authorization: str, check: Callable[[], None] = lambda: None
+    ) -> User | None:
+        """Return who shows a header ``Authorization``; None if that opens no door.
+
+        Parameters
+        ----------
+        check
+            Raises an error if whoever shows it has failed too often; it is asked
+            before each slow comparison, for others may have failed meanwhile.
+        """
+        if not authorization.isascii():
+            return None
         changed = [one.look() for one in self._files]
         if any(changed):
             self._shown.clear()
@@ -131,7 +142,7 @@ class Users:
         if scheme.lower() == "bearer":
             found = self._bearer(rest.strip())
         elif scheme.lower() == "basic":
-            found = await self._basic(rest.strip())
+            found = await self._basic(rest.strip(), check)
         else:
             return None
         late = found and found.until is not None and found.until <= self._clock()
@@ -145,7 +156,7 @@ class Users:
                     return one.user
         return None
 
-    async def _basic(self, text: str) -> User | None:
+    async def _basic(self, text: str, check: Callable[[], None]) -> User | None:
         try:
             name, colon, password = base64.b64decode(text).decode().partition(":")
         except (binascii.Error, UnicodeError):
@@ -156,15 +167,21 @@ class Users:
             return None
         if not passwords.is_slow(entry.kept):
             return entry.user if passwords.fits(entry.kept, name, password) else None
-        return entry.user if await self._fits_slowly(entry, password) else None
+        fits = await self._fits_slowly(entry, password, check)
+        return entry.user if fits else None
 
-    async def _fits_slowly(self, entry: Entry, password: str) -> bool:
+    async def _fits_slowly(
+        self, entry: Entry, password: str, check: Callable[[], None]
+    ) -> bool:
         """Compare what takes a tenth of a second, one at a time and in a thread."""
         text = f"{entry.user.name}\0{password}".encode()
         mark = hmac.digest(self._key, text, hashlib.sha256)
         if self._shown.get(mark) is entry:
             return True
         async with self._one_hash:
+            if self._shown.get(mark) is entry:
+                return True
+            check()
             given = entry.kept, entry.user.name, password
             if not await asyncio.to_thread(passwords.fits, *given):
                 return False

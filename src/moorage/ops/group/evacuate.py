@@ -9,7 +9,6 @@ from moorage.jobs import Lock, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Instance, NodeGroup
-from moorage.model.caller import Role
 from moorage.ops.planning import placement
 
 from .base import OnGroup
@@ -30,7 +29,6 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
     """
 
     op_id = "OP_GROUP_EVACUATE"
-    role = Role.OPERATE
 
     target_groups: tuple[str, ...] = ()
     iallocator: str | None = None
