@@ -113,21 +113,6 @@ async def test_a_change_keeps_to_it_and_old_sins_are_forgiven(sim):
     await sim.run("OP_INSTANCE_GROW_DISK", **grow, ignore_ipolicy=True)
 
 
-async def test_a_disk_that_is_attached_counts_as_one_that_is_added(sim):
-    await add(sim, "web")
-    await sim.run("OP_CLUSTER_SET_PARAMS", ipolicy={"minmax": bounds(), "std": SPEC})
-    spare = {"disk_template": "ext", "provider": "san", "size": 64, "name": "spare"}
-    spare["group"] = "default"
-    await sim.run("OP_DISK_ADD", **spare)
-    attach = {"disk": "spare", "instance_name": "web"}
-    error = await sim.refused("OP_DISK_ATTACH", **attach)
-    assert "disk-count 2 is not in 0..1" in error.message
-    assert "--ignore-ipolicy" in error.hint
-    assert sim.config.owner(sim.config.disk("spare")) is None
-    await sim.run("OP_DISK_ATTACH", **attach, ignore_ipolicy=True)
-    await sim.run("OP_DISK_DETACH", disk="spare")
-
-
 @pytest.mark.parametrize(
     ("policy", "words"),
     [

@@ -59,7 +59,7 @@ COMMANDS = (
         "attach",
         _attach,
         (DISK, Operand("INSTANCE", field="instance_name")),
-        (*fills("--index --ignore-ipolicy"), *JOB),
+        (*fills("--index"), *JOB),
         examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
         operation="OP_DISK_ATTACH",
     ),

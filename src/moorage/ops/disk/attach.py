@@ -14,7 +14,6 @@ from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import check_known, runs
-from moorage.ops.planning import policy
 from moorage.ops.volumes import copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
 
@@ -85,12 +84,6 @@ def attach_tasks(
         yield guest_tasks.plug(owner, mine, node, slot)
 
 
-def _check_policy(view: View, instance: Instance, disk: Disk) -> None:
-    config = view.config
-    after = policy.sizes_of(config, instance, more=[(disk.dev_type, disk.size)])
-    policy.check_change(config, config.group_of(instance), instance, after)
-
-
 class DiskAttach(Operation, frozen=True, kw_only=True):
     """Attach a disk to an instance; hot when the instance runs.
 
@@ -102,8 +95,6 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         Name or uuid of the instance.
     index
         The slot; -1 for the end.
-    ignore_ipolicy
-        Whether the policy of the instance's node group does not count.
     """
 
     op_id = "OP_DISK_ATTACH"
@@ -111,7 +102,6 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
     disk: str
     instance_name: str
     index: Annotated[int, Meta(ge=-1)] = -1
-    ignore_ipolicy: bool = False
 
     def case(self, view: View) -> "Attached":
         """Return what it comes to on a view."""
@@ -133,12 +123,10 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         yield from ask_reach(view.config, [case.disk], case.node)
 
     def check(self, view: View) -> None:
-        """Refuse a disk that is taken, out of reach, quarantined, or against policy."""
+        """Refuse a disk that is taken, out of reach, or quarantined."""
         case = self.case(view)
         check_index(case.instance, self.index)
         check_free(view, case.disk, case.instance)
-        if not self.ignore_ipolicy:
-            _check_policy(view, case.instance, case.disk)
         check_known(view, case.instance)
 
     def tasks(self, view: View) -> Iterator[Task]:
