@@ -88,7 +88,7 @@ async def test_without_a_snapshot_script_an_export_says_what_would_do(
         ({"shutdown": False, "long_sleep": True}, "exclude each other"),
         ({"format": "tar"}, "qcow2 or ganeti"),
         ({"format": "ganeti", "compressed": True}, "not compressed"),
-        ({"rate": -1}, "a rate"),
+        ({"rate": -1}, "'rate' is at least 0"),
     ],
 )
 async def test_what_cannot_be_is_refused(

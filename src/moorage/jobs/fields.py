@@ -111,6 +111,7 @@ def _idle(mark: Unread | None) -> str:
 def spelt(kind: Any) -> str:  # noqa: ANN401 - of types there is no type
     """Return how a type is written, without its modules and marks.
 
+    >>> from typing import Literal
     >>> spelt(dict[str, Any] | None), spelt(Literal["rw", "ro"])
     ('dict[str, Any] | None', "'rw' | 'ro'")
     """
