@@ -80,3 +80,18 @@ def test_a_size_that_is_none_is_refused():
     op = {"OP_ID": "OP_INSTANCE_CREATE", "disks": [{"size": "much"}]}
     with pytest.raises(BadInput, match="much"):
         plain(op)
+
+
+@pytest.mark.parametrize(
+    ("op_id", "field"),
+    [
+        ("OP_DISK_ADD", "size"),
+        ("OP_DISK_GROW", "amount"),
+        ("OP_INSTANCE_GROW_DISK", "amount"),
+    ],
+)
+def test_every_size_may_have_a_unit(op_id: str, field: str) -> None:
+    assert plain({"OP_ID": op_id, field: "1.5g"})[field] == 1536
+    assert plain({"OP_ID": op_id, field: 7})[field] == 7
+    with pytest.raises(BadInput, match="size"):
+        plain({"OP_ID": op_id, field: "much"})

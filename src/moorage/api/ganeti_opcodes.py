@@ -13,6 +13,7 @@ from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
 from moorage.jobs import Operation
+from moorage.model.kinds import kind_of
 from moorage.ops import OPERATIONS
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.instance.multi_alloc import InstanceMultiAlloc
@@ -78,7 +79,7 @@ def plain(opcode: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     BadInput
-        If the size of a disk is a text that is no size.
+        If a size is a text that is none.
 
     >>> plain({"OP_ID": "OP_NODE_REMOVE", "node_name": "a", "node_uuid": None})
     {'OP_ID': 'OP_NODE_REMOVE', 'node_name': 'a'}
@@ -91,6 +92,9 @@ def plain(opcode: dict[str, Any]) -> dict[str, Any]:
     found = _asked(opcode, kind)
     if "disks" in found:
         found["disks"] = _measured(found["disks"])
+    for name in _sizes(kind):
+        if isinstance(found.get(name), str):
+            found[name] = parse_size(found[name])
     return found
 
 
@@ -133,6 +137,14 @@ def _is_idle(name: str, value: object) -> bool:
     if name in _DEFAULTS and value == _DEFAULTS[name]:
         return True
     return name in _DEFAULTS.keys() | _NULL and value in (None, {}, [])
+
+
+@cache
+def _sizes(kind: type[Operation]) -> frozenset[str]:
+    """Return the fields that hold a size."""
+    return frozenset(
+        one.name for one in fields(kind) if kind_of(one.type).unit == "MiB"
+    )
 
 
 @cache
