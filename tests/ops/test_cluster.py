@@ -348,7 +348,6 @@ async def test_settings_are_changed(sim):
 @pytest.mark.parametrize(
     ("fields", "kind", "words"),
     [
-        ({}, BadInput, "nothing to change"),
         ({"hvparams": {"kvm": {"kernel_pat": "/k"}}}, BadInput, "'kernel_pat'"),
         ({"hvparams": {"kvm": {"boot_order": "z"}}}, BadInput, "boot_order 'z'"),
         ({"shared_file_storage_dir": "srv"}, BadInput, "absolute path"),
@@ -407,3 +406,10 @@ def test_questions_are_the_reading_verbs():
         *ask_facts(config),
         providers_on("node1"),
     ]
+
+
+async def test_a_change_of_nothing_succeeds(sim: SimCluster) -> None:
+    """Clients of a cluster look so whether they may change it."""
+    before = sim.config.cluster.serial_no
+    await sim.run("OP_CLUSTER_SET_PARAMS")
+    assert sim.config.cluster.serial_no == before

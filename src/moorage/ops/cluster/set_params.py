@@ -227,10 +227,6 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.watcher_pause is not None:
             found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
-        if not found and not self._pools():
-            raise BadInput(
-                "nothing to change was named", hint="gnt-cluster modify --help"
-            )
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
