@@ -266,6 +266,11 @@ FACTS: dict[str, TemplateFacts] = {one.name: one for one in _TABLE}
 IN_UNITS: dict[str, TemplateFacts] = {one.unit: one for one in _TABLE if one.unit}
 """The template whose disks are in a type of storage units, by that type."""
 
+PROVIDED: str = next(
+    one.name for one in _TABLE if any(it.name == "provider" for it in one.parameters)
+)
+"""The template of disks of a provider: who names one need not name it."""
+
 
 def sharing(kind: str) -> tuple[str, ...]:
     """Return the types of units that have one room with a type's, itself first.

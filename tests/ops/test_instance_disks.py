@@ -291,6 +291,17 @@ async def test_a_diskless_instance_gets_a_disk_of_any_template(
     assert len(plugged(cluster, "web2")) == 2
 
 
+@pytest.mark.parametrize("name", ["web1", "web2"])
+async def test_who_names_a_provider_need_name_no_template(
+    cluster: SimCluster, name: str
+) -> None:
+    """Neither a diskless instance nor one with mixed disks lends it one."""
+    mods = [["add", "-1", {"size": 64, "provider": "san"}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name=name, disks=mods)
+    last = cluster.config.disks_of(cluster.config.instance(name))[-1]
+    assert (last.dev_type, last.params["provider"]) == ("ext", "san")
+
+
 @pytest.mark.requirement("S3-38")
 @pytest.mark.parametrize(
     ("given", "said"),

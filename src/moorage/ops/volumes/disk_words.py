@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from moorage.disk_templates import PROVIDED
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, StoragePool
 from moorage.model.objects import REUSE, reuses
@@ -176,6 +177,8 @@ def _specified(
 ) -> DiskSpec:
     if pool:
         template = pools.chosen_template(pool, template)
+    if not template and params.get("provider"):
+        template = PROVIDED
     if not template:
         raise BadInput(
             "the disk names no template",
