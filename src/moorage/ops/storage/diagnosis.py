@@ -2,13 +2,14 @@
 """What the two diagnoses share: whom to ask, and answers by node."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from msgspec import Struct
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Ask, Operation, Question, View
 from moorage.model import Os, Provider, nice
+from moorage.model.values import Value
 from moorage.protocol import Verb
 
 T = TypeVar("T", Provider, Os)
@@ -23,7 +24,7 @@ Cell = (
     | dict[str, bool]
     | dict[str, Entry]
     | dict[str, list[Entry]]
-    | dict[str, dict[str, Any]]
+    | dict[str, dict[str, Value]]
     | None
 )
 Rows = list[list[Cell]]

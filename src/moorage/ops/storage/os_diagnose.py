@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from moorage.jobs import View
 from moorage.model import Os, nice
 from moorage.model.caller import Role
+from moorage.model.values import Value
 from moorage.ops.asking.node_tasks import oses_on
 from moorage.protocol import ListSystems
 from moorage.storage.provider import common_parameters
@@ -30,7 +31,11 @@ def _shown(one: Os) -> diagnosis.Entry:
     return [one.path, one.valid, one.problem, told, given, [one.api], _TRUSTED]
 
 
-def _of(given: Mapping[str, dict[str, Any]], name: str) -> dict[str, dict[str, Any]]:
+Parameters = dict[str, dict[str, Value]]
+"""What is set for OS definitions, by their names."""
+
+
+def _of(given: Parameters, name: str) -> Parameters:
     """Return what is set for an OS, below its name; nothing if nobody set it."""
     return {name: given[name]} if name in given else {}
 
