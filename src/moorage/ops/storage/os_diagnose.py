@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.jobs import View
@@ -31,13 +31,11 @@ def _shown(one: Os) -> diagnosis.Entry:
     return [one.path, one.valid, one.problem, told, given, [one.api], _TRUSTED]
 
 
-Parameters = dict[str, dict[str, Value]]
-"""What is set for OS definitions, by their names."""
-
-
-def _of(given: Parameters, name: str) -> Parameters:
+def _of(
+    given: Mapping[str, Mapping[str, Value]], name: str
+) -> dict[str, dict[str, Value]]:
     """Return what is set for an OS, below its name; nothing if nobody set it."""
-    return {name: given[name]} if name in given else {}
+    return {name: dict(given[name])} if name in given else {}
 
 
 def common_variants(found: Sequence[Os]) -> list[str]:
