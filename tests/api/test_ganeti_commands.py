@@ -99,6 +99,7 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
     await cluster.stop()
 
 
+@pytest.mark.requirement("S3-26")
 async def test_a_life_by_ganetis_commands(ganeti):
     """Each command that is a query or a job; of the others a reason is on record."""
     for line in list(life()):
@@ -124,3 +125,21 @@ async def test_ganetis_verify_fails_where_something_is_wrong(ganeti):
     status, told = await ganeti("gnt-os diagnose")
     assert status == 1
     assert "Node: node2, status: invalid - no answer" in told
+
+
+@pytest.mark.requirement("S3-02", "S3-32")
+async def test_ganetis_programs_show_what_disks_of_their_own_are(ganeti):
+    """Tags of disks, and an instance with disks of several templates."""
+    disks = [{"size": 64, "provider": "san", "name": "data1"}]
+    disks += [{"size": 64, "dev_type": "file"}]
+    fields = {"instance_name": "web1", "disk_template": "ext", "disks": disks}
+    await ganeti.cluster.run("OP_INSTANCE_CREATE", pnode="node1", nics=[], **fields)
+    await ganeti.cluster.run("OP_TAGS_SET", kind="disk", name="data1", tags=["gold"])
+    uuid = ganeti.cluster.config.disk("data1").uuid
+    _, told = await ganeti("gnt-cluster search-tags gold")
+    assert told == f"/disks/{uuid} gold\n"
+    _, told = await ganeti("gnt-instance list --no-headers -o disk_template web1")
+    assert told == "mixed\n"
+    _, told = await ganeti("gnt-instance info web1")
+    assert "disk/0: ext, size 64M" in told
+    assert "disk/1: file, size 64M" in told
