@@ -57,7 +57,7 @@ async def open_line(
         If its node does not answer, or says why there is none.
     """
     instance, node = _guest(at, wanted.instance)
-    config = at.truth.config
+    config = at.config_store.config
     given = hvparams.filled(instance.hypervisor, node_tasks.hvparams(config, instance))
     asked = GuestLine(
         uuid=instance.uuid,
@@ -67,7 +67,7 @@ async def open_line(
         ticket=wanted.ticket,
         by=CALLER.get().detail,
     )
-    line = await at.lines(node, asked, at.truth.term)
+    line = await at.lines(node, asked, at.config_store.term)
     told = {"instance": instance.name, "node": node.name}
     return told | {"by_ticket": not given.get("vnc_password_file")}, line
 
@@ -91,7 +91,7 @@ class DrawTicket(Method, frozen=True):
             address=node.primary_ip,
             by=CALLER.get().detail,
         )
-        drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
+        drawn = await at.nodes.call(node, asked, at.config_store.term, protocol.silent)
         _LOG.info(
             "a ticket for the console of %s on %s was drawn by %s",
             *(instance.name, node.name, asked.by),
@@ -115,7 +115,7 @@ def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
     WrongState
         If it does not run.
     """
-    config = at.truth.config
+    config = at.config_store.config
     instance = config.instance(word)
     node = config.home(instance)
     if node.offline:

@@ -125,7 +125,7 @@ def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]
     for field in fields:
         if field.kind == "unknown":
             raise BadInput(f"no job has the field '{field.name}'")
-    found = rows(fields, jobs, at.scene())
+    found = rows(fields, jobs, at.snapshot())
     return [[_as_json(value) for _, value in row] for row in found]
 
 
@@ -251,7 +251,7 @@ class WaitForEvents(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Wait for them."""
-        feed = at.truth.feed
+        feed = at.config_store.feed
         if self.after is None:
             return {"number": feed.last, "reset": False, "entries": []}
         found = feed.after(self.after, MOST_ENTRIES)

@@ -53,11 +53,11 @@ async def hand_over(path: Path, own: str, term: int) -> None:
     have the number of something else that a former master told.
     """
     raise_term(path, term - 1)
-    truth, _ = await ConfigStore.open(store_at(path))
+    config_store, _ = await ConfigStore.open(store_at(path))
     try:
-        await truth.commit(moved(truth.config, own, term))
+        await config_store.commit(moved(config_store.config, own, term))
     finally:
-        await truth.close()
+        await config_store.close()
 
 
 def moved(config: Config, own: str, term: int) -> Change:

@@ -67,28 +67,32 @@ class Engine:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         parse: Parse,
-        world: Effects = REAL,
+        effects: Effects = REAL,
         hooks: HooksOf | None = None,
     ) -> None:
-        self.truth = truth
-        self.queue = Queue(truth, world.clock, world.patience)
+        self.config_store = config_store
+        self.queue = Queue(config_store, effects.clock, effects.patience)
         self.parking = False
         self._operation = parse
-        self._clock = world.clock
-        self._deciding = Deciding(truth, world, self.queue.working)
+        self._clock = effects.clock
+        self._deciding = Deciding(config_store, effects, self.queue.working)
         waiting = self._waiting = Waiting(
-            truth, nodes, self.queue, self._deciding.view, self.finished, world
+            config_store, nodes, self.queue, self._deciding.view, self.finished, effects
         )
         self.locks, self.slots = waiting.locks, waiting.slots
         self.recent = waiting.recent
         asker = self._asker = Asker(
-            truth, nodes, self.queue, self.slots, world.sleep, waiting.ordered
+            config_store, nodes, self.queue, self.slots, effects.sleep, waiting.ordered
         )
-        self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
-        self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
+        self._hooks = hooks and Hooks(
+            config_store, self.queue, asker, hooks, effects.point
+        )
+        self._executor = Executor(
+            config_store, self.queue, asker, effects, lambda: self.parking
+        )
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
 

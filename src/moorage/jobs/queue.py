@@ -57,13 +57,13 @@ class Queue:
     """
 
     def __init__(
-        self, truth: ConfigStore, clock: Callable[[], float], patience: float
+        self, config_store: ConfigStore, clock: Callable[[], float], patience: float
     ) -> None:
         self.jobs: dict[int, Job] = {}
         self.working: dict[int, Job] = {}
         self.draining = False
         self.repeats = Repeats(clock)
-        self._truth = truth
+        self._config_store = config_store
         self._clock = clock
         self._patience = patience
         self._last = 0
@@ -155,13 +155,13 @@ class Queue:
             by = str(first.caller)
             occasion = Occasion(time=self._clock(), job=first.id, by=by)
         told = list(self._events(jobs))
-        await self._truth.commit(change, records, occasion, remarks, told)
+        await self._config_store.commit(change, records, occasion, remarks, told)
         self._statuses |= {event.job: event.status for event in told}
         if remarks:  # they are part of what these jobs have to say, for good
             for job in copies:
                 for text in remarks:
                     self.note(job, job.current, text)
-            await self._truth.commit(None, [_record(job) for job in copies])
+            await self._config_store.commit(None, [_record(job) for job in copies])
         for copy in copies:
             self._show(copy)
 
@@ -195,14 +195,14 @@ class Queue:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
         record = ("job", str(job.id)), None
-        await self._truth.commit(None, [record], now, jobs=gone)
+        await self._config_store.commit(None, [record], now, jobs=gone)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 
     async def drain(self, *, draining: bool) -> None:
         """Refuse new jobs from now on, or take them again; a restart keeps that."""
         flag = b"1" if draining else None
-        await self._truth.commit(None, [(("queue", "draining"), flag)])
+        await self._config_store.commit(None, [(("queue", "draining"), flag)])
         self.draining = draining
 
     # -- what is told -------------------------------------------------------------
