@@ -9,6 +9,7 @@ from typing import Any
 
 from moorage.errors import Failed, MoorageError, WrongState
 from moorage.model import Config, Instance
+from moorage.model.audit import CANCEL
 from moorage.model.caller import MASTER, Caller
 from moorage.store import ConfigStore
 
@@ -152,12 +153,14 @@ class Engine:
             await asyncio.shield(asyncio.wait([task]))
         return self.job(number)
 
-    async def cancel(self, number: int) -> tuple[bool, str]:
+    async def cancel(self, number: int, caller: Caller = MASTER) -> tuple[bool, str]:
         """Ask a job to stop: at once if it waits, as soon as possible if it runs.
 
         Returns whether it will, and a sentence; both are stored before they are told.
         """
         self.job(number)
+        if number in self.queue.working:
+            await self.queue.asks(caller, CANCEL, self.queue.working[number])
         job = self.queue.working.get(number)
         if job is None:
             return False, f"Job {number} is no longer waiting in the queue"
@@ -174,7 +177,9 @@ class Engine:
             await self.finished(number)
         return done, text
 
-    async def change_priority(self, number: int, priority: int) -> bool:
+    async def change_priority(
+        self, number: int, priority: int, caller: Caller = MASTER
+    ) -> bool:
         """Change when a job gets its turn; return whether it has not ended.
 
         It counts for the slot, and for locks that the job does not wait for yet.
@@ -183,9 +188,7 @@ class Engine:
         job = self.queue.working.get(number)
         if job is None:
             return False
-        async with self.queue.turn(job):
-            job.priority = priority
-            await self.queue.write(job)
+        await self.queue.put(job, priority, caller)
         return True
 
     # -- life ---------------------------------------------------------------------

@@ -193,7 +193,7 @@ class Events(Handler):
         """Return what is wanted of it."""
         return Wanted(
             frozenset(asked.args.get("kind", ())),
-            frozenset(_number(one, "job") for one in asked.args.get("job", ())),
+            frozenset(number_of(one, "job") for one in asked.args.get("job", ())),
             frozenset(asked.args.get("tag", ())),
         )
 
@@ -215,10 +215,17 @@ def heard(asked: Asked, header: str | None) -> int | None:
         If it is no number.
     """
     said = asked.args.get("after") if header is None else header
-    return None if said is None else _number(said, "after")
+    return None if said is None else number_of(said, "after")
 
 
-def _number(text: str, name: str) -> int:
+def number_of(text: str, name: str) -> int:
+    """Return the number in an argument.
+
+    Raises
+    ------
+    HttpError
+        If it is none.
+    """
     if not (text.isascii() and text.isdecimal()) or len(text) > 26:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text)
