@@ -13,7 +13,7 @@ from moorage.errors import (
     WrongState,
 )
 
-_EXPLAINED = {
+EXPLAINED = {
     400: "Bad request syntax or unsupported method",
     401: "No permission -- see authorization schemes",
     403: "Request forbidden -- authorization will not help",
@@ -29,7 +29,7 @@ _EXPLAINED = {
     503: "The server cannot process the request due to a high load",
     504: "The gateway server did not receive a timely response",
 }
-"""What a status means when nothing more is known."""
+"""What a status means when nothing more is known; all that are no success."""
 
 
 class HttpError(Exception):
@@ -46,7 +46,7 @@ class HttpError(Exception):
     def __init__(self, status: int, explain: str = "") -> None:
         super().__init__(status, explain)
         self.status = status
-        self.explain = explain or _EXPLAINED.get(status, "")
+        self.explain = explain or EXPLAINED.get(status, "")
 
     def body(self) -> dict[str, int | str]:
         """Return what clients read."""
@@ -67,7 +67,3 @@ def refusal(error: MoorageError) -> HttpError:
     if isinstance(error, WrongState):
         return HttpError(503, error.message)
     return HttpError(400, error.message)
-
-
-STATUSES = frozenset(_EXPLAINED)
-"""Every status that is not a success."""
