@@ -45,12 +45,19 @@ class Answer(NamedTuple):
 class RapiDoor:
     """A door, and a client that speaks plain HTTPS."""
 
-    def __init__(self, cluster: SimCluster, directory: Path, port: int) -> None:
+    def __init__(
+        self, cluster: SimCluster, directory: Path, port: int, gate: Gate
+    ) -> None:
         self.cluster = cluster
         self.directory = directory
         self.port = port
         self.users = directory / "users"
+        self._gate = gate
         self._session: aiohttp.ClientSession
+
+    def forgive(self) -> None:
+        """Forget the logins that failed."""
+        self._gate._failed.clear()
 
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
@@ -101,7 +108,7 @@ async def rapi_door(
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)
-        door = RapiDoor(cluster, directory, runner.addresses[0][1])
+        door = RapiDoor(cluster, directory, runner.addresses[0][1], gate)
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         connector = aiohttp.TCPConnector(ssl=trust)
