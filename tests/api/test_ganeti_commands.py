@@ -143,3 +143,16 @@ async def test_ganetis_programs_show_what_disks_of_their_own_are(ganeti):
     _, told = await ganeti("gnt-instance info web1")
     assert "disk/0: ext, size 64M" in told
     assert "disk/1: file, size 64M" in told
+
+
+async def test_ganetis_verify_disks_lets_disks_be_attached_again(ganeti):
+    """A node booted: the jobs that follow attach what it lost, and say so."""
+    disks = [{"size": 64, "provider": "san"}, {"size": 64, "provider": "san"}]
+    fields = {"disk_template": "ext", "disks": disks, "nics": [], "pnode": "node2"}
+    await ganeti.cluster.run("OP_INSTANCE_CREATE", instance_name="web1", **fields)
+    ganeti.cluster.nodes.cut_power("node2")
+    ganeti.cluster.nodes.nodes["node2"].boot()
+    status, told = await ganeti("gnt-cluster verify-disks")
+    assert (status, "No disks need to be activated." in told) == (0, True), told
+    held = await ganeti("gnt-instance info web1")
+    assert held[1].count("on primary") == 2
