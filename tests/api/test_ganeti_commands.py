@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from desk import desk
+from moorage.protocol import Said
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import GANETI, PYTHON, ganetis_node, unpacked
 
@@ -28,6 +29,7 @@ PROGRAMS = tuple(
     )
 )
 _COMMAND = re.compile(r"^ ([a-z-]+) +- ", re.MULTILINE)
+_OOB = {"power-status": '{"powered": true}', "health": '[["PSU0", "OK"]]'}
 _BATCH = [
     {
         "instance_name": name,
@@ -84,6 +86,10 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
         pytest.skip("Debian's packages of Ganeti cannot be had")
     (tmp_path / "batch.json").write_text(json.dumps(_BATCH))
     cluster = await SimCluster.start(tmp_path / "sim", ClusterBuilder(4))
+    administrators = cluster.nodes.nodes["node1"].machine.admin_scripts
+    administrators["oob/ipmi"] = lambda words: Said(output=_OOB.get(words[0], ""))
+    hello = Said(output="hello from node1\n")
+    administrators["restricted-commands/hello"] = lambda _words: hello
     async with desk(cluster, tmp_path):
         env = ganetis_node(place, tmp_path / "node1", tmp_path / "luxi.sock")
         process = await asyncio.create_subprocess_exec(
