@@ -83,6 +83,11 @@ def allocate(
     return found | ({"group_name": view.config.group(group).name} if group else {})
 
 
+def multi_allocate(each: Sequence[Json]) -> Json:
+    """Return the request for the nodes of several new instances."""
+    return {"type": "multi-allocate", "instances": each}
+
+
 def relocate(view: View, instance: Instance, leave: Node) -> Json:
     """Return the request for another node in the place of one that it leaves."""
     disks = view.config.disks_of(instance)
@@ -210,6 +215,8 @@ def _unit(config: Config, request: Json) -> tuple[str, str]:
     on no node of their own, it is that of disks that are: Ganeti's hail would find no
     room for those when a node is lost.
     """
+    if request["type"] == "multi-allocate":
+        request = request["instances"][0]
     template = request.get("disk_template", DISKLESS)
     if FACTS[template].node_disk:
         kind = FACTS[template].unit
