@@ -38,10 +38,13 @@ class Allocators:
         The directories where they are looked for, the first ones first.
     scripts
         Where each is noted while it runs.
+    limit
+        Seconds that one may take.
     """
 
     path: Sequence[Path]
     scripts: Scripts | None = None
+    limit: float = limits.ALLOCATOR
 
     def names(self) -> tuple[str, ...]:
         """Return what can be asked for."""
@@ -78,7 +81,7 @@ class Allocators:
             )
             try:
                 found = await commands.run(
-                    command, timeout=limits.ALLOCATOR, scripts=self.scripts
+                    command, timeout=self.limit, scripts=self.scripts
                 )
             except CommandFailed as error:
                 raise Failed(" ".join(error.message.split())) from None
