@@ -264,7 +264,7 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         simulated = SimMachine(name, san)
         simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
-        simulated.allocators = Allocators(allocators)
+        simulated.allocators = Allocators(allocators, apart=False)
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,15 @@ class Allocators:
         Where each is noted while it runs.
     limit
         Seconds that one may take.
+    apart
+        Whether it runs as a user that nobody else is; else as the agent does, which
+        is for simulated nodes: their directories are the agent's alone.
     """
 
     path: Sequence[Path]
     scripts: Scripts | None = None
     limit: float = limits.ALLOCATOR
+    apart: bool = True
 
     def names(self) -> tuple[str, ...]:
         """Return what can be asked for."""
@@ -68,7 +72,8 @@ class Allocators:
             raise NotFound(f"there is no allocator '{name[:80]}' in {told}")
         if problem := distrust(program):
             raise Failed(f"{program} is not run: {problem}")
-        with _user(asked.uid_pool) as user, _directory(user) as place:
+        user_of = _user(asked.uid_pool) if self.apart else nullcontext(users.User())
+        with user_of as user, _directory(user) as place:
             file = place / _MESSAGE
             _write(file, asked.message, user)
             words = (str(program), str(file), *asked.arguments)
