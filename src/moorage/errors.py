@@ -14,6 +14,7 @@
     - NoCapacity   - no placement keeps every promise
     - AllocatorFailed - an allocator said nothing that can be used
     - HookFailed   - an administrator's script said no before anything was done
+    - NoMaster     - nobody listens where a master, or the door before it, was sought
   + Failed         - something ran and broke; the job says what was undone
     - CommandFailed - a program on a node exited with an error
     - Unreachable  - a node gave no answer
@@ -153,6 +154,13 @@ class HookFailed(Refused):
     """An administrator's script said no before anything was done."""
 
     code = "hook-failed"
+    ganeti = "environment_error"
+
+
+class NoMaster(Refused):
+    """Nobody listens where a master, or the door before it, was sought."""
+
+    code = "no-master"
     ganeti = "environment_error"
 
 
