@@ -335,8 +335,9 @@ class Engine:
         """Take the locks and ask the nodes, then decide; its locks are held."""
         seen = await self._waiting.for_locks(job, op, operation)
         ask = partial(self._waiting.for_answers, job, op, seen)
-        decision = await self._deciding.decide(job, operation, ask)
-        if decision.operation is not operation:
+        consult = partial(self._waiting.for_allocator, job, op)
+        decision = await self._deciding.decide(job, operation, ask, consult)
+        if decision.operation is not operation or decision.view.advice is not None:
             self._waiting.keep_locks(job, op, decision.operation)
         return decision
 
