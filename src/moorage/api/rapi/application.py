@@ -211,6 +211,8 @@ async def _body(
             text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
     if request.content_type != _JSON:
