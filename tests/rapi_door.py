@@ -46,13 +46,14 @@ class RapiDoor:
     """A door, and a client that speaks plain HTTPS."""
 
     def __init__(
-        self, cluster: SimCluster, directory: Path, port: int, gate: Gate
+        self, cluster: SimCluster, directory: Path, port: int, made: Door
     ) -> None:
         self.cluster = cluster
         self.directory = directory
         self.port = port
         self.users = directory / "users"
-        self._gate = gate
+        self.hub = made.hub
+        self._gate = made.gate
         self._session: aiohttp.ClientSession
 
     def forgive(self) -> None:
@@ -106,7 +107,7 @@ async def rapi_door(
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)
-        door = RapiDoor(cluster, directory, runner.addresses[0][1], gate)
+        door = RapiDoor(cluster, directory, runner.addresses[0][1], made)
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         connector = aiohttp.TCPConnector(ssl=trust)
