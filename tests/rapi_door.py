@@ -63,7 +63,8 @@ class RapiDoor:
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
     ) -> Answer:
-        """Ask for something; `body` is sent as JSON."""
+        """Ask for something; `body` is sent as JSON, and so comes the answer."""
+        plain = more.pop("text", False)
         headers = dict(more.pop("headers", {}))
         if user:
             headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
@@ -72,7 +73,8 @@ class RapiDoor:
             more["data"] = json.dumps(body)
         url = f"https://127.0.0.1:{self.port}{path}"
         async with self._session.request(method, url, headers=headers, **more) as told:
-            return Answer(told.status, await told.json(), told.headers)
+            body = await (told.text() if plain else told.json())
+            return Answer(told.status, body, told.headers)
 
     async def does(self, method: str, path: str, body: Any = ..., **more) -> Any:
         """Make a job that must succeed; return its result."""

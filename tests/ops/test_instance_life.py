@@ -37,7 +37,7 @@ async def info(cluster: SimCluster, name: str) -> dict[str, Any]:
 
 async def off(cluster: SimCluster, name: str) -> None:
     node = successor(cluster.config.node(name), 1.0, offline=True)
-    await cluster.truth.commit(Change((node,)))
+    await cluster.config_store.commit(Change((node,)))
 
 
 # -- made --------------------------------------------------------------------------

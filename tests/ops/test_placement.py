@@ -280,5 +280,5 @@ async def test_the_first_attach_is_counted(sim):
     """The disk is born attached; the node remembers that, and so does the record."""
     await add(sim, "web", pnode="node1")
     (disk,) = sim.config.disks_of(sim.config.instance("web"))
-    (held,) = sim.nodes.nodes["node1"].agent._station.held.all()
+    (held,) = sim.nodes.nodes["node1"].agent._context.attachments.all()
     assert (disk.epoch, held.epoch) == (1, 1)

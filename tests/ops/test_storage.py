@@ -110,7 +110,7 @@ async def test_only_nodes_that_are_on_and_may_run_instances_count(sim):
     assert (await diagnose(sim))["san"][1] == {"default": False, "far": True}
     for change in ({"offline": True}, {"offline": False, "vm_capable": False}):
         node2 = successor(sim.config.node("node2"), 1.0, **change)
-        await sim.truth.commit(Change((node2,)))
+        await sim.config_store.commit(Change((node2,)))
         nodes, groups, _ = (await diagnose(sim))["san"]
         assert groups == {"default": True, "far": True}
         assert "node2" not in nodes

@@ -104,10 +104,10 @@ class Deciding:
     """
 
     def __init__(
-        self, truth: ConfigStore, world: Effects, jobs: Mapping[int, Job]
+        self, config_store: ConfigStore, effects: Effects, jobs: Mapping[int, Job]
     ) -> None:
-        self._truth = truth
-        self._world = world
+        self._config_store = config_store
+        self._world = effects
         self._jobs = jobs
         self._choosing = asyncio.Lock()
         self._open: list[Claims] = []
@@ -154,7 +154,7 @@ class Deciding:
         claims = self._claims(job)
         self._open.append(claims)
         try:
-            yield _Before(self._truth.config, self._in_hand(), claims)
+            yield _Before(self._config_store.config, self._in_hand(), claims)
         finally:
             self._open = [one for one in self._open if one is not claims]
 
@@ -234,7 +234,7 @@ class Deciding:
         """Return the newest snapshot, as an operation of a job sees it."""
         heard = heard or Heard({})
         return View(
-            self._truth.config,
+            self._config_store.config,
             heard.answers,
             self._world.clock(),
             self._world.fresh,
@@ -252,8 +252,8 @@ class Deciding:
             earlier=earlier,
             busy=frozenset(one for disk in busy for one in disk.volumes),
             disks=frozenset(disk.uuid for disk in busy),
-            former=self._truth.stories.former,
-            called=self._truth.stories.name,
+            former=self._config_store.stories.former,
+            called=self._config_store.stories.name,
         )
 
     def _in_hand(self) -> list[Disk]:

@@ -56,26 +56,26 @@ class Waiting:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         queue: Queue,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
-        world: Effects,
+        effects: Effects,
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
-        self.recent = Recent(world.clock, world.sleep, self._answers)
-        self.guests = Whereabouts(world.steady, self._answers)
-        self._truth = truth
+        self.recent = Recent(effects.clock, effects.sleep, self._answers)
+        self.guests = Whereabouts(effects.steady, self._answers)
+        self._config_store = config_store
         self._nodes = nodes
         self._queue = queue
         self._view = view
         self._ended = ended
-        self._aside = world.aside
+        self._aside = effects.aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
-        truth.watchers.append(self._heard)
-        self._heard(Change(tuple(truth.config.all(Cluster))))
+        config_store.watchers.append(self._heard)
+        self._heard(Change(tuple(config_store.config.all(Cluster))))
 
     def _heard(self, change: Change) -> None:
         if any(isinstance(one, _SETTING) for one in (*change.put, *change.drop)):
@@ -129,7 +129,7 @@ class Waiting:
             Whether what nodes said lately does not count, where the operation would
             have enough of it.
         """
-        view = seen if seen.config is self._truth.config else self._view(job)
+        view = seen if seen.config is self._config_store.config else self._view(job)
         work = self._heard_of(job, op, operation, view, anew=anew)
         return await self._unless_cancelled(job, work)
 
@@ -180,7 +180,7 @@ class Waiting:
             wanted = set(operation.locks(view))
             with self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
-            now = view if view.config is self._truth.config else self._view(job)
+            now = view if view.config is self._config_store.config else self._view(job)
             if now is view or set(operation.locks(now)) <= wanted:
                 op.locks = sorted(wanted)
                 return now
@@ -194,7 +194,7 @@ class Waiting:
         return f"Waiting for the lock of {level} {self._name(uuid)}: {holding}"
 
     def _name(self, uuid: str) -> str:
-        known = self._truth.config.objects.get(uuid)
+        known = self._config_store.config.objects.get(uuid)
         return getattr(known, "name", None) or uuid
 
     def keep_locks(self, job: Job, op: Op, operation: Operation) -> None:
@@ -264,9 +264,9 @@ class Waiting:
         """Return what the node of some questions says; an error where it does not."""
         try:
             seek = Config.node if asked[0].even_offline else reachable
-            node = seek(self._truth.config, asked[0].node)
+            node = seek(self._config_store.config, asked[0].node)
             calls = [one.call for one in asked]
-            found = await self._nodes.ask(node, calls, self._truth.term)
+            found = await self._nodes.ask(node, calls, self._config_store.term)
         except MoorageError as error:
             return [_bare(error)] * len(asked)
         for one in found:

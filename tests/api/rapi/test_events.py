@@ -124,7 +124,7 @@ async def test_who_comes_back_goes_on_behind_what_it_heard(door: RapiDoor) -> No
 async def test_who_was_away_longer_than_the_door_hears_it_from_the_master(
     door: RapiDoor,
 ) -> None:
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     for number in range(5):
         await add(door, f"d{number}")
     async with listening(door, f"?after={start}") as found:
@@ -144,7 +144,7 @@ async def test_what_is_not_kept_is_told(door: RapiDoor) -> None:
 
 
 async def test_filters(door: RapiDoor) -> None:
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     await add(door, "new")
     await door.does("PUT", "/2/disks/new/tags?tag=gold")
     async with listening(door, f"?after={start}&kind=disk") as found:
@@ -191,13 +191,13 @@ async def test_a_master_that_went_away_is_waited_for(door: RapiDoor) -> None:
         await found.block()
         await door.cluster.crash()
         await door.cluster.boot()
-        assert door.cluster.truth.feed.last
+        assert door.cluster.config_store.feed.last
 
 
 async def test_many_listeners_cost_the_master_one_question(door: RapiDoor) -> None:
     """The door asks once, and tells it on."""
     asked = []
-    feed = door.cluster.truth.feed
+    feed = door.cluster.config_store.feed
     after = feed.after
 
     def counted(number: int, most: int = 0) -> Any:
@@ -345,7 +345,7 @@ async def test_what_the_door_does_not_keep_is_asked_of_the_master(
     door: RapiDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "KEPT", 5)
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     async with listening(door) as found:
         await found.block()
         for number in range(4):

@@ -7,6 +7,7 @@ path and the role are right, then arguments and body. Nothing is read of who is 
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from aiohttp.typedefs import Handler
 from msgspec import DecodeError, json
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
-from .events import Events, Hub, Wanted, blocks, heard
+from .events import Events, Hub, blocks, heard
 from .limits import Gate, Limits
 from .passwords import REALM
 from .refusals import HttpError, refusal
@@ -33,6 +35,9 @@ _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
 _USER = web.RequestKey("user", User)
 _MADE = web.RequestKey("made", list[int])
+_ID = web.RequestKey("id", str)
+REQUEST_ID = "X-Request-Id"
+"""Names a request in the answer: logs and the audit log have the same word."""
 _WRITE = 10.0
 """Seconds that somebody may take to read what happened."""
 _LONG = 2_000
@@ -67,9 +72,11 @@ def application(door: Door) -> web.Application:
     async def enter(request: web.Request, handler: Handler) -> web.StreamResponse:
         begun = time.monotonic()
         door.gate.heard.add(request.protocol)
+        request[_ID] = secrets.token_hex(8)
         answer = await _entered(door, request, handler)
-        took = time.monotonic() - begun
-        _log(request, answer.status, took)
+        if not answer.prepared:
+            answer.headers[REQUEST_ID] = request[_ID]
+        _log(request, answer.status, time.monotonic() - begun)
         return answer
 
     app = web.Application(middlewares=[enter])
@@ -168,7 +175,11 @@ async def _stream(
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
     answer = web.StreamResponse(
-        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            REQUEST_ID: request[_ID],
+        }
     )
     await answer.prepare(request)
     try:
@@ -186,7 +197,12 @@ async def _stream(
 def _caller(user: User, request: web.Request) -> dict[str, Any]:
     """Return what the master is told of who asks."""
     name = user.name or "nobody"
-    return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
+    return {
+        "name": name,
+        "role": int(user.role),
+        "detail": f"from {request.remote}",
+        "request": request[_ID],
+    }
 
 
 async def _body(

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import json
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 
 from .refusals import HttpError, refusal
@@ -39,43 +40,6 @@ SILENCE = 10.0
 """Seconds without a master after which streams end: the next one may be elsewhere."""
 _ALIVE = 15.0
 """Seconds after which a stream without events says that it lives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a stream is to tell; whatever is empty filters nothing.
-
-    Attributes
-    ----------
-    kinds
-        Of objects, or ``job``.
-    jobs
-        Numbers of jobs: their own events, and what they changed.
-    tags
-        Of objects.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    jobs: frozenset[int] = frozenset()
-    tags: frozenset[str] = frozenset()
-
-    def of(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return an entry with the events that are wanted; None for none."""
-        if self == _ALL:
-            return entry
-        found = [one for one in entry["events"] if self._is_wanted(entry, one)]
-        return {**entry, "events": found} if found else None
-
-    def _is_wanted(self, entry: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-        about = event.get("job") or entry.get("job")
-        return (
-            (not self.kinds or event["kind"] in self.kinds)
-            and (not self.jobs or about in self.jobs)
-            and (not self.tags or not self.tags.isdisjoint(event.get("tags", ())))
-        )
-
-
-_ALL = Wanted()
 
 
 class Hub:
@@ -255,7 +219,7 @@ class Events(Handler):
         """Return what is wanted of it."""
         return Wanted(
             frozenset(asked.args.get("kind", ())),
-            frozenset(_number(one, "job") for one in asked.args.get("job", ())),
+            frozenset(number_of(one, "job") for one in asked.args.get("job", ())),
             frozenset(asked.args.get("tag", ())),
         )
 
@@ -277,10 +241,17 @@ def heard(asked: Asked, header: str | None) -> int | None:
         If it is no number.
     """
     said = asked.args.get("after") if header is None else header
-    return None if said is None else _number(said, "after")
+    return None if said is None else number_of(said, "after")
 
 
-def _number(text: str, name: str) -> int:
+def number_of(text: str, name: str) -> int:
+    """Return the number in an argument.
+
+    Raises
+    ------
+    HttpError
+        If it is none.
+    """
     if not (text.isascii() and text.isdecimal()) or len(text) > 26:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text)
