@@ -63,8 +63,7 @@ class RapiDoor:
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
     ) -> Answer:
-        """Ask for something; `body` is sent as JSON, and so comes the answer."""
-        plain = more.pop("text", False)
+        """Ask for something; `body` is sent as JSON, and so comes most of an answer."""
         headers = dict(more.pop("headers", {}))
         if user:
             headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
@@ -73,6 +72,7 @@ class RapiDoor:
             more["data"] = json.dumps(body)
         url = f"https://127.0.0.1:{self.port}{path}"
         async with self._session.request(method, url, headers=headers, **more) as told:
+            plain = told.content_type != "application/json"
             body = await (told.text() if plain else told.json())
             return Answer(told.status, body, told.headers)
 

@@ -308,7 +308,7 @@ async def in_turn(
     """Make jobs that may depend on each other; -1 is the one before, and so on."""
     made: list[Job] = []
     async for opcodes in breathing(jobs):
-        for op in (one for one in opcodes if "depends" in one):
+        for op in (one for one in opcodes if one.get("depends")):
             pairs = op["depends"]
             op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
         made.append(make(opcodes))
