@@ -331,7 +331,7 @@ async def test_a_door_without_a_master_opens_no_stream(
 
 async def test_a_master_that_goes_away_meanwhile_ends_a_stream(door: RapiDoor) -> None:
     """One answer is begun: there can be no other one behind it."""
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     await add(door, "new")
     async with listening(door):
         pass  # the door hears what happens from here on
