@@ -157,6 +157,7 @@ def _serving(door: Door, route: Route) -> Handler:
             if isinstance(route.serve, Events):
                 after = heard(asked, request.headers.get("Last-Event-ID"))
                 wanted = await route.serve(asked)
+                door.hub.check()
                 return await _stream(door, route, request, after, wanted)
             async with asyncio.timeout(door.gate.limits.answer):
                 answer = await route.serve(asked)
@@ -188,8 +189,8 @@ async def _stream(
                 break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
-    except (ConnectionError, TimeoutError):
-        pass  # he went away, or reads too slowly
+    except (ConnectionError, TimeoutError, MoorageError):
+        pass  # he went away or reads too slowly, or the master went away
     return answer
 
 
@@ -227,6 +228,8 @@ async def _body(
             text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
     if request.content_type != _JSON:
