@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from moorage.api.rapi import events
+from moorage.api.rapi import application, events
 from moorage.api.rapi.limits import Limits
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
@@ -190,6 +190,15 @@ async def test_a_master_that_went_away_is_waited_for(door: RapiDoor) -> None:
         await door.cluster.crash()
         await door.cluster.boot()
         assert door.cluster.truth.feed.last
+
+
+async def test_who_listens_while_there_is_no_master_does_not_wait_for_ever(
+    door: RapiDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "_READY", 0.2)
+    (door.directory / "door.sock").unlink()
+    answer = await door.ask("GET", "/2/events")
+    assert (answer.status, "No master" in answer.body["explain"]) == (503, True)
 
 
 async def test_many_listeners_cost_the_master_one_question(door: RapiDoor) -> None:

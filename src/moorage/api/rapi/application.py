@@ -28,7 +28,7 @@ from .passwords import REALM
 from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
-from .users import Users
+from .users import Users, named
 
 _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
@@ -39,6 +39,8 @@ REQUEST_ID = "X-Request-Id"
 """Names a request in the answer: logs and the audit log have the same word."""
 _WRITE = 10.0
 """Seconds that somebody may take to read what happened."""
+_READY = 10.0
+"""Seconds that somebody who wants to listen waits for a master at most."""
 _LONG = 2_000
 """Entries of a list that is encoded in a thread."""
 
@@ -119,13 +121,13 @@ async def _known(door: Door, request: web.Request) -> User:
     HttpError
         If that is nobody.
     """
-    address = request.remote or ""
-    door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown, partial(door.gate.check, address))
+    who = request.remote or "", named(shown)
+    door.gate.check(*who)
+    user = await door.users.who(shown, partial(door.gate.check, *who))
     if user is None:
         if shown:
-            door.gate.failed(address)
+            door.gate.failed(*who)
         raise HttpError(401)
     return user
 
@@ -172,6 +174,7 @@ async def _stream(
 ) -> web.StreamResponse:
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
+    await door.hub.ready(_READY)
     answer = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -187,8 +190,8 @@ async def _stream(
                 break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
-    except (ConnectionError, TimeoutError):
-        pass  # he went away, or reads too slowly
+    except (ConnectionError, TimeoutError, MoorageError):
+        pass  # he went away, or reads too slowly; or what he missed cannot be told now
     return answer
 
 
@@ -228,8 +231,8 @@ async def _body(
         raise HttpError(408) from None
     if not text.strip():
         return None
-    if request.content_type != _JSON:
-        raise HttpError(415)
+    if request.content_type != _JSON or request.headers.get("Content-Encoding"):
+        raise HttpError(415)  # nothing is unpacked: a little could become much
     try:
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:

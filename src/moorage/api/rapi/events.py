@@ -101,6 +101,26 @@ class Hub:
             self._task.cancel()
             await asyncio.wait([self._task])
 
+    async def ready(self, patience: float) -> None:
+        """Wait until it is known where the feed is.
+
+        Raises
+        ------
+        HttpError
+            If no master has told that after so many seconds.
+        """
+        self._begin()
+        try:
+            async with asyncio.timeout(patience):
+                while self._last is None and not self._closed:
+                    await self._grown.wait()
+        except TimeoutError:
+            raise HttpError(503, "No master tells what happens now") from None
+
+    def _begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen())
+
     async def after(self, number: int | None) -> AsyncIterator[Sequence[Any] | None]:
         """Yield lists of entries, in order.
 
@@ -113,8 +133,7 @@ class Hub:
         number
             Of the last entry that was heard; None for the newest one.
         """
-        if self._task is None:
-            self._task = asyncio.create_task(self._listen())
+        self._begin()
         at = number
         async for place, told in self._caught_up(number):
             at = place
