@@ -133,7 +133,7 @@ class Engine:
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes, caller)
-        more = self.queue.repeats.add(key, opcodes, job.id) if key else ()
+        more = self.queue.repeats.add(key, opcodes, job) if key else ()
         await self.queue.add([job], more=more)
         self._begin(job, self._live(job))
         return job.id
@@ -159,8 +159,7 @@ class Engine:
         Returns whether it will, and a sentence; both are stored before they are told.
         """
         self.job(number)
-        if number in self.queue.working:
-            await self.queue.asks(caller, CANCEL, self.queue.working[number])
+        await self.queue.asks(caller, CANCEL, number)
         job = self.queue.working.get(number)
         if job is None:
             return False, f"Job {number} is no longer waiting in the queue"

@@ -182,8 +182,11 @@ class Queue:
         for known in (self.working, self._turns, self._progress):
             known.pop(job.id, None)
 
-    async def asks(self, caller: Caller, what: str, job: Job) -> None:
+    async def asks(self, caller: Caller, what: str, number: int) -> None:
         """Tell the audit log what somebody asks of a job, before it is done."""
+        job = self.working.get(number)
+        if job is None:
+            return
         about = ", ".join(op.summary for op in job.ops)[: audited.LONGEST]
         done = deed(caller, self._clock(), what, job=job.id, about=about)
         await self._config_store.commit(None, deeds=[done])
