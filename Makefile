@@ -51,10 +51,10 @@ $(LOCKED): requirements.lock scripts/make-venv.sh
 	@touch $@
 
 # The project itself, editable: only its metadata and its programs need a new install.
-$(INSTALLED): $(LOCKED) pyproject.toml setup.py $(wildcard src/moorage/htools/kernel/*.p*)
+$(INSTALLED): $(LOCKED) pyproject.toml cloud/pyproject.toml setup.py $(wildcard src/moorage/htools/kernel/*.p*)
 	@scripts/debian-packages.sh build || echo "Without them the planner runs uncompiled" >&2
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-index \
-	  --no-build-isolation -e .
+	  --no-build-isolation -e . -e cloud
 	@touch $@
 
 check: lint fast-tests ## Lint, types, floors and the fast tests: no root, no network, no sleep
@@ -63,6 +63,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file cloud/pyproject.toml
 	$(BIN)/lint-imports --no-logo
 
 fast-tests: $(INSTALLED)
@@ -201,7 +202,7 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade \
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --extra dev --output-file requirements.lock pyproject.toml
+	  --extra dev --output-file requirements.lock pyproject.toml cloud/requirements.in
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
@@ -211,10 +212,15 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --constraint requirements.lock --output-file requirements-run.lock pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
+	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --constraint requirements.lock --output-file cloud/requirements.lock \
+	  pyproject.toml cloud/requirements.in
 
 clean: stop ## Remove all that make has built
 	rm -rf $(BUILD) $(VENV) mutants .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src cloud tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.* ## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
