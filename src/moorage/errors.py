@@ -13,6 +13,7 @@
     - Stale        - the step carries an older epoch or term than the node has seen
     - NoCapacity   - no placement keeps every promise
     - HookFailed   - an administrator's script said no before anything was done
+    - NoMaster     - nobody listens where a master, or the door before it, was sought
   + Failed         - something ran and broke; the job says what was undone
     - CommandFailed - a program on a node exited with an error
     - Unreachable  - a node gave no answer
@@ -145,6 +146,13 @@ class HookFailed(Refused):
     """An administrator's script said no before anything was done."""
 
     code = "hook-failed"
+    ganeti = "environment_error"
+
+
+class NoMaster(Refused):
+    """Nobody listens where a master, or the door before it, was sought."""
+
+    code = "no-master"
     ganeti = "environment_error"
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import DecodeError
 from msgspec.json import Decoder
 
-from moorage.errors import BadInput, Unreachable
+from moorage.errors import BadInput, NoMaster, Unreachable
 
-from .luxi import LARGEST_ANSWER, NoMaster, Splitter
+from .luxi import LARGEST_ANSWER, Splitter
 from .luxi_messages import encode_request, error_from_wire
 
 _PIECE = 1 << 18
@@ -110,7 +110,9 @@ class AsyncLuxi:
                 message = await link.ask(encode_request(method, args, self.caller))
         except (ConnectionError, BadInput) as error:
             link.close()
-            raise Unreachable(f"the connection to the master broke: {error}") from error
+            raise Unreachable(
+                f"the connection to the master broke: {error}", lost="master"
+            ) from error
         except BaseException:
             link.close()  # an answer may be on its way: the next one must not read it
             raise

@@ -18,10 +18,11 @@ from aiohttp.typedefs import Handler
 from msgspec import DecodeError, json
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
-from .events import Events, Hub, Wanted, blocks, heard
+from .events import Events, Hub, blocks, heard
 from .limits import Gate, Limits
 from .passwords import REALM
 from .refusals import HttpError, refusal

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import json
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 
 from .refusals import HttpError
@@ -36,43 +37,6 @@ _AGAIN = 0.5
 """Seconds between two looks for a master."""
 _ALIVE = 15.0
 """Seconds after which a stream without events says that it lives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a stream is to tell; whatever is empty filters nothing.
-
-    Attributes
-    ----------
-    kinds
-        Of objects, or ``job``.
-    jobs
-        Numbers of jobs: their own events, and what they changed.
-    tags
-        Of objects.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    jobs: frozenset[int] = frozenset()
-    tags: frozenset[str] = frozenset()
-
-    def of(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return an entry with the events that are wanted; None for none."""
-        if self == _ALL:
-            return entry
-        found = [one for one in entry["events"] if self._is_wanted(entry, one)]
-        return {**entry, "events": found} if found else None
-
-    def _is_wanted(self, entry: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-        about = event.get("job") or entry.get("job")
-        return (
-            (not self.kinds or event["kind"] in self.kinds)
-            and (not self.jobs or about in self.jobs)
-            and (not self.tags or not self.tags.isdisjoint(event.get("tags", ())))
-        )
-
-
-_ALL = Wanted()
 
 
 class Hub:

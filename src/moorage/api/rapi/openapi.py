@@ -41,6 +41,11 @@ _ERROR: Schema = {
         "code": {"type": "integer", "enum": sorted(STATUSES)},
         "message": {"type": "string"},
         "explain": {"type": "string", "description": "why, in a sentence"},
+        "error": {
+            "type": "object",
+            "description": "what the master says: code, message, hint, facts",
+            "required": ["code", "message", "hint", "facts"],
+        },
     },
 }
 _REF = "#/components/schemas/{name}"

@@ -18,6 +18,7 @@ from moorage_cloud.verbs import caller
 
 from .shapes import (
     BriefServers,
+    NoFlavors,
     OneServer,
     ServerBrief,
     Servers,
@@ -75,6 +76,13 @@ def list_servers_in_detail(call: Call, query: ServersQuery) -> Servers:
 def show_server(call: Call, server_id: str) -> OneServer:
     """Show a server."""
     return OneServer(_shown(call, call.server(server_id)))
+
+
+@routes("GET", "/flavors")
+@routes("GET", "/flavors/detail")
+def list_flavors(call: Call) -> NoFlavors:
+    """List kinds of servers: there are none to choose from."""
+    return NoFlavors()
 
 
 def _page(call: Call, query: ServersQuery, all_rule: str) -> Page:

@@ -106,6 +106,20 @@ class VolumeOfServer(Struct, frozen=True):
     delete_on_termination: Annotated[bool, since("2.3")]
 
 
+class Flavor(Struct, frozen=True, kw_only=True):
+    """What a server was made as: here nobody chooses among kinds of servers."""
+
+    id: Annotated[str, until("2.46")] = ""
+    links: Annotated[list[Link], until("2.46")] = []
+    original_name: Annotated[str, since("2.47")] = ""
+
+
+class NoFlavors(Struct, frozen=True):
+    """There are none."""
+
+    flavors: list[Flavor] = []
+
+
 class ServerShown(Struct, frozen=True, kw_only=True):
     """A server, as far as this service knows it."""
 
@@ -120,6 +134,7 @@ class ServerShown(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     addresses: dict[str, list[str]] = {}
     image: str = ""
+    flavor: Flavor = Flavor()
     description: Annotated[str | None, since("2.19")] = None
     zone: str = field(name="OS-EXT-AZ:availability_zone")
     power_state: int = field(name="OS-EXT-STS:power_state")

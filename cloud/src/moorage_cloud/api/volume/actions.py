@@ -57,7 +57,7 @@ def force_detach(call: Call, volume_id: str, body: ForceDetach) -> None:
 @routes(
     "POST", ACTION, action="os-force_delete", rule=f"{ADMIN}:force_delete", status=202
 )
-def force_delete(call: Call, volume_id: str, body: Nothing) -> None:  # noqa: ARG001
+def force_delete(call: Call, volume_id: str, body: Nothing) -> None:
     """Delete a volume, as anybody would: there is no way past its data."""
     volume = call.volume(volume_id)
     check_deletable(volume)

@@ -6,6 +6,7 @@ import operator
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
+from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
@@ -16,7 +17,9 @@ Thing = TypeVar("Thing", bound=Model)
 _SIGNS = {"gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "eq": "exact"}
 
 
-def with_metadata(found: QuerySet[Thing], text: str | None) -> QuerySet[Thing]:
+def with_metadata(
+    found: QuerySet[Thing], text: str | None, column: str = "metadata"
+) -> QuerySet[Thing]:
     """Keep what has some metadata, told as a dictionary's text."""
     if text is None:
         return found
@@ -25,10 +28,11 @@ def with_metadata(found: QuerySet[Thing], text: str | None) -> QuerySet[Thing]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
-        raise BadRequest(f"Invalid filter metadata: {text} is no dictionary")
+        raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
     for number, (key, value) in enumerate(wanted.items()):
-        column = {f"metadata_{number}": KeyTextTransform(str(key), "metadata")}
-        found = found.annotate(**column).filter(**{f"metadata_{number}": str(value)})
+        one = f"wanted_{number}"
+        found = found.annotate(**{one: KeyTextTransform(str(key), column)})
+        found = found.filter(**{one: str(value)})
     return found
 
 
@@ -57,3 +61,11 @@ def _moment(column: str, text: str) -> Q:
 def equal(**wanted: object) -> Q:
     """Return the condition that columns are what is given; None asks for nothing."""
     return Q(**{name: value for name, value in wanted.items() if value is not None})
+
+
+def as_uuid(text: str) -> UUID:
+    """Return what a text says; of one that is no uuid, a uuid that nothing has."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return UUID(int=0)

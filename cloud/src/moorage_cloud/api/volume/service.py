@@ -6,7 +6,16 @@ from moorage_cloud.api.wire.discovery import ApiVersion, ApiVersions, Link, Medi
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.service import Service, named
 
-from . import actions, metadata, volumes
+from . import (
+    actions,
+    attachments,
+    metadata,
+    places,
+    quotas,
+    snapshots,
+    types,
+    volumes,
+)
 
 ROOT, LOW, HIGH = "volume/v3", "3.0", "3.71"
 
@@ -42,8 +51,11 @@ def show_version(call: Call) -> ApiVersions:
     return ApiVersions([_document(call)])
 
 
-for more in (volumes.routes, metadata.routes, actions.routes):
-    routes.include(more)
+for part in (
+    *(volumes, metadata, actions, attachments),
+    *(snapshots, types, quotas, places),
+):
+    routes.include(part.routes)
 
 VOLUME = Service(
     name="volume", root=ROOT, routes=routes, low=LOW, high=HIGH, words=named

@@ -61,7 +61,7 @@ def create_volume(call: Call, body: CreateVolume, query: Shown) -> OneVolume:
         call.who,
         verbs.NewVolume(
             size=new.size,
-            volume_type=_type(new.volume_type),
+            volume_type=_type(call, new.volume_type),
             name=new.name or new.display_name or "",
             description=new.description or new.display_description or "",
             metadata=new.metadata or {},
@@ -92,9 +92,9 @@ def _check_possible(new: NewVolume) -> None:
             raise BadRequest(f"a volume cannot be made from {what} here")
 
 
-def _type(name: str | None) -> VolumeType:
+def _type(call: Call, name: str | None) -> VolumeType:
     try:
-        return caller.volume_type(name)
+        return call.volume_type(name)
     except NotFound as error:
         if name:
             raise
@@ -223,7 +223,7 @@ def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:
         between("updated", query.updated_at),
     )
     if query.volume_type_id is not None:
-        found = found.filter(volume_type__in=_types(query.volume_type_id))
+        found = found.filter(volume_type__in=_types(call, query.volume_type_id))
     none = (
         query.availability_zone not in {None, CONF.zone}
         or query.migration_status is not None
@@ -234,8 +234,8 @@ def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:
     return found.none() if none else with_metadata(found, query.metadata)
 
 
-def _types(name: str) -> list[VolumeType]:
+def _types(call: Call, name: str) -> list[VolumeType]:
     try:
-        return [caller.volume_type(name)]
+        return [call.volume_type(name)]
     except NotFound:
         return []

@@ -19,7 +19,8 @@ from moorage_cloud.errors import BadRequest
 
 from .versions import marks, version
 
-Body = TypeVar("Body", bound=Struct)
+Query = TypeVar("Query", bound=Struct)
+Body = TypeVar("Body", bound=Struct | dict[str, str])
 
 
 class Field(Struct, frozen=True):
@@ -80,14 +81,15 @@ def read(found: object, kind: type[Body], at: Version) -> Body:
     BadRequest
         If it lacks something, or has what that version does not know.
     """
-    return _converted(
-        _known(found, kind, at), kind, "Invalid input for field/attribute"
-    )
+    struct = _struct(kind)
+    if struct:
+        found = _known(found, struct, at)
+    return _converted(found, kind, "Invalid input for field/attribute")
 
 
 def read_query(
-    found: Mapping[str, str], kind: type[Body], at: Version, *, strict: bool
-) -> Body:
+    found: Mapping[str, str], kind: type[Query], at: Version, *, strict: bool
+) -> Query:
     """Read a query string; what is not declared is ignored, unless told not to.
 
     Parameters

@@ -7,7 +7,7 @@ no body.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TypeVar, get_type_hints
 
 from microversion_parse import Version
 from msgspec import Struct
@@ -17,7 +17,10 @@ from moorage_cloud.errors import NotFound
 from .errors import NoSuchMethod
 from .versions import version
 
-View = TypeVar("View", bound=Callable[..., Struct | None])
+Shape = type[Struct] | type[dict[str, str]]
+"""What a body is declared by: a dictionary where its keys are not known before."""
+Answer = Struct | dict[str, str] | None
+View = TypeVar("View", bound=Callable[..., Answer])
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -42,13 +45,13 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    view: Callable[..., Struct | None]
+    view: Callable[..., Answer]
     status: int
     rule: str
     action: str
-    body: type[Struct] | None
+    body: Shape | None
     query: type[Struct] | None
-    answer: type[Struct] | None
+    answer: Shape | None
     open: bool
     low: Version | None
     high: Version | None
@@ -98,7 +101,7 @@ class Routes:
                 action=action,
                 body=hints.get("body"),
                 query=hints.get("query"),
-                answer=_answer(hints["return"]),
+                answer=None if hints["return"] is type(None) else hints["return"],
                 open=open_to_all,
                 low=version(low) if low else None,
                 high=version(high) if high else None,
@@ -158,12 +161,3 @@ class Routes:
                     break
             else:
                 yield "/" + "/".join(known), found
-
-
-def _answer(hint: Any) -> type[Struct] | None:  # noqa: ANN401 - a type, of any kind
-    if hint is type(None):
-        return None
-    if isinstance(hint, type):
-        return hint
-    found: type[Struct] = next(one for one in get_args(hint) if one is not type(None))
-    return found

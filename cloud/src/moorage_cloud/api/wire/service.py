@@ -125,7 +125,10 @@ class Service(Struct, frozen=True, kw_only=True):
         if answer is None:
             response = HttpResponse(status=call.status)
         else:
-            response = _json(call.status, written(answer, spoken))
+            response = _json(
+                call.status,
+                answer if isinstance(answer, dict) else written(answer, spoken),
+            )
         for key, value in call.headers.items():
             response[key] = value
         return response

@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from moorage.api.features import FEATURES
 from moorage.api.rapi.looking import BULK, get
 from moorage.api.rapi.making import make
 from moorage.api.rapi.refusals import HttpError
@@ -13,12 +14,6 @@ from .jobs import result_of
 from .tagging import tags
 
 VERSION = 2
-FEATURES = (
-    *("instance-create-reqv1", "instance-reinstall-reqv1"),
-    *("node-migrate-reqv1", "node-evac-res1"),
-    *("moorage-capacity", "moorage-disks", "moorage-storage", "moorage-tokens"),
-)
-"""What clients may rely on; Ganeti's own first."""
 
 
 async def _nothing(_asked: Asked) -> None:

@@ -8,7 +8,8 @@ from moorage.api.luxi_messages import error_from_wire
 from moorage.api.rapi.looking import BULK, Do, Listed
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
-from moorage.api.rapi.route import Asked, Route
+from moorage.api.rapi.route import Arg, Asked, Kind, Route
+from moorage.ops import OPERATIONS
 
 _BULK = (
     *("id", "ops", "status", "summary", "opstatus"),
@@ -45,10 +46,28 @@ async def result_of(asked: Asked, number: int) -> Any:  # noqa: ANN401
 
 
 def _number(asked: Asked) -> int:
-    text = asked.path["job"]
+    return _whole(asked.path["job"])
+
+
+def _whole(text: str) -> int:
     if not text.isdecimal() or len(text) > 15:
         raise HttpError(404, f"job {text} is not known")
     return int(text)
+
+
+_LISTED = Listed("job", _BULK, "/2/jobs", "id")
+
+
+async def _listed(asked: Asked) -> list[Any]:
+    fields, numbers = asked.args.get("fields"), asked.args.get("id")
+    if fields is None and numbers is None:
+        return await _LISTED(asked)
+    wanted = None if numbers is None else [_whole(one) for one in numbers]
+    if wanted == []:  # which means all jobs to the master, as in Ganeti
+        return []
+    found: list[Any]
+    found = await asked.luxi.call("QueryJobs", wanted, fields or list(_BULK))
+    return found
 
 
 async def _told(asked: Asked) -> dict[str, Any]:
@@ -94,15 +113,38 @@ async def _changed(asked: Asked) -> dict[str, Any] | None:
     return {"job_info": told[0], "log_entries": told[1]}
 
 
+async def _submitted(asked: Asked) -> int:
+    """Make a job of opcodes as they are; who may, the master says for each."""
+    ops = asked.fields().get("ops")
+    if not isinstance(ops, list) or not all(map(_is_opcode, ops)):
+        raise HttpError(400, "The 'ops' parameter should be a list of opcodes")
+    return await asked.submit(*ops)
+
+
+def _is_opcode(one: object) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("reason", []), list)
+
+
 _JOB = "/2/jobs/{job}"
 ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/2/jobs",
         "List the jobs",
-        Listed("job", _BULK, "/2/jobs", "id"),
+        Do(_listed, list[Any]),
         Role.KNOWN,
-        (BULK,),
+        (
+            BULK,
+            Arg("fields", Kind.WORDS, "values of these fields alone, a list a job"),
+            Arg("id", Kind.WORDS, "of these jobs alone; null for one that is unknown"),
+        ),
+    ),
+    Route(
+        "POST",
+        "/2/jobs",
+        "Make a job of any opcodes; each asks for the role of its operation",
+        Do(_submitted, int, {"ops": "opcodes, as the reference has them; required"}),
+        min(one.role for one in OPERATIONS.values()),
     ),
     Route("GET", _JOB, "Tell about a job", Do(_told, dict[str, Any]), Role.KNOWN),
     Route(
