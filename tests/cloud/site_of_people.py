@@ -78,6 +78,11 @@ class Person:
         return dict(self.volumes("GET", f"/volumes/{volume['id']}").body["volume"])
 
 
+@cache
+def _hashed() -> str:
+    return make_password(SECRET)
+
+
 def ask(method: str, path: str, body: object = None, **headers: str) -> Answer:
     """Ask the service, in this process."""
     data = b"" if body is None else json.dumps(body).encode()

@@ -9,7 +9,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
-from django.db.models.fields.json import KeyTextTransform
+from django.db.models.fields.json import KeyTransform
 
 from moorage_cloud.errors import BadRequest
 
@@ -31,7 +31,7 @@ def with_metadata(
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
     for number, (key, value) in enumerate(wanted.items()):
         one = f"wanted_{number}"
-        found = found.annotate(**{one: KeyTextTransform(str(key), column)})
+        found = found.annotate(**{one: KeyTransform(str(key), column)})
         found = found.filter(**{one: str(value)})
     return found
 
