@@ -161,10 +161,9 @@ def show_volume(call: Call, volume_id: str, query: Shown) -> OneVolume:
 @routes("PUT", VOLUME, rule="volume:update")
 def update_volume(call: Call, volume_id: str, body: UpdateVolume) -> OneVolume:
     """Change a volume's name, description or metadata."""
-    new = body.volume
+    new, volume = body.volume, call.volume(volume_id)
     if new == ChangedVolume() and call.version >= (3, 53):
         raise BadRequest("Invalid input for field/attribute volume: nothing is given")
-    volume = call.volume(volume_id)
     if new.metadata is not None:
         verbs.set_metadata(volume, new.metadata)
     verbs.update(
