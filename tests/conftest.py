@@ -4,6 +4,7 @@
 - A default test of a floor that does no I/O by right starts no process.
 - Under continuous integration nothing is skipped: a skip is a failure.
 - ``--requirements-report FILE`` records which requirements were shown, and how.
+- What was drawn, and which cases were tried, is told at the end, by its seed.
 """
 
 import gc
@@ -19,6 +20,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from support.sampling import SEED
 
 TESTS = Path(__file__).parent
 QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
@@ -56,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz-lines", type=int, default=200, help="how many command lines are typed"
     )
     parser.addoption(
-        "--stateful-seed", type=int, default=1, help="what happens to a cluster"
+        "--stateful-seed", type=int, default=SEED, help="what happens to a cluster"
     )
     parser.addoption(
         "--stateful-steps", type=int, default=10_000, help="how much happens to it"
@@ -70,6 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Under xdist the controller sees every report; a worker has nothing to write.
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(RequirementsReport(path))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"To draw the same again: MOORAGE_SEED={SEED}")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -112,8 +119,9 @@ LONG = (
     *("test_soak.py", "test_chaos.py", "test_drbd.py", "test_three_machines.py"),
     *("test_ceph_and_gluster.py", "test_master_killed.py", "test_network.py"),
     *("test_life.py", "test_lvm.py", "test_kvm.py", "test_tour.py"),
+    *("test_any_order.py", "test_travelling_exports.py", "test_provider_places.py"),
 )
-"""Files that take minutes: who starts one of them last waits for it alone."""
+"""Files with long tests: who starts one of them last waits for it alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
