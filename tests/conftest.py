@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +25,8 @@ from support.sampling import SEED
 
 TESTS = Path(__file__).parent
 QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
+SIMULATED_FLOORS = frozenset({"api", "backup", "cli", "copies", "jobs", "ops"})
+"""Their nodes are simulated: what a test writes need not outlive a loss of power."""
 FREE_MARKERS = ("real", "oracle", "slow")
 STARTS_A_PROCESS = frozenset(
     {
@@ -99,6 +101,16 @@ def in_memory() -> Iterator[Path]:
     where = memory if os.access(memory, os.W_OK) else None
     with TemporaryDirectory(dir=where, prefix="moorage-") as directory:
         yield Path(directory)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest) -> Path:
+    """Return a new directory: in memory, if the nodes of the test are simulated."""
+    simulated = _is_fast_in(SIMULATED_FLOORS, request.node)
+    if not simulated and not request.node.get_closest_marker("memory"):
+        found: Path = request.getfixturevalue("tmp_path")
+        return found
+    return Path(mkdtemp(dir=request.getfixturevalue("in_memory")))
 
 
 # --- no garbage is looked for among ten thousand tests --------------------------------
@@ -190,17 +202,17 @@ class ProcessGuard:
 _GUARD = ProcessGuard()
 
 
-def _is_quiet(item: pytest.Item) -> bool:
+def _is_fast_in(floors: frozenset[str], item: pytest.Item) -> bool:
     if any(item.get_closest_marker(name) for name in FREE_MARKERS):
         return False
     if not item.path.is_relative_to(TESTS):
         return False
-    return item.path.relative_to(TESTS).parts[0] in QUIET_FLOORS
+    return item.path.relative_to(TESTS).parts[0] in floors
 
 
 @contextmanager
 def _guarded(item: pytest.Item) -> Iterator[None]:
-    if _is_quiet(item):
+    if _is_fast_in(QUIET_FLOORS, item):
         with _GUARD.armed():
             yield
     else:
