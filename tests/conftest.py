@@ -113,19 +113,14 @@ def tmp_path(request: pytest.FixtureRequest) -> Path:
     return Path(mkdtemp(dir=request.getfixturevalue("in_memory")))
 
 
-# --- no garbage is looked for among ten thousand tests --------------------------------
-
-
 def pytest_collection() -> None:
-    gc.disable()
+    gc.disable()  # no garbage is looked for among ten thousand tests
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
 
-
-# --- which files go first -------------------------------------------------------------
 
 LONG = (
     *("test_soak.py", "test_chaos.py", "test_drbd.py", "test_three_machines.py"),
@@ -139,9 +134,6 @@ LONG = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
-
-
-# --- no process in the quiet floors ---------------------------------------------------
 
 
 class ProcessStartedError(AssertionError):
@@ -237,9 +229,6 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-# --- nothing is skipped under continuous integration ----------------------------------
-
-
 def _skips_are_failures() -> bool:
     return os.environ.get("CI", "").lower() not in {"", "0", "false"}
 
@@ -272,9 +261,6 @@ def pytest_make_collect_report() -> Generator[
     report = yield
     _fail_if_skipped(report)
     return report
-
-
-# --- which requirements were shown ----------------------------------------------------
 
 
 class RequirementsReport:

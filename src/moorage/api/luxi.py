@@ -34,9 +34,6 @@ class NoMaster(Refused):
     ganeti = "environment_error"
 
 
-# -- framing ---------------------------------------------------------------------------
-
-
 class Splitter:
     """Cuts a stream of bytes into messages, however it arrives.
 
@@ -76,9 +73,6 @@ class Splitter:
         self._held += len(rest)
         if self._held > self._longest:
             raise BadInput(f"a message of more than {self._longest} bytes has no end")
-
-
-# -- the client ------------------------------------------------------------------------
 
 
 class LuxiClient:

@@ -28,8 +28,6 @@ LONGEST_WAIT = 89.0
 MOST_ENTRIES = 500
 """Entries of the feed in one answer."""
 
-# -- submitting ----------------------------------------------------------------------
-
 
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
@@ -81,9 +79,6 @@ class SubmitManyJobs(Method, frozen=True):
             else [True, one]
             for one in await deeds.submit_many(at, self.jobs, CALLER.get())
         ]
-
-
-# -- jobs ----------------------------------------------------------------------------
 
 
 class WaitForJobChange(Method, frozen=True):
@@ -231,9 +226,6 @@ class SetWatcherPause(Method, frozen=True):
         return self.until
 
 
-# -- events --------------------------------------------------------------------------
-
-
 class WaitForEvents(Method, frozen=True):
     """Return what happened since an entry of the feed, waiting until something does.
 
@@ -264,8 +256,6 @@ class WaitForEvents(Method, frozen=True):
         number = entries[-1]["number"] if entries else self.after
         return {"number": number, "reset": False, "entries": entries}
 
-
-# -- all -----------------------------------------------------------------------------
 
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,

@@ -97,8 +97,6 @@ class Engine:
         """Every job as it is stored, by number."""
         return self.queue.jobs
 
-    # -- asking -------------------------------------------------------------------
-
     async def submit(
         self,
         opcodes: Opcodes,
@@ -183,8 +181,6 @@ class Engine:
             job.priority = priority
             await self.queue.write(job)
         return True
-
-    # -- life ---------------------------------------------------------------------
 
     async def start(self, records: Records) -> None:
         """Take over the jobs of an earlier process.
@@ -364,8 +360,6 @@ class Engine:
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:
         if self._hooks:
             await self._hooks.after(job, op, operation, self._deciding.view(job))
-
-    # -- ends ---------------------------------------------------------------------
 
     async def _finish(self, job: Job, op: Op, follow: Sequence[Job] = ()) -> None:
         async with self.queue.turn(job):

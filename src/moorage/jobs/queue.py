@@ -93,8 +93,6 @@ class Queue:
             self.jobs[job.id] = _copy(job)
         return left
 
-    # -- what is stored -----------------------------------------------------------
-
     def number(self) -> int:
         """Return the number of the next job; none is given twice."""
         self._last += 1
@@ -204,8 +202,6 @@ class Queue:
         flag = b"1" if draining else None
         await self._truth.commit(None, [(("queue", "draining"), flag)])
         self.draining = draining
-
-    # -- what is told -------------------------------------------------------------
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""

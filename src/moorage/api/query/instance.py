@@ -38,9 +38,6 @@ BACKEND = (*backend.PARAMETERS, "memory")
 _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 
-# -- live ----------------------------------------------------------------------------
-
-
 def status(scene: Snapshot, one: Instance) -> str:
     """Return Ganeti's word for how what is compares with what should be."""
     node = scene.config.home(one)
@@ -140,9 +137,6 @@ LIVE = (
 )
 
 
-# -- where ---------------------------------------------------------------------------
-
-
 def _snode_groups(scene: Snapshot, one: Instance) -> list[NodeGroup]:
     config = scene.config
     return [config.group(node.group) for node in config.secondary_nodes(one)]
@@ -186,9 +180,6 @@ PLACE = (
         lambda s, i: [one.uuid for one in _snode_groups(s, i)],
     ),
 )
-
-
-# -- parameters ----------------------------------------------------------------------
 
 
 def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
@@ -236,9 +227,6 @@ PARAMETERS = (
         lambda s, i: _backend(s, i)["vcpus"],
     ),
 )
-
-
-# -- disks ---------------------------------------------------------------------------
 
 
 def _sizes(scene: Snapshot, one: Instance) -> list[int]:

@@ -15,9 +15,6 @@ Nodes = Callable[[Scene], list[str]]
 """Returns uuids of nodes."""
 
 
-# -- where -----------------------------------------------------------------------------
-
-
 def _master(scene: Scene) -> str:
     return scene.config.cluster.master_node
 
@@ -64,9 +61,6 @@ def _with_group(scene: Scene) -> list[str]:
     return list(dict.fromkeys([_master(scene), *inside]))
 
 
-# -- what ------------------------------------------------------------------------------
-
-
 def _cluster(scene: Scene) -> dict[str, str]:
     return {"OP_TARGET": scene.config.cluster.cluster_name}
 
@@ -97,9 +91,6 @@ def _move(scene: Scene) -> dict[str, str]:
 
 def _renamed(scene: Scene) -> dict[str, str]:
     return {"OLD_NAME": str(scene.field("group_name"))}
-
-
-# -- the table -------------------------------------------------------------------------
 
 
 class Own(NamedTuple):
