@@ -3,12 +3,11 @@
 
 What the nodes do goes on when it dies, and a new master takes over the same store.
 
-Second deaths are as many as the square of the points: in a slow test one first death in
-MOORAGE_ONE_IN is tried, with one second death in so many (``make crashes``: all).
+Second deaths are as many as the square of the points: slow tests try one first death in
+MOORAGE_ONE_IN, with one second death in so many (``make crashes``: all).
 """
 
 import asyncio
-import os
 from itertools import count
 from typing import Any
 
@@ -17,9 +16,7 @@ import pytest
 from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.scenarios import Scenario
 from support.deaths import Death, different_points
-from support.sampling import one_in, sampled
-
-ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 3)
+from support.sampling import ONE_IN, one_in, sampled
 
 
 @one_in(4)

@@ -15,7 +15,7 @@ from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, STORED, Scenario
 from moorage.testing.state_snapshot import Picture, picture, renumbered
-from support.sampling import one_in, sampled
+from support.sampling import ONE_IN, one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -151,7 +151,7 @@ async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
         await cluster.truth.commit(Change((new,)))
 
 
-@one_in(12)
+@one_in(12, ONE_IN)
 async def test_a_node_that_loses_power(
     port: Any, scenario: Scenario, step: int
 ) -> None:
