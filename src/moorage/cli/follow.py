@@ -5,9 +5,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient, NoMaster
+from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient
 from moorage.api.luxi_messages import error_from_wire
-from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
+from moorage.errors import (
+    Failed,
+    MoorageError,
+    NoMaster,
+    NotFound,
+    Unreachable,
+    WrongState,
+)
 
 from .command import Call, Finished
 from .dry_run import plan_lines

@@ -18,13 +18,12 @@ from msgspec import DecodeError, ValidationError, json
 from msgspec.structs import replace
 
 from moorage import durable
-from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
 from moorage.cli.option_syntax import seconds
 from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
-from moorage.errors import Failed, WrongState
+from moorage.errors import Failed, NoMaster, WrongState
 from moorage.model import nice
 
 from . import jobs
