@@ -178,7 +178,8 @@ class Waiting:
         while True:
             view = self._view(job)
             wanted = set(operation.locks(view))
-            with self._queue.saying(job, op, lambda: self._blocked(job)):
+            timed = self._queue.measures.lock(job.id)
+            with timed, self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
             now = view if view.config is self._truth.config else self._view(job)
             if now is view or set(operation.locks(now)) <= wanted:

@@ -181,7 +181,7 @@ class Users:
             entry = None
         # A name that is not there must not be told from one that is, by the time.
         if slow and await self._fits_slowly(entry or self._nobody, password, check):
-            return entry and entry.user
+            return entry.user if entry else None
         return None
 
     async def _fits_slowly(
