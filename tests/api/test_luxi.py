@@ -18,6 +18,7 @@ from moorage.errors import (
     Failed,
     MoorageError,
     NoCapacity,
+    NoMaster,
     NotFound,
     Refused,
     Unreachable,
@@ -173,7 +174,7 @@ def test_values_of_any_kind_reach_the_other_side(path: str) -> None:
 
 
 def test_no_master_is_one_sentence_with_a_command(path: str) -> None:
-    with pytest.raises(luxi.NoMaster, match="no master listens on") as found:
+    with pytest.raises(NoMaster, match="no master listens on") as found:
         luxi.LuxiClient(path).call("QueryClusterInfo")
     assert "moorage up" in found.value.hint
     assert isinstance(found.value, Refused)
@@ -185,14 +186,14 @@ def test_no_master_on_a_full_disk_is_told_as_that(
     Path(path).with_name("state.sqlite").touch()
     monkeypatch.delenv("MOORAGE_DIR", raising=False)
     monkeypatch.setattr(luxi, "_LITTLE", 1 << 70)
-    with pytest.raises(luxi.NoMaster, match=r"file system of .* is full") as found:
+    with pytest.raises(NoMaster, match=r"file system of .* is full") as found:
         luxi.LuxiClient(path).call("QueryClusterInfo")
     assert found.value.hint.startswith(f"make room in {Path(path).parent}")
 
 
 def test_where_a_cluster_is_its_master_is_to_be_started(path: str) -> None:
     Path(path).with_name("state.sqlite").touch()
-    with pytest.raises(luxi.NoMaster) as found:
+    with pytest.raises(NoMaster) as found:
         luxi.LuxiClient(path).call("QueryClusterInfo")
     assert found.value.hint == "moorage master start"
 

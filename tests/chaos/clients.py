@@ -17,8 +17,8 @@ from answers import Account, Told
 from kept import Keeper
 from yard import FINISHED, Yard
 
-from moorage.api.luxi import NOCHANGE, LuxiClient, NoMaster
-from moorage.errors import Failed, MoorageError, Refused
+from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.errors import Failed, MoorageError, NoMaster, Refused
 
 MOST = 4
 """Disks that a client has at a time."""

@@ -20,7 +20,7 @@ def lines(town: Town, name: str) -> list[bytes]:
 async def told(town: Town, number: int) -> None:
     for job in range(number):
         done = Deed(time=0.0, what="submit", user="anna", job=job + 1)
-        await town.truth.commit(None, deeds=[done])
+        await town.config_store.commit(None, deeds=[done])
 
 
 def traces(town: Town, name: str) -> list[Path]:
@@ -34,7 +34,7 @@ async def test_each_candidate_has_the_entries_of_what_is_acknowledged(
     for name in ("node2", "node3"):
         chain = Chain()
         assert list(chain.read(lines(town, name))) == []
-        assert (chain.last, chain.head) == (3, town.truth.audit.head)
+        assert (chain.last, chain.head) == (3, town.config_store.audit.head)
         assert traces(town, name) == []
 
 
@@ -63,7 +63,7 @@ async def test_what_a_thief_on_the_master_rewrites_is_kept_elsewhere(
 async def test_a_commit_that_rewrites_an_entry_is_not_followed(town: Town) -> None:
     await told(town, 2)
     before = lines(town, "node2")
-    await town.truth.commit(None, [(audit.key(1), b"{}")])
+    await town.config_store.commit(None, [(audit.key(1), b"{}")])
     await town.whole("node2", "node3")
     for name in ("node2", "node3"):
         (trace,) = traces(town, name)

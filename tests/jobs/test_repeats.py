@@ -23,7 +23,9 @@ def add(name: str = "new") -> list[dict[str, object]]:
 
 
 def at(cluster: SimCluster) -> Sources:
-    return Sources(cluster.truth, cluster.nodes, cluster.engine, clock=cluster.clock)
+    return Sources(
+        cluster.config_store, cluster.nodes, cluster.engine, clock=cluster.clock
+    )
 
 
 async def test_a_repeated_request_is_answered_with_its_job(cluster: SimCluster) -> None:
@@ -49,7 +51,7 @@ async def test_the_second_hears_of_the_job_when_it_is_stored(
         await there.wait()
         return ()
 
-    cluster.truth.settled = settled
+    cluster.config_store.settled = settled
     both = [
         asyncio.create_task(deeds.submit_once(at(cluster), add(), ANNA, "k1"))
         for _ in range(2)

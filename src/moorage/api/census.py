@@ -22,14 +22,14 @@ class Census:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._told: dict[str, Counter[str]] = {}
-        self._truth: ConfigStore | None = None
+        self._config_store: ConfigStore | None = None
 
-    def of(self, truth: ConfigStore) -> Counter[str]:
+    def of(self, config_store: ConfigStore) -> Counter[str]:
         """Return how many there are, by the words above, and ``instances STATE``."""
-        if self._truth is not truth:
-            self._counts, self._told, self._truth = Counter(), {}, truth
-            self._walk(truth.config)
-            truth.watchers.append(self._heard)
+        if self._config_store is not config_store:
+            self._counts, self._told, self._config_store = Counter(), {}, config_store
+            self._walk(config_store.config)
+            config_store.watchers.append(self._heard)
         return self._counts
 
     def _walk(self, config: Config) -> None:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from moorage.directories import MASTER_DIR
-from moorage.errors import BadInput, Refused, Unreachable
+from moorage.errors import BadInput, NoMaster, Unreachable
 
 from .luxi_messages import END, decode_answer, encode_request
 
@@ -25,16 +25,6 @@ _LITTLE = 1 << 20
 """Bytes; with less than this a file system counts as full."""
 NOCHANGE = "nochange"
 """What ``WaitForJobChange`` returns when the time is over."""
-
-
-class NoMaster(Refused):
-    """No master listens where the command line looked."""
-
-    code = "no-master"
-    ganeti = "environment_error"
-
-
-# -- framing ---------------------------------------------------------------------------
 
 
 class Splitter:
@@ -78,9 +68,6 @@ class Splitter:
             raise BadInput(f"a message of more than {self._longest} bytes has no end")
 
 
-# -- the client ------------------------------------------------------------------------
-
-
 class LuxiClient:
     """A blocking client: one request at a time, in order.
 
@@ -113,6 +100,10 @@ class LuxiClient:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def fileno(self) -> int:
+        """Return the number of the socket's descriptor; -1 where there is none."""
+        return self._socket.fileno() if self._socket else -1
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
@@ -296,4 +287,5 @@ def _broken(error: OSError, timeout: float) -> Unreachable:
     return Unreachable(
         f"the connection to the master broke: {took}",
         hint="gnt-job list shows whether the request became a job",
+        lost="master",
     )

@@ -29,8 +29,6 @@ LONGEST_WAIT = 89.0
 MOST_ENTRIES = 500
 """Entries of the feed in one answer."""
 
-# -- submitting ----------------------------------------------------------------------
-
 
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
@@ -84,9 +82,6 @@ class SubmitManyJobs(Method, frozen=True):
         ]
 
 
-# -- jobs ----------------------------------------------------------------------------
-
-
 class WaitForJobChange(Method, frozen=True):
     """Wait until a job differs from what the client has seen of it."""
 
@@ -126,7 +121,7 @@ def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]
     for field in fields:
         if field.kind == "unknown":
             raise BadInput(f"no job has the field '{field.name}'")
-    found = rows(fields, jobs, at.scene())
+    found = rows(fields, jobs, at.snapshot())
     return [[_as_json(value) for _, value in row] for row in found]
 
 
@@ -234,9 +229,6 @@ class SetWatcherPause(Method, frozen=True):
         return self.until
 
 
-# -- events --------------------------------------------------------------------------
-
-
 class WaitForEvents(Method, frozen=True):
     """Return what happened since an entry of the feed, waiting until something does.
 
@@ -254,7 +246,7 @@ class WaitForEvents(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Wait for them."""
-        feed = at.truth.feed
+        feed = at.config_store.feed
         if self.after is None:
             return {"number": feed.last, "reset": False, "entries": []}
         found = feed.after(self.after, MOST_ENTRIES)
@@ -281,13 +273,11 @@ class QueryAudit(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Read them."""
-        found = await at.truth.audited(self.after)
+        found = await at.config_store.audited(self.after)
         lines = [one.decode() for one in found[:MOST_ENTRIES]]
-        log = at.truth.audit
+        log = at.config_store.audit
         return {"lines": lines, "first": log.first, "last": log.shown}
 
-
-# -- all -----------------------------------------------------------------------------
 
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,

@@ -24,8 +24,9 @@ class QueryMetrics(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Look at what was counted."""
+        store = at.config_store
         return {
-            "master": {"term": at.truth.term, "audit": at.truth.audit.shown},
+            "master": {"term": store.term, "audit": store.audit.shown},
             "objects": _objects(at),
             "copies": list(_copies(at)),
             **_of_jobs(at),
@@ -33,7 +34,7 @@ class QueryMetrics(Method, frozen=True):
 
 
 def _objects(at: Sources) -> dict[str, Any]:
-    found = at.census.of(at.truth)
+    found = at.census.of(at.config_store)
     attached = found[census.ACTIVE] + found[census.INACTIVE]
     states = {
         word.removeprefix("instances "): number
@@ -50,7 +51,7 @@ def _objects(at: Sources) -> dict[str, Any]:
 
 
 def _copies(at: Sources) -> Any:  # noqa: ANN401 - rows of JSON
-    config = at.truth.config
+    config = at.config_store.config
     for one in at.copies():
         node = config.objects.get(one.node)
         if isinstance(node, Node):

@@ -3,8 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from moorage.api.luxi import NoMaster
-from moorage.errors import HookFailed, MoorageError, Refused
+from moorage.errors import HookFailed, MoorageError, NoMaster, Refused
 
 from .declaration import Usage
 from .terminal import Terminal

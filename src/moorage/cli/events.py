@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.api.luxi import NoMaster
-from moorage.errors import Unreachable
+from moorage.errors import NoMaster, Unreachable
 
 from .command import Call, Command, Option
 from .option_syntax import number

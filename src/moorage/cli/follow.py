@@ -5,9 +5,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient, NoMaster
+from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient
 from moorage.api.luxi_messages import error_from_wire
-from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
+from moorage.errors import (
+    Failed,
+    MoorageError,
+    NoMaster,
+    NotFound,
+    Unreachable,
+    WrongState,
+)
 
 from .command import Call, Finished
 from .dry_run import plan_lines
@@ -148,9 +155,6 @@ def _message(kind: str, message: Any) -> str:  # noqa: ANN401
     if kind == "message-list" and isinstance(message, list):
         return "\n".join(str(line) for line in message)
     return str(message)
-
-
-# -- commands' side --------------------------------------------------------------------
 
 
 def opcode(call: Call, op_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:

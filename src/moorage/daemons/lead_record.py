@@ -55,13 +55,13 @@ async def hand_over(path: Path, own: str, term: int) -> None:
     have the number of something else that a former master told.
     """
     raise_term(path, term - 1)
-    truth, _ = await ConfigStore.open(store_at(path))
+    config_store, _ = await ConfigStore.open(store_at(path))
     try:
-        name = truth.config.node(own).name
+        name = config_store.config.node(own).name
         led = deed(MASTER, time.time(), LEAD, about=name)
-        await truth.commit(moved(truth.config, own, term), deeds=[led])
+        await config_store.commit(moved(config_store.config, own, term), deeds=[led])
     finally:
-        await truth.close()
+        await config_store.close()
 
 
 def moved(config: Config, own: str, term: int) -> Change:

@@ -68,28 +68,32 @@ class Engine:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         parse: Parse,
-        world: Effects = REAL,
+        effects: Effects = REAL,
         hooks: HooksOf | None = None,
     ) -> None:
-        self.truth = truth
-        self.queue = Queue(truth, world.clock, world.patience)
+        self.config_store = config_store
+        self.queue = Queue(config_store, effects.clock, effects.patience)
         self.parking = False
         self._operation = parse
-        self._clock = world.clock
-        self._deciding = Deciding(truth, world, self.queue.working)
+        self._clock = effects.clock
+        self._deciding = Deciding(config_store, effects, self.queue.working)
         waiting = self._waiting = Waiting(
-            truth, nodes, self.queue, self._deciding.view, self.finished, world
+            config_store, nodes, self.queue, self._deciding.view, self.finished, effects
         )
         self.locks, self.slots = waiting.locks, waiting.slots
         self.recent = waiting.recent
         asker = self._asker = Asker(
-            truth, nodes, self.queue, self.slots, world.sleep, waiting.ordered
+            config_store, nodes, self.queue, self.slots, effects.sleep, waiting.ordered
         )
-        self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
-        self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
+        self._hooks = hooks and Hooks(
+            config_store, self.queue, asker, hooks, effects.point
+        )
+        self._executor = Executor(
+            config_store, self.queue, asker, effects, lambda: self.parking
+        )
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
 
@@ -97,8 +101,6 @@ class Engine:
     def jobs(self) -> dict[int, Job]:
         """Every job as it is stored, by number."""
         return self.queue.jobs
-
-    # -- asking -------------------------------------------------------------------
 
     async def submit(
         self,
@@ -185,8 +187,6 @@ class Engine:
             return False
         await self.queue.put(job, priority, caller)
         return True
-
-    # -- life ---------------------------------------------------------------------
 
     async def start(self, records: Records) -> None:
         """Take over the jobs of an earlier process.
@@ -330,8 +330,9 @@ class Engine:
         """Take the locks and ask the nodes, then decide; its locks are held."""
         seen = await self._waiting.for_locks(job, op, operation)
         ask = partial(self._waiting.for_answers, job, op, seen)
-        decision = await self._deciding.decide(job, operation, ask)
-        if decision.operation is not operation:
+        consult = partial(self._waiting.for_allocator, job, op)
+        decision = await self._deciding.decide(job, operation, ask, consult)
+        if decision.operation is not operation or decision.view.advice is not None:
             self._waiting.keep_locks(job, op, decision.operation)
         return decision
 
@@ -366,8 +367,6 @@ class Engine:
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:
         if self._hooks:
             await self._hooks.after(job, op, operation, self._deciding.view(job))
-
-    # -- ends ---------------------------------------------------------------------
 
     async def _finish(self, job: Job, op: Op, follow: Sequence[Job] = ()) -> None:
         async with self.queue.turn(job):

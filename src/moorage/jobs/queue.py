@@ -63,14 +63,14 @@ class Queue:
     """
 
     def __init__(
-        self, truth: ConfigStore, clock: Callable[[], float], patience: float
+        self, config_store: ConfigStore, clock: Callable[[], float], patience: float
     ) -> None:
         self.jobs: dict[int, Job] = {}
         self.working: dict[int, Job] = {}
         self.draining = False
         self.repeats = Repeats(clock)
         self.measures = Measures()
-        self._truth = truth
+        self._config_store = config_store
         self._clock = clock
         self._patience = patience
         self._last = 0
@@ -99,8 +99,6 @@ class Queue:
             self.working[job.id] = job
             self.jobs[job.id] = _copy(job)
         return left
-
-    # -- what is stored -----------------------------------------------------------
 
     def number(self) -> int:
         """Return the number of the next job; none is given twice."""
@@ -164,13 +162,13 @@ class Queue:
             occasion = Occasion(time=self._clock(), job=first.id, by=by)
         told = list(self._events(jobs))
         done = [*audited.deeds(jobs, told, self._clock()), *deeds]
-        await self._truth.commit(change, records, occasion, remarks, told, done)
+        await self._config_store.commit(change, records, occasion, remarks, told, done)
         self._statuses |= {event.job: event.status for event in told}
         if remarks:  # they are part of what these jobs have to say, for good
             for job in copies:
                 for text in remarks:
                     self.note(job, job.current, text)
-            await self._truth.commit(None, [_record(job) for job in copies])
+            await self._config_store.commit(None, [_record(job) for job in copies])
         for copy in copies:
             self._show(copy)
 
@@ -194,7 +192,7 @@ class Queue:
             return
         about = ", ".join(op.summary for op in job.ops)[: audited.LONGEST]
         done = deed(caller, self._clock(), what, job=job.id, about=about)
-        await self._truth.commit(None, deeds=[done])
+        await self._config_store.commit(None, deeds=[done])
 
     async def put(self, job: Job, priority: int, caller: Caller) -> None:
         """Give a job another priority."""
@@ -222,7 +220,7 @@ class Queue:
         now = Occasion(time=self._clock())
         record = ("job", str(job.id)), None
         done = [] if job.looks else [deed(caller, now.time, ARCHIVE, job=job.id)]
-        await self._truth.commit(None, [record], now, jobs=gone, deeds=done)
+        await self._config_store.commit(None, [record], now, jobs=gone, deeds=done)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 
@@ -230,7 +228,9 @@ class Queue:
         """Refuse new jobs from now on, or take them again; a restart keeps that."""
         flag = b"1" if draining else None
         done = deed(caller, self._clock(), DRAIN if draining else UNDRAIN)
-        await self._truth.commit(None, [(("queue", "draining"), flag)], deeds=[done])
+        await self._config_store.commit(
+            None, [(("queue", "draining"), flag)], deeds=[done]
+        )
         self.draining = draining
 
     # -- what is told -------------------------------------------------------------

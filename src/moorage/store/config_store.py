@@ -79,35 +79,37 @@ class ConfigStore:
 
         Returns
         -------
-        The truth, and the records that are not configuration, by kind and name.
+        The config_store, and the records that are not configuration, by kind and name.
 
         Raises
         ------
         Damaged
             If a record is none of ours.
         """
-        truth = cls(store)
-        truth.term = await store.lead()
+        config_store = cls(store)
+        config_store.term = await store.lead()
         stored = await store.load()
-        truth._version = stored.version
-        truth.config, others = loaded(stored.records)
+        config_store._version = stored.version
+        config_store.config, others = loaded(stored.records)
         told = others.pop(stories.KIND, {})
         try:
-            truth.stories = Stories.load(told, truth.config)
+            config_store.stories = Stories.load(told, config_store.config)
         except ValueError as error:
             said = f"an event of a disk in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
         try:
-            truth.feed = Feed.load(others.pop(feed.KIND, {}), truth._number())
+            config_store.feed = Feed.load(
+                others.pop(feed.KIND, {}), config_store._number()
+            )
         except ValueError as error:
             said = f"an entry of the feed in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
         try:
-            truth.audit = AuditLog.load(others.pop(audit.KIND, {}))
+            config_store.audit = AuditLog.load(others.pop(audit.KIND, {}))
         except ValueError as error:
             said = f"the newest entry of the audit log in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
-        return truth, others
+        return config_store, others
 
     async def commit(
         self,
@@ -342,13 +344,13 @@ async def create(store: Store, change: Change) -> None:
     Exists
         If there is a cluster already.
     """
-    truth, _ = await ConfigStore.open(store)
-    if truth.config.objects:
+    config_store, _ = await ConfigStore.open(store)
+    if config_store.config.objects:
         raise Exists("there is a cluster already", hint="gnt-cluster info")
-    await truth.commit(change)
+    await config_store.commit(change)
 
 
-def require_cluster(truth: ConfigStore) -> None:
+def require_cluster(config_store: ConfigStore) -> None:
     """Raise `NotFound` if the store holds no cluster."""
-    if not truth.config.objects:
+    if not config_store.config.objects:
         raise NotFound("there is no cluster yet", hint="gnt-cluster init NAME")

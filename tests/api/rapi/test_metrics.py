@@ -55,9 +55,9 @@ async def scraped(
 async def test_what_is_counted_is_so(door: RapiDoor) -> None:
     disk = door.cluster.config.disk("a")
     change = Change((successor(disk, 1.0, quarantine="nobody knows"),))
-    await door.cluster.truth.commit(change)
+    await door.cluster.config_store.commit(change)
     off = successor(door.cluster.config.node("node3"), 1.0, offline=True)
-    await door.cluster.truth.commit(Change((off,)))
+    await door.cluster.config_store.commit(Change((off,)))
     await door.does(
         "POST",
         "/2/disks",
@@ -103,11 +103,11 @@ async def test_counts_follow_what_changes(door: RapiDoor) -> None:
     assert (await disks("attached"), await disks("detached")) == (1, 0)
     web = door.cluster.config.instance("web")
     up = successor(web, 1.0, admin_state="up", disks_active=True)
-    await door.cluster.truth.commit(Change((up,)))
+    await door.cluster.config_store.commit(Change((up,)))
     found = (await scraped(door))[2]
     assert found['moorage_instances{state="up"}'] == 1
     assert found['moorage_disk_attachments{state="active"}'] == 1
-    census = Counter(Census().of(door.cluster.truth))
+    census = Counter(Census().of(door.cluster.config_store))
     assert +census == +Counter({"instances up": 1, "disks": 1, "active": 1})
 
 
@@ -135,7 +135,7 @@ async def test_a_scrape_walks_through_no_objects(door: RapiDoor) -> None:
         name = f"web{number}"
         many.append(replace(web, uuid=name, name=name, disks=tuple(mine)))
     await scraped(door)
-    await door.cluster.truth.commit(Change(tuple(many)))
+    await door.cluster.config_store.commit(Change(tuple(many)))
     began = time.process_time()
     for _ in range(3):
         found = (await scraped(door))[2]

@@ -57,7 +57,7 @@ async def strict(tmp_path):
 
 def is_refused(answer, status, words=""):
     assert answer.status == status, answer
-    assert answer.body.keys() == {"code", "message", "explain"}
+    assert answer.body.keys() - {"error"} == {"code", "message", "explain"}
     assert answer.body["code"] == status
     assert words in answer.body["explain"]
     return True
@@ -338,6 +338,55 @@ async def test_nonsense_ends_nothing(door: RapiDoor):
             assert b"500" not in (await reader.read(2000)).split(b"\r\n")[0]
         writer.close()
     assert (await door.ask("GET", "/2")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        ("Transfer-Encoding: chunked", b"zz\r\n{}"),
+        ("Transfer-Encoding: chunked", b"2\r\n{}x"),
+        ("Content-Encoding: deflate\r\nContent-Length: 9", b"no zlib, "),
+        ("Content-Encoding: gzip\r\nContent-Length: 9", b"no gzip, "),
+    ],
+)
+async def test_a_body_that_is_cut_wrongly_is_told(door: RapiDoor, header, body, caplog):
+    login = b64encode(b"root:secret").decode()
+    head = f"PUT {STARTUP} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+    told = await says(door, f"{head}{header}\r\n\r\n".encode() + body)
+    assert b" 400 " in told.splitlines()[0]
+    assert door.cluster.engine.jobs == {}
+    assert all(one.exc_info is None for one in caplog.records)
+
+
+async def test_who_hangs_up_in_a_body_is_no_defect(door: RapiDoor, caplog):
+    login = b64encode(b"root:secret").decode()
+    head = f"PUT {STARTUP} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+    with caplog.at_level(logging.INFO, "moorage.api.rapi"):
+        await says(door, f"{head}Content-Length: 9\r\n\r\n".encode(), listen=False)
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if caplog.records:
+                break
+    assert [one.levelno for one in caplog.records] == [logging.INFO]
+    assert caplog.records[0].getMessage().startswith("400 PUT")
+
+
+async def test_who_speaks_no_http_leaves_a_line(door: RapiDoor, caplog):
+    assert b" 400 " in await says(door, b"GET /2 HTTP/1.1\r\nA: \x00\r\n\r\n")
+    assert all(one.exc_info is None for one in caplog.records)
+
+
+async def says(door: RapiDoor, text: bytes, *, listen: bool = True) -> bytes:
+    """Say something on a connection of its own; return how the answer begins."""
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.port, ssl=trust)
+    writer.write(text)
+    await writer.drain()
+    async with asyncio.timeout(5):
+        told = await reader.read(2000) if listen else b""
+    writer.close()
+    return told
 
 
 async def test_the_document_describes_every_route(door: RapiDoor):

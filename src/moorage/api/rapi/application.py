@@ -19,10 +19,11 @@ from aiohttp.typedefs import Handler
 from msgspec import DecodeError, json
 
 from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 from moorage.node.lines import ALWAYS
 
-from .events import Events, Hub, Wanted, blocks, heard
+from .events import Events, Hub, blocks, heard
 from .limits import Gate, Limits
 from .passwords import REALM
 from .refusals import HttpError, refusal
@@ -40,8 +41,6 @@ REQUEST_ID = "X-Request-Id"
 """Names a request in the answer: logs and the audit log have the same word."""
 _WRITE = 10.0
 """Seconds that somebody may take to read what happened."""
-_READY = 10.0
-"""Seconds that somebody who wants to listen waits for a master at most."""
 _LONG = 2_000
 """Entries of a list that is encoded in a thread."""
 
@@ -181,7 +180,7 @@ async def _stream(
 ) -> web.StreamResponse:
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
-    await door.hub.ready(_READY)
+    await door.hub.ready()
     answer = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -198,7 +197,7 @@ async def _stream(
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
     except (ConnectionError, TimeoutError, MoorageError):
-        pass  # he went away, or reads too slowly; or what he missed cannot be told now
+        pass  # he went away or reads too slowly, or the master went away
     return answer
 
 
@@ -236,6 +235,8 @@ async def _body(
             text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
     if request.content_type != _JSON or request.headers.get("Content-Encoding"):

@@ -2,18 +2,19 @@
 """Answers that are no success: Ganeti's statuses, and its body of three keys."""
 
 from http import HTTPStatus
+from typing import Any
 
-from moorage.api.luxi import NoMaster
 from moorage.errors import (
     Conflict,
     Failed,
     Forbidden,
     MoorageError,
+    NoMaster,
     NotFound,
     WrongState,
 )
 
-_EXPLAINED = {
+EXPLAINED = {
     400: "Bad request syntax or unsupported method",
     401: "No permission -- see authorization schemes",
     403: "Request forbidden -- authorization will not help",
@@ -29,7 +30,7 @@ _EXPLAINED = {
     503: "The server cannot process the request due to a high load",
     504: "The gateway server did not receive a timely response",
 }
-"""What a status means when nothing more is known."""
+"""What a status means when nothing more is known; all that are no success."""
 
 
 class HttpError(Exception):
@@ -41,33 +42,38 @@ class HttpError(Exception):
         As of HTTP.
     explain
         Why, in a sentence; that of the status when it is empty.
+    error
+        What the master says, if it is the one that says no.
     """
 
-    def __init__(self, status: int, explain: str = "") -> None:
+    def __init__(
+        self, status: int, explain: str = "", error: MoorageError | None = None
+    ) -> None:
         super().__init__(status, explain)
         self.status = status
-        self.explain = explain or _EXPLAINED.get(status, "")
+        self.explain = explain or EXPLAINED.get(status, "")
+        self.error = error
 
-    def body(self) -> dict[str, int | str]:
-        """Return what clients read."""
+    def body(self) -> dict[str, Any]:
+        """Return what clients read: Ganeti's three keys, and an error of the master."""
         message = HTTPStatus(self.status).phrase
-        return {"code": self.status, "message": message, "explain": self.explain}
+        told = {"code": self.status, "message": message, "explain": self.explain}
+        return told | ({"error": self.error.to_json()} if self.error else {})
+
+
+_STATUSES: tuple[tuple[type[MoorageError], int], ...] = (
+    (Forbidden, 403),
+    (Conflict, 409),
+    (NotFound, 404),
+    (NoMaster, 502),
+    (Failed, 502),
+    (WrongState, 503),
+    (MoorageError, 400),
+)
+"""How errors of the master are told: the first class that fits counts."""
 
 
 def refusal(error: MoorageError) -> HttpError:
     """Return how an error of the master is told."""
-    if isinstance(error, Forbidden):
-        return HttpError(403, error.message)
-    if isinstance(error, Conflict):
-        return HttpError(409, error.message)
-    if isinstance(error, NotFound):
-        return HttpError(404, error.message)
-    if isinstance(error, NoMaster | Failed):
-        return HttpError(502, error.message)
-    if isinstance(error, WrongState):
-        return HttpError(503, error.message)
-    return HttpError(400, error.message)
-
-
-STATUSES = frozenset(_EXPLAINED)
-"""Every status that is not a success."""
+    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    return HttpError(status, error.message, error)

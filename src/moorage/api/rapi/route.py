@@ -121,9 +121,12 @@ class Asked:
         return dict(self.body)
 
     async def submit(self, *opcodes: Mapping[str, Any]) -> int:
-        """Make a job; return its number."""
+        """Make a job; return its number.
+
+        The reasons that an opcode has already come first in its trail.
+        """
         trail = self._trail()
-        ops = [{**one, "reason": trail} for one in opcodes]
+        ops = [{**one, "reason": [*one.get("reason", ()), *trail]} for one in opcodes]
         asked = ("SubmitJobOnce", self.key) if self.key else ("SubmitJob",)
         number = int(await self.luxi.call(*asked, ops))
         self.made.append(number)

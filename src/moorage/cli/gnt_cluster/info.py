@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage import __version__
-from moorage.api.luxi import NoMaster
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command
 from moorage.cli.option_syntax import shown_uids
 from moorage.cli.options import DEBUG, JSON, refused
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
-from moorage.errors import WrongState
+from moorage.errors import NoMaster, WrongState
 
 from . import failover, renew_crypto
 

@@ -18,14 +18,13 @@ from msgspec import DecodeError, ValidationError, json
 from msgspec.structs import replace
 
 from moorage import durable
-from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
 from moorage.cli.log_format import LOG_FORMAT, choose
 from moorage.cli.option_syntax import seconds
 from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
-from moorage.errors import Failed, WrongState
+from moorage.errors import Failed, NoMaster, WrongState
 from moorage.model import nice
 
 from . import jobs
@@ -97,9 +96,6 @@ def _opcodes(found: Plan) -> dict[str, tuple[str, dict[str, Any]]]:
 _ENDED = {"admin_state_source": "user", "if_ended": True}
 
 
-# -- what there is ---------------------------------------------------------------------
-
-
 def _guests(call: Call) -> list[Guest]:
     found = []
     for row in call.rows("instance", _FIELDS):
@@ -113,9 +109,6 @@ def _guests(call: Call) -> list[Guest]:
 def _boots(call: Call) -> dict[str, str]:
     rows = call.rows("node", ("name", "bootid"))
     return {row["name"]: row["bootid"] for row in rows if row["bootid"]}
-
-
-# -- its memory ------------------------------------------------------------------------
 
 
 def _place(call: Call) -> Path:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What can be done with volumes: each verb is one transaction.
+
+It is on record when it returns, and a worker carries it to the cluster. A refusal is
+one sentence, and changes nothing.
+"""
+
+from .attach import attach, detach, force_detach
+from .caller import Caller
+from .changing import go_on, under_way
+from .create import NewVolume, create
+from .delete import delete
+from .edit import (
+    drop_metadata,
+    reset_snapshot,
+    reset_status,
+    set_metadata,
+    update,
+    update_snapshot,
+)
+from .extend import extend
+from .snapshots import delete_snapshot, take_snapshot
+from .types import create_type, delete_type, drop_spec, set_specs, update_type
