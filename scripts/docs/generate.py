@@ -384,6 +384,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "floors_of_ops": lambda: drawing("moorage.ops"),
     "floors_of_planner": lambda: drawing("moorage.htools"),
     "job_options": lambda: _options(options.JOB),
+    "metrics": resources.metrics,
     "opcodes": operations,
     "programs": programs,
     "rapi_differences": tools.differences,

@@ -12,6 +12,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .log_format import LOG_FORMAT, choose
 from .state_backup import places
 
 _SETTINGS = Option(("--settings",), "its settings (/etc/moorage/rapi.toml)", "FILE")
@@ -31,6 +32,7 @@ def _settings(call: Call) -> Any:  # noqa: ANN401 - imported late
 
 
 def _run(call: Call) -> None:
+    choose(call)
     _daemons("rapi").run(_settings(call))
 
 
@@ -90,7 +92,7 @@ _ROLE = Option(
     default="read",
 )
 COMMANDS = (
-    Command("rapi run", _run, options=(_SETTINGS,)),
+    Command("rapi run", _run, options=(_SETTINGS, LOG_FORMAT)),
     Command(
         "rapi certificate",
         _certificate,

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from moorage import durable
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
+from moorage.cli.log_format import LOG_FORMAT, choose
 from moorage.cli.option_syntax import seconds
 from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
@@ -41,6 +42,7 @@ _FIELDS = (
 
 def watch(call: Call) -> int:
     """Look once at all instances, and do what is to be done."""
+    choose(call)
     try:
         (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
     except NoMaster as error:
@@ -180,6 +182,7 @@ COMMANDS = (
             Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR"),
             Option(("--dry-run",), "say what would be done; change nothing"),
             Option(("--ignore-pause",), "work although the watcher is paused"),
+            LOG_FORMAT,
             Option(
                 ("-A", "--job-age"),
                 "put away jobs that ended so many seconds ago (21600)",
