@@ -2,11 +2,13 @@
 """What a request may look like, who may send it, and how much of it."""
 
 import asyncio
+import gzip
 import json
 import logging
 import re
 import ssl
 import time
+import tracemalloc
 from base64 import b64encode
 from collections import Counter
 
@@ -47,7 +49,7 @@ async def strict(tmp_path):
     cluster = await SimCluster.start(
         tmp_path / "sim", ClusterBuilder().instance("web1")
     )
-    limits = Limits(body=1000, arrival=0.3, failures=3)
+    limits = Limits(body=1000, arrival=0.3, failures=3, address_failures=10)
     async with rapi_door(cluster, tmp_path, limits) as found:
         yield found
     await cluster.stop()
@@ -206,6 +208,32 @@ async def test_who_guesses_has_to_wait(strict: RapiDoor):
     for _ in range(3):
         assert is_refused(await strict.ask("GET", "/2", user="root:guess"), 401)
     assert is_refused(await strict.ask("GET", "/2", user="root:secret"), 429)
+
+
+async def test_who_guesses_shuts_out_nobody_else_behind_the_same_address(
+    strict: RapiDoor,
+):
+    for _ in range(3):
+        await strict.ask("GET", "/2", user="root:guess")
+    assert (await strict.ask("GET", "/2/info", user="op:secret")).status == 200
+    for number in range(9):  # of an address, there are three times as many in all
+        await strict.ask("GET", "/2", user=f"name{number}:guess")
+    assert is_refused(await strict.ask("GET", "/2/info", user="op:secret"), 429)
+
+
+async def test_what_is_packed_is_not_unpacked(door: RapiDoor):
+    bomb = gzip.compress(b" " * (64 << 20))
+    sizes = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    tracemalloc.start()
+    try:
+        for user in ("root:secret", "eye:secret", ""):
+            more = {"data": bomb, "headers": sizes, "user": user}
+            told = await door.ask("PUT", "/2/query/instance", **more)
+            assert told.status == (415 if user == "root:secret" else told.status)
+            assert told.status in (401, 413, 415)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_body_has_an_end(strict: RapiDoor):

@@ -29,7 +29,7 @@ from .passwords import REALM
 from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
-from .users import Users
+from .users import Users, named
 
 _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
@@ -120,13 +120,13 @@ async def _known(door: Door, request: web.Request) -> User:
     HttpError
         If that is nobody.
     """
-    address = request.remote or ""
-    door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown, partial(door.gate.check, address))
+    who = request.remote or "", named(shown)
+    door.gate.check(*who)
+    user = await door.users.who(shown, partial(door.gate.check, *who))
     if user is None:
         if shown:
-            door.gate.failed(address)
+            door.gate.failed(*who)
         raise HttpError(401)
     return user
 
@@ -157,7 +157,6 @@ def _serving(door: Door, route: Route) -> Handler:
             if isinstance(route.serve, Events):
                 after = heard(asked, request.headers.get("Last-Event-ID"))
                 wanted = await route.serve(asked)
-                door.hub.check()
                 return await _stream(door, route, request, after, wanted)
             async with asyncio.timeout(door.gate.limits.answer):
                 answer = await route.serve(asked)
@@ -174,6 +173,7 @@ async def _stream(
 ) -> web.StreamResponse:
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
+    await door.hub.ready()
     answer = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -232,8 +232,8 @@ async def _body(
         raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
-    if request.content_type != _JSON:
-        raise HttpError(415)
+    if request.content_type != _JSON or request.headers.get("Content-Encoding"):
+        raise HttpError(415)  # nothing is unpacked: a little could become much
     try:
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:

@@ -80,6 +80,23 @@ class Hub:
         silent = self._lost and time.monotonic() - self._lost[0] >= SILENCE
         return self._closed or bool(silent)
 
+    async def ready(self) -> None:
+        """Wait until it is known where the feed is.
+
+        Raises
+        ------
+        HttpError
+            If there has been no master for a while.
+        """
+        self._begin()
+        while self._last is None and not self._ended:
+            await self._grown.wait()
+        self.check()
+
+    def _begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen())
+
     async def after(self, number: int | None) -> AsyncIterator[Sequence[Any] | None]:
         """Yield lists of entries, in order.
 
@@ -97,8 +114,7 @@ class Hub:
         MoorageError
             If the master goes away while it tells what is long past.
         """
-        if self._task is None:
-            self._task = asyncio.create_task(self._listen())
+        self._begin()
         at = number
         async for place, told in self._caught_up(number):
             at = place

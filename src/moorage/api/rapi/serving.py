@@ -157,6 +157,7 @@ async def serve(
     runner = web.AppRunner(
         application(door),
         access_log=None,
+        auto_decompress=False,
         keepalive_timeout=_KEPT,
         shutdown_timeout=_FAREWELL,
     )

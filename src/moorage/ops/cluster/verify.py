@@ -12,6 +12,7 @@ from moorage.model import Disk, Instance, Node
 from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
+from moorage.ops.planning import allocators
 
 from . import (
     checks_copies,
@@ -117,6 +118,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield pins_on(view)
         yield checks_copies.copies_on(view)
         yield checks_watcher.look_on(view)
+        yield from allocators.ask_there(config, config.cluster.default_iallocator)
         for question in ask_facts(config):
             yield question
             yield providers_on(question.node)
