@@ -188,8 +188,8 @@ async def _stream(
             REQUEST_ID: request[_ID],
         }
     )
-    await answer.prepare(request)
     try:
+        await answer.prepare(request)
         async for told in door.hub.after(after):
             user = await door.users.who(shown)
             if user is None or user.role < route.role:
