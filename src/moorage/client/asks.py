@@ -80,6 +80,11 @@ def _nothing(_answer: Any) -> None:  # noqa: ANN401
     return None
 
 
+def raw(method: str, args: tuple[Any, ...]) -> Ask[Any]:
+    """Ask something that only looks."""
+    return Ask(method, args, _same)
+
+
 # -- looking ---------------------------------------------------------------------------
 
 
@@ -248,7 +253,7 @@ def archive_ended(age: float) -> Ask[tuple[int, int]]:
         done, left = answer
         return int(done), int(left)
 
-    return Ask("AutoArchiveJobs", (age, 30.0), read, again=False)
+    return Ask("AutoArchiveJobs", (age,), read, again=False)
 
 
 # -- the cluster's chores --------------------------------------------------------------

@@ -142,7 +142,7 @@ class _Resource(NamedTuple):
 _RESOURCES: Mapping[str, _Resource] = {
     "ArchiveJob": _Resource(lambda job: Http("POST", f"/2/jobs/{job}/archive")),
     "AutoArchiveJobs": _Resource(
-        lambda age, _patience: Http("POST", "/2/jobs/archive", {"age": age})
+        lambda age: Http("POST", "/2/jobs/archive", {"age": age})
     ),
     "CancelJob": _Resource(
         lambda job, kill: Http("DELETE", f"/2/jobs/{job}?kill={kill:d}")
