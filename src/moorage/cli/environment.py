@@ -73,13 +73,22 @@ def connected(
     at = Socket(socket) if socket else place(environ)
     client = Client(at, timeout=timeout, patience=0.0)
     if isinstance(at, Door):
-        if "moorage-opcodes" not in client.features():
-            raise NotSupported(
-                f"what answers at {at.url} takes no commands of this program: it is "
-                "Ganeti's, or older"
-            )
+        try:
+            _check(client, at)
+        except BaseException:
+            client.close()
+            raise
         client.patience = _PATIENCE
     return client
+
+
+def _check(client: Client, at: Door) -> None:
+    """Raise if nobody answers, or somebody who takes no commands of ours."""
+    if "moorage-opcodes" not in client.features():
+        raise NotSupported(
+            f"what answers at {at.url} takes no jobs of these programs: it is "
+            "Ganeti's, or older"
+        )
 
 
 def socket_path(environ: Mapping[str, str]) -> str:

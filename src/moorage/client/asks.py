@@ -50,7 +50,8 @@ class Ask(NamedTuple, Generic[T]):
 def is_lost(error: MoorageError) -> bool:
     """Whether an answer is lost, or the one who could give it: asking again may help.
 
-    What a node's silence did to a job, or to a field, is an answer.
+    Whoever raises such an error says so by the fact ``lost``: what a node's silence did
+    to a job, or to a field, is an answer.
     """
     return error.code == "no-master" or bool(error.facts.get("lost"))
 
