@@ -21,6 +21,8 @@ SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
 ROOMS ?= 200
+CASES ?= 40
+FRAMES ?= 10000
 STEPS ?= 100000
 KILLS ?= 1000
 CUTS ?= 30
@@ -41,7 +43,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -51,10 +53,10 @@ $(LOCKED): requirements.lock scripts/make-venv.sh
 	@touch $@
 
 # The project itself, editable: only its metadata and its programs need a new install.
-$(INSTALLED): $(LOCKED) pyproject.toml setup.py $(wildcard src/moorage/htools/kernel/*.p*)
+$(INSTALLED): $(LOCKED) pyproject.toml cloud/pyproject.toml setup.py $(wildcard src/moorage/htools/kernel/*.p*)
 	@scripts/debian-packages.sh build || echo "Without them the planner runs uncompiled" >&2
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-index \
-	  --no-build-isolation -e .
+	  --no-build-isolation -e . -e cloud
 	@touch $@
 
 check: lint fast-tests ## Lint, types, floors and the fast tests: no root, no network, no sleep
@@ -63,6 +65,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file cloud/pyproject.toml
 	$(BIN)/lint-imports --no-logo
 
 fast-tests: $(INSTALLED)
@@ -78,6 +81,12 @@ crashes: $(INSTALLED) ## The master dies at all pairs of points of every request
 
 rooms: $(INSTALLED) ## Ask random clusters for room through every door: SEED=1 ROOMS=200
 	MOORAGE_SEED=$(SEED) MOORAGE_CLUSTERS=$(ROOMS) $(BIN)/pytest tests/e2e/test_all_kinds_of_room.py
+
+schema: $(INSTALLED) ## Ask RAPI all that its OpenAPI document allows and forbids: SEED=1 CASES=40
+	MOORAGE_SEED=$(SEED) MOORAGE_CASES=$(CASES) $(BIN)/pytest tests/api/rapi/test_openapi.py
+
+frames: $(INSTALLED) ## Send malformed frames to a master and its door: SEED=1 FRAMES=10000
+	MOORAGE_SEED=$(SEED) MOORAGE_FRAMES=$(FRAMES) $(BIN)/pytest tests/e2e/test_malformed_frames.py
 
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
@@ -201,7 +210,7 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade \
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --extra dev --output-file requirements.lock pyproject.toml
+	  --extra dev --output-file requirements.lock pyproject.toml cloud/requirements.in
 	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
@@ -211,10 +220,15 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --constraint requirements.lock --output-file requirements-run.lock pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
+	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --constraint requirements.lock --output-file cloud/requirements.lock \
+	  pyproject.toml cloud/requirements.in
 
 clean: stop ## Remove all that make has built
 	rm -rf $(BUILD) $(VENV) mutants .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src cloud tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.* ## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

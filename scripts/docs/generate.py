@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import opcodes
 import resources
+import tools
 from compared import comparison, counts
 from declared import (
     Lines,
@@ -399,6 +400,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "job_options": lambda: _options(options.JOB),
     "opcodes": operations,
     "programs": programs,
+    "rapi_differences": tools.differences,
     "rapi_limits": lambda: fields(Limits),
     "rapi_resources": resources.resources,
     "rapi_roles": resources.roles,
@@ -409,6 +411,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "source_options": lambda: _options(declared.SOURCES),
     "settings": lambda: fields(Settings),
     "templates": templates,
+    "tools_left_out": tools.left_out,
     "variables": variables,
 }
 """What takes the place of each line ``@part@``."""

@@ -94,6 +94,14 @@ async def test_it_looks(client) -> None:
     assert (await client.story("data1"))["name"] == "data1"
 
 
+async def test_who_had_what_changed(client) -> None:
+    assert await client.audit() == []
+    await client.run(ADD | {"name": "new"}, timeout=20.0)
+    entries = [json.loads(line) for line in await client.audit()]
+    assert entries[0]["job"] == 1
+    assert await client.audit(entries[-1]["number"]) == []
+
+
 async def test_a_job_is_made_and_waited_for(client) -> None:
     number = await client.submit(ADD | {"name": "new"})
     job = await client.wait(number, 20.0)

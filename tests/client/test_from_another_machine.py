@@ -93,7 +93,7 @@ async def test_a_whole_life(far: Desk, door: RapiDoor) -> None:
 
 
 async def test_jobs(far: Desk) -> None:
-    start = far.cluster.truth.feed.last
+    start = far.cluster.config_store.feed.last
     told = await far.screen("gnt-debug delay --submit 0.3")
     assert told.err == "JobID: 1\n"
     assert "Output from job 1 follows" in await far.types("gnt-job watch 1")
@@ -115,6 +115,7 @@ async def test_jobs(far: Desk) -> None:
     assert await far.types("gnt-cluster getmaster") == "node1\n"
     told = await far.types(f"moorage events --no-wait --after {start}")
     assert "job 1 success: TEST_DELAY" in told
+    assert "submit job 1 " in await far.types("moorage audit list")
     many = await far.screen("gnt-instance startup web7 web8")
     assert many.status
     assert "instance 'web8' is not known" in many.err

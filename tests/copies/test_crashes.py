@@ -100,20 +100,22 @@ async def begun(directory: Path, fate: Fate) -> Town:
     for number in range(1, 4):
         nodes.add(f"node{number}")
     log = CommitLog(store)
-    truth, _ = await ConfigStore.open(log)
+    config_store, _ = await ConfigStore.open(log)
     standing = Standing(MortalNodes(nodes, fate))
     keys = dict(KEYS)
     copies = Replication(
-        truth,
+        config_store,
         log,
         standing,
         lambda: dict(keys),
-        lambda within: standing.superseded(truth, within),
+        lambda within: standing.superseded(config_store, within),
         STILL,
     )
-    truth.settled = copies.settled
+    config_store.settled = copies.settled
     life = asyncio.create_task(copies.run())
-    return Town(directory, nodes, store, log, truth, standing, copies, life, keys)
+    return Town(
+        directory, nodes, store, log, config_store, standing, copies, life, keys
+    )
 
 
 async def history(town: Town) -> None:

@@ -135,7 +135,7 @@ async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
     node = known.get(name)  # it may have been removed
     if node and node.offline != offline:
         new = successor(node, 1000.0, offline=offline)
-        await cluster.truth.commit(Change((new,)))
+        await cluster.config_store.commit(Change((new,)))
 
 
 @pytest.mark.parametrize(

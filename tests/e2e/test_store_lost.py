@@ -60,14 +60,14 @@ async def lost(cluster: SimCluster, scenario: Scenario) -> None:
     except StoreLost:
         return
     waits = [
-        asyncio.create_task(cluster.truth.lost.wait()),
+        asyncio.create_task(cluster.config_store.lost.wait()),
         asyncio.create_task(cluster.finished(number)),
     ]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in waits:
         one.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
-    assert cluster.truth.lost.is_set()
+    assert cluster.config_store.lost.is_set()
 
 
 @pytest.mark.parametrize("failures", [1, 1000], ids=["once", "for-a-while"])
@@ -80,7 +80,7 @@ async def test_a_write_that_fails(
     for write in range(0, told.writes, 3):
         cluster = await quay.fresh()
         store = cluster.store
-        cluster.truth._store = FullStore(store, write, failures)
+        cluster.config_store._store = FullStore(store, write, failures)
         await lost(cluster, scenario)
         assert "nothing is committed any more: the store in /full" in caplog.text
         _check_nothing_untrue_is_told(cluster)
@@ -113,12 +113,12 @@ def _check_nothing_untrue_is_told(cluster: SimCluster) -> None:
 
 async def test_after_a_failed_write_nothing_is_committed(quay: Any) -> None:
     cluster = await quay.fresh()
-    cluster.truth._store = FullStore(cluster.store, 0, 1)
+    cluster.config_store._store = FullStore(cluster.store, 0, 1)
     disk = cluster.config.disk("spare")
     with pytest.raises(StoreLost):
-        await cluster.truth.commit(Change((successor(disk, 1.0, name="x"),)))
+        await cluster.config_store.commit(Change((successor(disk, 1.0, name="x"),)))
     with pytest.raises(StoreLost, match="disk is full"):  # why is told once more
-        await cluster.truth.commit(Change((successor(disk, 1.0, name="x"),)))
+        await cluster.config_store.commit(Change((successor(disk, 1.0, name="x"),)))
     assert cluster.config.disk("spare") == disk
     await cluster.stop()
 
@@ -139,7 +139,7 @@ async def test_what_came_later_is_never_reverted(quay: Any, what: str) -> None:
         change = Change((successor(disk, 2000.0, name="other"),))
     else:
         change = Change(drop=(disk,))
-    await cluster.truth.commit(change)
+    await cluster.config_store.commit(change)
     cluster.store.records["job", str(quay.next_job)] = old
     await cluster.crash()
     calls = len(cluster.nodes.calls)
@@ -176,7 +176,9 @@ async def test_a_commit_that_others_overtook_is_not_taken_back(quay: Any) -> Non
     async def meddle(name: str) -> None:
         if name.startswith("during"):
             disk = cluster.config.disk("spare")
-            await cluster.truth.commit(Change((successor(disk, 1.0, name="other"),)))
+            await cluster.config_store.commit(
+                Change((successor(disk, 1.0, name="other"),))
+            )
             (job,) = cluster.engine.queue.working
             await cluster.engine.cancel(job)
 

@@ -207,6 +207,9 @@ class LuxiServer:
         try:
             _admit(request, wanted)
             told, line = await self._opened(wanted)
+        except StoreLost as lost:
+            await self._send(writer, encode_error(_lost(lost)))
+            return
         except Exception as error:  # noqa: BLE001
             await self._send(writer, encode_error(sentence(error)))
             return

@@ -111,6 +111,10 @@ class AsyncClient:
         """As :meth:`Client.story`."""
         return await self._ask(asks.story(disk))
 
+    async def audit(self, after: int = 0) -> list[str]:
+        """As :meth:`Client.audit`."""
+        return await self._ask(asks.audit(after))
+
     # -- jobs --------------------------------------------------------------------------
 
     async def submit(self, *ops: Opcode, key: str = "") -> int:

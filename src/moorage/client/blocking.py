@@ -128,6 +128,10 @@ class Client:
         """Return what happened to a disk, which may be gone."""
         return self._ask(asks.story(disk))
 
+    def audit(self, after: int = 0) -> list[str]:
+        """Return who had what changed: lines of JSON behind an entry, at most 500."""
+        return self._ask(asks.audit(after))
+
     # -- jobs --------------------------------------------------------------------------
 
     def submit(self, *ops: Opcode, key: str = "") -> int:

@@ -100,7 +100,7 @@ class Follower:
     """
 
     node: Node
-    truth: ConfigStore
+    config_store: ConfigStore
     log: CommitLog
     nodes: Nodes
     keys: Callable[[], Mapping[str, bytes]]
@@ -268,7 +268,7 @@ class Follower:
             self.fall_behind(f"it is damaged ({faults[0]}): it gets a new one")
 
     async def _ask(self, call: Verb[T]) -> T:
-        answer = await self.nodes.call(self.node, call, self.truth.term, silent)
+        answer = await self.nodes.call(self.node, call, self.config_store.term, silent)
         self.moved = asyncio.get_running_loop().time()
         return answer
 

@@ -142,7 +142,7 @@ class SimCluster:
         self.points: list[str] = []
         self.crash_at: int | None = None
         self.engine: Engine
-        self.truth: ConfigStore
+        self.config_store: ConfigStore
         self._fresh = count(1)
         self._crashed = asyncio.Event()
         self.hooked = False
@@ -188,13 +188,13 @@ class SimCluster:
     @property
     def config(self) -> Config:
         """The newest snapshot."""
-        return self.truth.config
+        return self.config_store.config
 
     async def boot(self) -> None:
         """Start a master; it goes on with what an earlier one left."""
         self._crashed.clear()
-        self.truth, others = await ConfigStore.open(self.store)
-        world = Effects(
+        self.config_store, others = await ConfigStore.open(self.store)
+        effects = Effects(
             clock=self._now,
             steady=self._now,
             sleep=self._sleep,
@@ -203,7 +203,11 @@ class SimCluster:
             aside=self.aside,
         )
         self.engine = Engine(
-            self.truth, self.nodes, ops.parse, world, hooks.of if self.hooked else None
+            self.config_store,
+            self.nodes,
+            ops.parse,
+            effects,
+            hooks.of if self.hooked else None,
         )
         await self.engine.start(others)
 

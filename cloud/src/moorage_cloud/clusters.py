@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the service needs of a cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
+from typing import Protocol
+
+from msgspec import Struct
+
+from .requests import AnyRequest
+
+
+class ClusterRefused(Exception):
+    """The cluster said no at the door: nothing was changed."""
+
+
+class ClusterSilent(Exception):
+    """Nobody answered, or not in time: it may have been done, or not."""
+
+
+class JobState(Enum):
+    """Where a job stands."""
+
+    UNDER_WAY = auto()
+    DONE = auto()
+    FAILED = auto()  # cancelled ones, too: whatever was begun was undone
+    UNKNOWN = auto()  # the cluster keeps it no more, or never had it
+
+
+class Job(Struct, frozen=True):
+    """A job; `why` is what it failed with."""
+
+    state: JobState
+    why: str = ""
+
+
+class Disk(Struct, frozen=True):
+    """A disk that a cluster has.
+
+    Attributes
+    ----------
+    name
+        Empty for one without.
+    instance
+        Whose it is; None for nobody's.
+    size
+        MiB.
+    """
+
+    name: str
+    instance: str | None
+    size: int
+
+
+class Instance(Struct, frozen=True):
+    """An instance; `status` is Ganeti's word, such as ``running``."""
+
+    name: str
+    status: str
+    disks: tuple[str, ...] = ()
+
+
+class Heard(Struct, frozen=True):
+    """An entry of a cluster's feed.
+
+    Attributes
+    ----------
+    number
+        Of the entry; it only rises.
+    jobs
+        Jobs that came to an end with it, and how.
+    reset
+        Whether what was told before this number is not kept any more: everything is
+        to be compared.
+    """
+
+    number: int
+    jobs: Mapping[int, Job] = {}
+    reset: bool = False
+
+
+class Cluster(Protocol):
+    """A cluster behind its door; each call may raise :class:`ClusterSilent`."""
+
+    def features(self) -> frozenset[str]:
+        """Return what clients may rely on."""
+
+    def submit(self, request: AnyRequest, key: str, reason: str) -> int:
+        """Make a job of a request; return its number.
+
+        Parameters
+        ----------
+        key
+            A repeated request with the same key makes no second job.
+        reason
+            Who asked, and with which request; it stands in the job.
+
+        Raises
+        ------
+        ClusterRefused
+            If it refuses; then nothing was changed.
+        """
+
+    def job(self, number: int) -> Job:
+        """Return where a job stands."""
+
+    def disk(self, name: str) -> Disk | None:
+        """Return the disk with a name; None if the cluster has none."""
+
+    def disks(self) -> Sequence[Disk]:
+        """Return all disks that have a name."""
+
+    def instances(self) -> Sequence[Instance]:
+        """Return all instances."""
+
+    def events(self, after: int | None) -> Iterator[Heard]:
+        """Yield what happens behind an entry, for ever; None for from now on."""

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an administrator sets: a TOML file, read once when the service starts."""
+
+import os
+import tomllib
+from pathlib import Path
+
+from msgspec import Struct, ValidationError, convert, field
+
+WHERE = "MOORAGE_CLOUD"
+"""The variable that names the file."""
+USUAL = Path("/etc/moorage/cloud.toml")
+
+
+class Quota(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a project has unless it was given something else; -1 is no limit."""
+
+    volumes: int = 10
+    gigabytes: int = 1000
+    snapshots: int = 10
+
+
+class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a cloud.
+
+    Attributes
+    ----------
+    database
+        A file for SQLite, or ``postgresql://USER@HOST/NAME``.
+    key_file
+        A file with at least 50 characters that only the service can read; made at the
+        first start.
+    prefix
+        What the names of instances, volumes and snapshots begin with.
+    max_volume_size
+        GiB.
+    max_disks
+        How many disks an instance can have.
+    look_after
+        Seconds after which a job that nothing was heard of is looked at; each look at
+        one that is under way doubles them.
+    lease
+        Seconds that a worker has for one request to a cluster; then another one asks
+        again, with the same key.
+    quota
+        What a project has by default.
+    """
+
+    database: str = "/var/lib/moorage-cloud/cloud.sqlite"
+    key_file: str = "/var/lib/moorage-cloud/secret-key"
+    prefix: str = "snf-"
+    max_volume_size: int = 16384
+    max_disks: int = 16
+    look_after: float = 5.0
+    lease: float = 60.0
+    allowed_hosts: tuple[str, ...] = ("*",)
+    quota: Quota = field(default_factory=Quota)
+
+
+def read(path: Path | None = None) -> Conf:
+    """Return what a file says; without one, what is usual.
+
+    Raises
+    ------
+    SystemExit
+        If the file is no such file, in one sentence.
+    """
+    named = os.environ.get(WHERE)
+    path = path or (Path(named) if named else USUAL)
+    if not path.exists():
+        if named:
+            raise SystemExit(f"there is no file {path}, which {WHERE} names")
+        return Conf()
+    try:
+        return convert(tomllib.loads(path.read_text()), Conf)
+    except (ValidationError, tomllib.TOMLDecodeError) as error:
+        raise SystemExit(f"{path}: {error}") from None
+
+
+CONF = read()

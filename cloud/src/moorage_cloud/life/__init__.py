@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A volume's life: pure, and the whole of what may become of it."""
+
+from .state import (
+    Ask,
+    Attach,
+    Charge,
+    Copy,
+    CutOff,
+    Delete,
+    Detach,
+    Done,
+    End,
+    Event,
+    Extend,
+    Failed,
+    Instruction,
+    Life,
+    NotNow,
+    Result,
+    Task,
+)
+from .status import Act, Status, Verb
+from .transitions import TABLE, decide

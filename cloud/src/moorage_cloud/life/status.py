@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The words for where a volume or a snapshot stands: one spelling, that of clients."""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a volume stands."""
+
+    CREATING = "creating"
+    AVAILABLE = "available"
+    ATTACHING = "attaching"
+    IN_USE = "in-use"
+    DETACHING = "detaching"
+    EXTENDING = "extending"
+    DELETING = "deleting"
+    DELETED = "deleted"
+    ERROR = "error"
+    ERROR_DELETING = "error_deleting"
+    AWAITING_TRANSFER = "awaiting-transfer"
+
+
+class Verb(StrEnum):
+    """What is done to a volume by asking a cluster."""
+
+    ATTACH = "attach"
+    DETACH = "detach"
+    EXTEND = "extend"
+    DELETE = "delete"
+    COPY = "copy"  # what a snapshot begins with
+
+
+class Act(StrEnum):
+    """One thing that a cluster is asked for; a verb is one or several of them.
+
+    A cluster does it with an instance, or with a disk that no instance has.
+    """
+
+    TAKE = "take"  # have the volume as a disk: make its data, or adopt what is there
+    COPY = "copy"  # copy it in time; the copy is a disk that no instance has
+    LEAVE = "leave"  # have the disk no more; its data stays
+    GROW = "grow"
+    DESTROY = "destroy"  # have neither the disk nor its data

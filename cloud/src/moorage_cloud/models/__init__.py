@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the service keeps; every change of it goes through the verbs."""
+
+from .backend import Backend, StorageDomain
+from .operation import Operation, Outbox
+from .quota import Limit, Usage
+from .server import Server
+from .snapshot import Snapshot
+from .transfer import Transfer
+from .volume import Attachment, Volume
+from .volume_type import VolumeType

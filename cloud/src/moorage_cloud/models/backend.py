@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Clusters, and which of them see the same storage."""
+
+from django.db import models
+
+
+class Backend(models.Model):
+    """A cluster behind its RAPI door.
+
+    Attributes
+    ----------
+    clustername
+        The name or address of its door.
+    port
+        Of its door.
+    username, password
+        Of the service there; it may have the role ``write``.
+    ca
+        A file with the authority that the door's certificate is to be signed by; empty
+        for the system's.
+    drained
+        Whether nothing new is to go there; what is there can still be taken off.
+    offline
+        Whether an administrator has said that it is off: nobody writes there.
+    features
+        What it told when it was added or looked at last.
+    event_number
+        The entry of its feed up to which everything is in this database.
+    """
+
+    clustername = models.CharField(max_length=128, unique=True)
+    port = models.PositiveIntegerField(default=5080)
+    username = models.CharField(max_length=64, blank=True)
+    password = models.CharField(max_length=256, blank=True)
+    ca = models.CharField(max_length=512, blank=True)
+    drained = models.BooleanField(default=False)
+    offline = models.BooleanField(default=False)
+    features = models.JSONField(default=list)
+    event_number = models.BigIntegerField(null=True)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.clustername
+
+    @property
+    def adopts(self) -> bool:
+        """Whether it can have a volume as a disk that no instance has."""
+        return "moorage-disks" in self.features
+
+
+class StorageDomain(models.Model):
+    """Storage that some clusters see: a volume can go to each of them."""
+
+    name = models.CharField(max_length=64, unique=True)
+    backends = models.ManyToManyField(Backend, related_name="domains")
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What kinds of volumes there are, and where their data is."""
+
+import uuid
+
+from django.db import models
+
+from .backend import StorageDomain
+
+PROVIDER = "GNT-EXTP:"
+"""What an extra spec begins with that is a parameter of the provider."""
+
+
+class VolumeType(models.Model):
+    """A kind of volume.
+
+    Attributes
+    ----------
+    disk_template
+        Ganeti's word for a template; of a provider ``ext_PROVIDER``.
+    pool
+        A storage pool of each cluster, which says template and provider; or empty.
+    domain
+        Which clusters see the storage; None where each has its own.
+    detachable
+        Whether a volume may be without a server, or leave it.
+    specs
+        Extra specs; those that begin with ``GNT-EXTP:`` go to the provider.
+    """
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(max_length=255)
+    description = models.CharField(max_length=255, blank=True)
+    disk_template = models.CharField(max_length=64)
+    pool = models.CharField(max_length=64, blank=True)
+    domain = models.ForeignKey(StorageDomain, models.PROTECT, null=True)
+    detachable = models.BooleanField(default=True)
+    is_public = models.BooleanField(default=True)
+    is_default = models.BooleanField(default=False)
+    specs = models.JSONField(default=dict)
+    deleted = models.BooleanField(default=False)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("name",),
+                condition=models.Q(deleted=False),
+                name="one_type_of_a_name",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def template(self) -> str:
+        """The template, without its provider."""
+        return self.disk_template.partition("_")[0]
+
+    @property
+    def provider(self) -> str:
+        """The provider; empty for a template without."""
+        return self.disk_template.partition("_")[2]
+
+    @property
+    def params(self) -> dict[str, str]:
+        """Parameters of the provider, by its names."""
+        return {
+            key.removeprefix(PROVIDER): str(value)
+            for key, value in self.specs.items()
+            if key.startswith(PROVIDER)
+        }

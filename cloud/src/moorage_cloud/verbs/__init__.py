@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What can be done with volumes: each verb is one transaction.
+
+It is on record when it returns, and a worker carries it to the cluster. A refusal is
+one sentence, and changes nothing.
+"""
+
+from .attach import attach, detach, force_detach
+from .caller import Caller
+from .changing import go_on, under_way
+from .create import NewVolume, create
+from .delete import delete
+from .edit import drop_metadata, reset_status, set_metadata, update
+from .extend import extend
+from .snapshots import delete_snapshot, take_snapshot

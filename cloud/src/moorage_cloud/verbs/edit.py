@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is only on record: names, metadata, what an administrator sets right."""
+
+from collections.abc import Mapping
+
+from moorage_cloud.errors import BadRequest
+from moorage_cloud.life import Status
+from moorage_cloud.models import Volume
+
+from .caller import Caller
+from .changing import changing, under_way
+from .create import check_metadata, check_text
+
+SETTABLE = frozenset(
+    {Status.AVAILABLE, Status.IN_USE, Status.ERROR, Status.ERROR_DELETING}
+)
+
+
+def update(
+    volume: Volume,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    delete_on_termination: bool | None = None,
+    read_only: bool | None = None,
+    bootable: bool | None = None,
+) -> Volume:
+    """Change what is given; None leaves it as it is."""
+    check_text("name", name or "")
+    check_text("description", description or "")
+    given = {
+        "name": name,
+        "description": description,
+        "delete_on_termination": delete_on_termination,
+        "read_only": read_only,
+        "bootable": bootable,
+    }
+    with changing(volume) as held:
+        for field, value in given.items():
+            if value is not None:
+                setattr(held, field, value)
+        held.save()
+    return held
+
+
+def set_metadata(
+    volume: Volume, metadata: Mapping[str, str], *, replace: bool = False
+) -> dict[str, str]:
+    """Add metadata, or replace all of it; return what there is then."""
+    with changing(volume) as held:
+        found: dict[str, str] = {} if replace else dict(held.metadata)
+        found |= metadata
+        check_metadata(found)
+        held.metadata = found
+        held.save()
+    return found
+
+
+def drop_metadata(volume: Volume, key: str) -> bool:
+    """Remove an item of metadata; return whether it was there."""
+    with changing(volume) as held:
+        there = key in held.metadata
+        if there:
+            del held.metadata[key]
+            held.save()
+    return there
+
+
+def reset_status(_who: Caller, volume: Volume, status: str) -> None:
+    """Set a status that says what is so; nothing else can be set.
+
+    Raises
+    ------
+    BadRequest
+        If a verb is under way, or the volume is attached and the status says that it
+        is not, or the other way round.
+    """
+    try:
+        wanted = Status(status)
+    except ValueError:
+        raise BadRequest(f"there is no status '{status}'") from None
+    if wanted not in SETTABLE:
+        known = ", ".join(sorted(SETTABLE))
+        raise BadRequest(f"a status that can be set is {known}, not '{status}'")
+    with changing(volume) as held:
+        if under_way(held):
+            raise BadRequest(
+                f"volume {held.uuid} is {held.status}: its cluster will tell how that "
+                "ends; 'snf-manage reconcile-servers' asks it now"
+            )
+        if (wanted == Status.IN_USE) > (held.place is not None):
+            raise BadRequest(f"volume {held.uuid} is not attached to any server")
+        if (wanted == Status.AVAILABLE) and held.place:
+            raise BadRequest(
+                f"volume {held.uuid} is attached to server {held.place.server.uuid}: "
+                "detach it, by force if need be"
+            )
+        held.status = wanted
+        held.save()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a project may use: taken and given back with what it is used for.
+
+A row of `Usage` for each project and resource is changed by the transaction that makes
+or removes what is counted. It can be computed from the volumes and snapshots at any
+time, and so be compared and repaired.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from django.db import transaction
+from django.db.models import Count, Sum
+from msgspec import Struct
+
+from moorage_cloud.conf import CONF
+from moorage_cloud.errors import OverLimit
+from moorage_cloud.models import Limit, Snapshot, Usage, Volume
+
+RESOURCES = ("volumes", "gigabytes", "snapshots")
+_WORDS = {
+    "volumes": (
+        "VolumeLimitExceeded: Maximum number of volumes allowed ({limit}) exceeded "
+        "for quota '{resource}'."
+    ),
+    "snapshots": (
+        "SnapshotLimitExceeded: Maximum number of snapshots allowed ({limit}) "
+        "exceeded for quota '{resource}'."
+    ),
+    "gigabytes": (
+        "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds "
+        "allowed {resource} quota. Requested {more}G, quota is {limit}G and {used}G "
+        "has been consumed."
+    ),
+}
+
+
+def charge(project: str, kind: str, **deltas: int) -> None:
+    """Take from a project's quota, or give back what is below 0.
+
+    Within the transaction that changes what is counted.
+
+    Parameters
+    ----------
+    kind
+        Name of the volume type.
+    deltas
+        By resource: how much more.
+
+    Raises
+    ------
+    OverLimit
+        If it has no more of something.
+    """
+    wanted = {
+        name: more
+        for resource, more in deltas.items()
+        if more
+        for name in (resource, f"{resource}_{kind}")
+    }
+    # Always in one order, so that no two wait for each other.
+    for resource in sorted(wanted):
+        _charge(project, resource, wanted[resource])
+
+
+def _charge(project: str, resource: str, more: int) -> None:
+    Usage.objects.get_or_create(project=project, resource=resource)
+    row = Usage.objects.select_for_update().get(project=project, resource=resource)
+    limit = limit_of(project, resource)
+    if more > 0 and 0 <= limit < row.in_use + more:
+        words = _WORDS[resource.partition("_")[0]]
+        raise OverLimit(
+            words.format(limit=limit, resource=resource, more=more, used=row.in_use)
+        )
+    row.in_use += more
+    row.save(update_fields=["in_use"])
+
+
+def limit_of(project: str, resource: str) -> int:
+    """Return a limit; -1 for none."""
+    own = Limit.objects.filter(project=project, resource=resource).first()
+    if own is not None:
+        return own.limit
+    return getattr(CONF.quota, resource) if resource in RESOURCES else -1
+
+
+def limits(project: str) -> dict[str, int]:
+    """Return all limits of a project."""
+    own = dict(Limit.objects.filter(project=project).values_list("resource", "limit"))
+    return {name: getattr(CONF.quota, name) for name in RESOURCES} | own
+
+
+def usage(project: str) -> dict[str, int]:
+    """Return what a project uses."""
+    rows = Usage.objects.filter(project=project).values_list("resource", "in_use")
+    return dict.fromkeys(RESOURCES, 0) | dict(rows)
+
+
+class Drift(Struct, frozen=True):
+    """A row that says something else than what is there."""
+
+    project: str
+    resource: str
+    said: int
+    true: int
+
+
+def drifts() -> Iterator[Drift]:
+    """Yield what is wrong with the rows."""
+    true = _counted()
+    said = {(row.project, row.resource): row.in_use for row in Usage.objects.iterator()}
+    for key in sorted(true.keys() | said.keys()):
+        if true.get(key, 0) != said.get(key, 0):
+            yield Drift(*key, said=said.get(key, 0), true=true.get(key, 0))
+
+
+def repair() -> list[Drift]:
+    """Make the rows right; return what was wrong."""
+    with transaction.atomic():
+        list(Usage.objects.select_for_update().order_by("id"))
+        found = list(drifts())
+        for one in found:
+            Usage.objects.update_or_create(
+                project=one.project,
+                resource=one.resource,
+                defaults={"in_use": one.true},
+            )
+    return found
+
+
+def _counted() -> Mapping[tuple[str, str], int]:
+    """Return what is used, from the volumes and snapshots themselves."""
+    found: Counter[tuple[str, str]] = Counter()
+
+    def add(project: str, resource: str, kind: str, number: int) -> None:
+        found[project, resource] += number
+        found[project, f"{resource}_{kind}"] += number
+
+    volumes = Volume.objects.filter(deleted=False).order_by()
+    for project, kind, number, size in volumes.values_list(
+        "project", "volume_type__name"
+    ).annotate(Count("id"), Sum("size")):
+        add(project, "volumes", kind, number)
+        add(project, "gigabytes", kind, size)
+    snapshots = Snapshot.objects.filter(deleted=False).order_by()
+    for project, kind, number, size in snapshots.values_list(
+        "project", "volume__volume_type__name"
+    ).annotate(Count("id"), Sum("size")):
+        add(project, "snapshots", kind, number)
+        add(project, "gigabytes", kind, size)
+    return found

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Copies in time of volumes that a server has."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.db.models import F
+
+from moorage_cloud.errors import BadRequest
+from moorage_cloud.life import Copy, Delete, Status
+from moorage_cloud.models import Snapshot, Volume
+
+from .caller import Caller
+from .changing import By, begin, changing, changing_snapshot
+from .create import check_metadata, check_text
+from .quota import charge
+from .reach import check_server, lender
+
+
+def take_snapshot(
+    who: Caller,
+    volume: Volume,
+    *,
+    name: str = "",
+    description: str = "",
+    metadata: Mapping[str, str] | None = None,
+) -> Snapshot:
+    """Take a snapshot of a volume that a server has.
+
+    Raises
+    ------
+    BadRequest
+        If no server has it.
+    OverLimit
+        If the project's quota does not allow it.
+    """
+    check_text("name", name)
+    check_text("description", description)
+    check_metadata(metadata or {})
+    with changing(volume) as held:
+        place = held.place
+        if place is None or held.status != Status.IN_USE:
+            raise BadRequest(
+                f"Invalid volume: volume {held.uuid} must be in-use for a snapshot, "
+                f"and is '{held.status}'"
+            )
+        check_server(place.server)
+        charge(who.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
+        Volume.objects.filter(pk=held.pk).update(
+            snapshot_counter=F("snapshot_counter") + 1
+        )
+        snapshot = Snapshot.objects.create(
+            volume=held,
+            name=name,
+            description=description,
+            userid=who.user,
+            project=who.project,
+            size=held.size,
+            number=held.snapshot_counter + 1,
+            metadata=dict(metadata or {}),
+        )
+        begin(
+            snapshot,
+            Copy(place.server.pk),
+            who,
+            By(place.server.backend, place.server),
+        )
+    return snapshot
+
+
+def delete_snapshot(who: Caller, snapshot: Snapshot) -> None:
+    """Delete a snapshot and its data; one that is being deleted is left alone.
+
+    Raises
+    ------
+    BadRequest
+        If its state does not allow it.
+    Unavailable
+        If no cluster can remove its data now.
+    """
+    with transaction.atomic(), changing_snapshot(snapshot) as held:
+        if held.status in {Status.DELETING, Status.DELETED}:
+            return
+        by = lender(held.volume) if held.initialized else None
+        server = by.server if by else None
+        begin(held, Delete(server.pk if server else None), who, by)

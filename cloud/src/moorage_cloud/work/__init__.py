@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What goes on without being asked: requests go out, and what came of them comes in."""
+
+from .doors import Connect
+from .hearing import hear
+from .sending import send_next
+from .settling import look_next, settle

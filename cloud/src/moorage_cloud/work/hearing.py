@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a cluster's feed tells, in order; how far, is kept with what it changed."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from moorage_cloud.clusters import Cluster, Heard, Job
+from moorage_cloud.life import Done, Failed
+from moorage_cloud.models import Backend, Operation
+from moorage_cloud.verbs.changing import go_on
+
+from .settling import holding, verdict
+
+
+def hear(backend: Backend, heard: Heard, cluster: Cluster) -> None:
+    """Let an entry of a cluster's feed take effect.
+
+    What belongs to no step under way changes nothing but the number. After a reset
+    every job of this cluster is looked at.
+
+    Raises
+    ------
+    ClusterSilent
+        If what is there cannot be seen now; the entry is to be told again.
+    """
+    events = _events(backend, heard.jobs, cluster)
+    with transaction.atomic():
+        for operation, event in events:
+            with holding(operation) as (thing, fresh):
+                if fresh.job == operation.job and fresh.ended is None:
+                    go_on(thing, fresh, event)
+        if heard.reset:
+            under_way = Operation.objects.filter(backend=backend, ended=None)
+            under_way.exclude(job=None).update(look_at=timezone.now())
+        Backend.objects.filter(pk=backend.pk).update(event_number=heard.number)
+    backend.event_number = heard.number
+
+
+def _events(
+    backend: Backend, jobs: Mapping[int, Job], cluster: Cluster
+) -> list[tuple[Operation, Done | Failed]]:
+    about = Operation.objects.filter(
+        backend=backend, ended=None, job__in=list(jobs)
+    ).select_related(
+        "backend", "server", "volume__volume_type", "snapshot__volume__volume_type"
+    )
+    found = []
+    for operation in about:
+        assert operation.job is not None  # noqa: S101 - it was found by it
+        event = verdict(operation, jobs[operation.job], cluster)
+        if event is not None:
+            found.append((operation, event))
+    return found

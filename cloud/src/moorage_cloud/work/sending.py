@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What stands in the outbox goes to its cluster.
+
+A worker takes a message for a while, asks outside of any transaction, and writes down
+the job. If it dies in between, the next one asks again with the same key, and the
+cluster makes no second job.
+"""
+
+import logging
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from moorage_cloud.clusters import ClusterRefused, ClusterSilent
+from moorage_cloud.conf import CONF
+from moorage_cloud.life import Failed
+from moorage_cloud.models import Operation, Outbox
+from moorage_cloud.requests import from_json
+from moorage_cloud.verbs.changing import go_on
+
+from .doors import Connect
+from .settling import holding
+
+_LOG = logging.getLogger(__name__)
+LONGEST = 60.0
+"""Seconds between two tries, at most."""
+
+
+def send_next(connect: Connect) -> bool:
+    """Send the message that waits longest; return whether there was one."""
+    message = _taken()
+    if message is None:
+        return False
+    operation = message.operation
+    reason = f"cloud:{operation.userid}:{operation.request_id or operation.uuid}"
+    try:
+        cluster = connect(message.backend)
+        job = cluster.submit(from_json(message.request), message.key, reason)
+    except ClusterRefused as refusal:
+        _refused(message, str(refusal))
+    except ClusterSilent as silence:
+        _LOG.warning("cluster %s does not answer: %s", message.backend, silence)
+        _later(message)
+    else:
+        _made(message, job)
+    return True
+
+
+def _taken() -> Outbox | None:
+    now = timezone.now()
+    # What is done with one helper goes in a row: it has few slots.
+    before = Operation.objects.filter(
+        ended=None,
+        server__helper=True,
+        server=OuterRef("operation__server"),
+        pk__lt=OuterRef("operation"),
+    )
+    with transaction.atomic():
+        waiting = Outbox.objects.filter(
+            Q(taken_until=None) | Q(taken_until__lte=now),
+            ~Exists(before),
+            not_before__lte=now,
+            backend__offline=False,
+        )
+        found = (
+            waiting.select_for_update(skip_locked=True, of=("self",))
+            .select_related("backend", "operation")
+            .first()
+        )
+        if found:
+            found.taken_until = now + timedelta(seconds=CONF.lease)
+            found.save(update_fields=["taken_until"])
+    return found
+
+
+def _made(message: Outbox, job: int) -> None:
+    with holding(message.operation) as (_, operation):
+        if operation.ended is None and operation.key == message.key:
+            operation.job = job
+            operation.look_at = timezone.now() + timedelta(seconds=CONF.look_after)
+            operation.save(update_fields=["job", "look_at"])
+            Outbox.objects.filter(pk=message.pk).delete()
+
+
+def _refused(message: Outbox, why: str) -> None:
+    with holding(message.operation) as (thing, operation):
+        if operation.ended is None and operation.key == message.key:
+            now = (operation.generation, operation.step, operation.back)
+            go_on(thing, operation, Failed(*now, why))
+
+
+def _later(message: Outbox) -> None:
+    wait = min(2.0**message.tries, LONGEST)
+    Outbox.objects.filter(pk=message.pk).update(
+        tries=message.tries + 1,
+        taken_until=None,
+        not_before=timezone.now() + timedelta(seconds=wait),
+    )

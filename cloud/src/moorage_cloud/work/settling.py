@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From a job's end to the end of a step: heard of, looked at, or judged by what is.
+
+What a cluster says is asked for outside of transactions; what it means is decided
+within one, on the volume as it is by then.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from moorage_cloud.clusters import Cluster, ClusterSilent, Job, JobState
+from moorage_cloud.conf import CONF
+from moorage_cloud.life import Done, Failed
+from moorage_cloud.models import Operation, Volume
+from moorage_cloud.requests import disk_of, was_done
+from moorage_cloud.verbs.asking import request_of
+from moorage_cloud.verbs.changing import (
+    Thing,
+    changing,
+    changing_snapshot,
+    go_on,
+)
+
+from .doors import Connect
+
+LONGEST = 60.0
+"""Seconds between two looks at one job, at most."""
+
+
+@contextmanager
+def holding(operation: Operation) -> Iterator[tuple[Thing, Operation]]:
+    """Hold what an operation is about; yield both as they are now."""
+    thing = thing_of(operation)
+    held = changing(thing) if isinstance(thing, Volume) else changing_snapshot(thing)
+    with held as now:
+        fresh = Operation.objects.select_related("backend", "server")
+        yield now, fresh.get(pk=operation.pk)
+
+
+def thing_of(operation: Operation) -> Thing:
+    """Return the volume or the snapshot that an operation is about."""
+    if operation.snapshot is not None:
+        return operation.snapshot
+    assert operation.volume is not None  # noqa: S101 - one of them is
+    return operation.volume
+
+
+def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed | None:
+    """Return what the end of a step's job means; None while it is under way.
+
+    A job that failed, or that the cluster knows no more, is judged by what is there.
+
+    Raises
+    ------
+    ClusterSilent
+        If that cannot be seen now.
+    """
+    if job.state is JobState.UNDER_WAY:
+        return None
+    now = (operation.generation, operation.step, operation.back)
+    if job.state is JobState.DONE:
+        return Done(*now)
+    request = request_of(thing_of(operation), operation)
+    disk = cluster.disk(disk_of(request))
+    done = was_done(
+        request,
+        there=disk is not None,
+        instance=disk.instance if disk else None,
+        size=disk.size if disk else 0,
+    )
+    if done:
+        return Done(*now)
+    why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
+    return Failed(*now, why)
+
+
+def settle(operation: Operation, job: Job, cluster: Cluster) -> bool:
+    """Let the end of a step's job take effect; return whether it had ended."""
+    event = verdict(operation, job, cluster)
+    if event is None:
+        return False
+    with holding(operation) as (thing, fresh):
+        if fresh.job == operation.job and fresh.ended is None:
+            go_on(thing, fresh, event)
+    return True
+
+
+def look_next(connect: Connect) -> bool:
+    """Look at the job that is due first; return whether there was one."""
+    operation = _due()
+    if operation is None or operation.job is None:
+        return False
+    cluster = connect(operation.backend)
+    # One that does not answer holds its volumes until it does, or is off.
+    with suppress(ClusterSilent):
+        settle(operation, cluster.job(operation.job), cluster)
+    return True
+
+
+def _due() -> Operation | None:
+    """Return an operation whose job is to be looked at; the next look is later."""
+    now = timezone.now()
+    with transaction.atomic():
+        due = Operation.objects.filter(
+            ended=None, look_at__lte=now, backend__offline=False
+        ).select_for_update(skip_locked=True, of=("self",))
+        found = (
+            due.select_related(
+                "backend",
+                "server",
+                "volume__volume_type",
+                "snapshot__volume__volume_type",
+            )
+            .order_by("look_at")
+            .first()
+        )
+        if found is None:
+            return None
+        found.looks += 1
+        wait = min(CONF.look_after * 2**found.looks, max(LONGEST, CONF.look_after))
+        found.look_at = now + timedelta(seconds=wait)
+        found.save(update_fields=["looks", "look_at"])
+    return found

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A database for each test: a copy of one that was migrated once."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copyfile
+from tempfile import mkdtemp
+
+import pytest
+
+HOME = Path(mkdtemp(prefix="cloud-"))
+CONF_FILE = HOME / "cloud.toml"
+CONF_FILE.write_text(
+    f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\nlook_after = 0.0\n'
+)
+os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
+os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
+
+import django  # noqa: E402
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection, connections  # noqa: E402
+from docks import Docks  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def template() -> Iterator[Path]:
+    """Return a database with all tables and no rows."""
+    made = HOME / "template.sqlite"
+    call_command("migrate", verbosity=0)
+    connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    yield made
+    for path in HOME.iterdir():
+        path.unlink()
+    HOME.rmdir()
+
+
+@pytest.fixture
+def database(template: Path, tmp_path: Path) -> Iterator[Path]:
+    """Return the test's own database."""
+    mine = tmp_path / "cloud.sqlite"
+    copyfile(template, mine)
+    connections.settings["default"]["NAME"] = str(mine)
+    yield mine
+    connection.close()
+
+
+@pytest.fixture
+def docks(database: Path) -> Docks:
+    """Return two clusters in memory that see the same storage, and a type for it."""
+    assert database.exists()
+    return Docks()
