@@ -229,6 +229,10 @@ _KINDS: Mapping[int, type[MoorageError]] = {
 """What the door's own refusals are; those of the master say it themselves."""
 
 
+_BETWEEN = (502, 503, 504)
+"""What somebody between here and the door says who does not reach it."""
+
+
 def result(
     status: int, text: bytes, decode: Callable[[bytes], Any] = json.loads
 ) -> Any:  # noqa: ANN401
@@ -244,8 +248,9 @@ def result(
     try:
         told = (decode if status == 200 else json.loads)(text)
     except ValueError as error:
+        between = {"lost": "door"} if status in _BETWEEN else {}
         raise Unreachable(
-            f"what came is no answer of RAPI: status {status}, {error}"
+            f"what came is no answer of RAPI: status {status}, {error}", **between
         ) from error
     if status == 200:
         return told
