@@ -70,14 +70,15 @@ lint: $(INSTALLED)
 
 fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 2 --timeout 180 --doctest-modules -m "$(FAST)" \
+	$(BIN)/pytest -n 3 --timeout 180 --doctest-modules -m "$(FAST)" \
 	  --requirements-report $(REPORTS)/fast.json tests src
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
 
-crashes: $(INSTALLED) ## The master dies at all pairs of points of every request (an hour); ONE_IN=1
-	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow tests/e2e/test_crash.py
+crashes: $(INSTALLED) ## The master dies at all pairs of points of every request, each node at each call (an hour); ONE_IN=1
+	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow \
+	  tests/e2e/test_crash.py tests/e2e/test_faults.py
 
 rooms: $(INSTALLED) ## Ask random clusters for room through every door: SEED=1 ROOMS=200
 	MOORAGE_SEED=$(SEED) MOORAGE_CLUSTERS=$(ROOMS) $(BIN)/pytest tests/e2e/test_all_kinds_of_room.py

@@ -67,9 +67,6 @@ def every_program() -> list[Program]:
     return [*programs_of_commands(), *planners()]
 
 
-# -- commands --------------------------------------------------------------------------
-
-
 def programs() -> Lines:
     """Yield a line a program."""
     for program in every_program():
@@ -154,9 +151,6 @@ def _meaning(option: Option) -> str:
     if option.repeats and "repeat" not in told:
         told += "; may be repeated"
     return told
-
-
-# -- opcodes, errors, agent ------------------------------------------------------------
 
 
 def common() -> Lines:
@@ -253,9 +247,6 @@ def _arguments(kinds: Sequence[type[Verb[object]]]) -> Lines:
         for row, verbs in takers.items()
     ]
     yield from table(("argument", "type", "default", "of", "meaning"), rows)
-
-
-# -- storage ---------------------------------------------------------------------------
 
 
 def templates() -> Lines:
@@ -372,9 +363,6 @@ def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
     return found
 
 
-# -- decisions -------------------------------------------------------------------------
-
-
 def decisions() -> Lines:
     """Yield a row a decision: its number, and its title as a link."""
     rows = []
@@ -383,8 +371,6 @@ def decisions() -> Lines:
         rows.append([number, f"[{title}]({page.name})"])
     yield from table(("number", "decision"), rows)
 
-
-# -- pages -----------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[], Lines]] = {
     "agent": agent,

@@ -84,9 +84,6 @@ def _write(path: Path, text: bytes) -> None:
         raise Failed(f"{path} cannot be written: {error.strerror}") from error
 
 
-# -- tokens ----------------------------------------------------------------------------
-
-
 def tokens(path: Path) -> list[User]:
     """Return whom tokens are of, by their names."""
     return sorted((one.user for one in _tokens(path)), key=lambda user: user.name)

@@ -102,8 +102,6 @@ class Engine:
         """Every job as it is stored, by number."""
         return self.queue.jobs
 
-    # -- asking -------------------------------------------------------------------
-
     async def submit(
         self,
         opcodes: Opcodes,
@@ -191,8 +189,6 @@ class Engine:
             return False
         await self.queue.put(job, priority, caller)
         return True
-
-    # -- life ---------------------------------------------------------------------
 
     async def start(self, records: Records) -> None:
         """Take over the jobs of an earlier process.
@@ -373,8 +369,6 @@ class Engine:
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:
         if self._hooks:
             await self._hooks.after(job, op, operation, self._deciding.view(job))
-
-    # -- ends ---------------------------------------------------------------------
 
     async def _finish(self, job: Job, op: Op, follow: Sequence[Job] = ()) -> None:
         async with self.queue.turn(job):

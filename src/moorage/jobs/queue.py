@@ -95,8 +95,6 @@ class Queue:
             self.jobs[job.id] = _copy(job)
         return left
 
-    # -- what is stored -----------------------------------------------------------
-
     def number(self) -> int:
         """Return the number of the next job; none is given twice."""
         self._last += 1
@@ -229,8 +227,6 @@ class Queue:
             None, [(("queue", "draining"), flag)], deeds=[done]
         )
         self.draining = draining
-
-    # -- what is told -------------------------------------------------------------
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""
