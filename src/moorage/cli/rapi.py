@@ -91,6 +91,7 @@ _ROLE = Option(
     "ROLE",
     default="read",
 )
+_TOKENS = "tokens are in a file of the door's machine"
 COMMANDS = (
     Command("rapi run", _run, options=(_SETTINGS, LOG_FORMAT)),
     Command(
@@ -126,7 +127,8 @@ COMMANDS = (
             Option(("--days",), "how long it lasts (90)", "DAYS", int, default=90),
         ),
         examples={"moorage rapi add-token exporter --days 365": "it may only look"},
+        here=_TOKENS,
     ),
-    Command("rapi list-tokens", _list_tokens, options=(_SETTINGS,)),
-    Command("rapi remove-token", _remove_token, (_NAME,), (_SETTINGS,)),
+    Command("rapi list-tokens", _list_tokens, options=(_SETTINGS,), here=_TOKENS),
+    Command("rapi remove-token", _remove_token, (_NAME,), (_SETTINGS,), here=_TOKENS),
 )

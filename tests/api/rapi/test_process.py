@@ -4,7 +4,6 @@
 import asyncio
 import base64
 import json
-import socket
 import ssl
 import sys
 import urllib.request
@@ -16,12 +15,7 @@ import pytest
 from desk import desk
 from moorage.node.certificates.authority import Authority
 from moorage.testing.cluster import ClusterBuilder, SimCluster
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+from support.ports import free_port
 
 
 class Process:

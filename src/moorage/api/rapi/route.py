@@ -126,7 +126,9 @@ class Asked:
         The reasons that an opcode has already come first in its trail.
         """
         trail = self._trail()
-        ops = [{**one, "reason": [*one.get("reason", ()), *trail]} for one in opcodes]
+        ops = [
+            {**one, "reason": [*(one.get("reason") or ()), *trail]} for one in opcodes
+        ]
         asked = ("SubmitJobOnce", self.key) if self.key else ("SubmitJob",)
         number = int(await self.luxi.call(*asked, ops))
         self.made.append(number)

@@ -44,7 +44,7 @@ def watch(call: Call) -> int:
     """Look once at all instances, and do what is to be done."""
     choose(call)
     try:
-        (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
+        until = call.client.watcher_pause()
     except NoMaster as error:
         show(error, call.terminal)
         return NOT_MASTER
@@ -57,7 +57,7 @@ def watch(call: Call) -> int:
             if not call.option("dry_run"):
                 _keep(file, _remembered(file))  # it has looked, to see that
             return 0
-        call.client.call("AutoArchiveJobs", call.option("job_age"), 30.0)
+        call.client.archive_ended(call.option("job_age"))
         return _watched(call, file)
 
 
@@ -201,5 +201,6 @@ COMMANDS = (
             "moorage watcher --dry-run": "what would it do?",
             "gnt-cluster watcher pause 2h": "leave everything alone for a while",
         },
+        here="what it has seen is in the master's directory",
     ),
 )
