@@ -6,10 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
@@ -78,11 +76,6 @@ class Person:
         return dict(self.volumes("GET", f"/volumes/{volume['id']}").body["volume"])
 
 
-@cache
-def _hashed() -> str:
-    return make_password(SECRET)
-
-
 def ask(method: str, path: str, body: object = None, **headers: str) -> Answer:
     """Ask the service, in this process."""
     data = b"" if body is None else json.dumps(body).encode()
@@ -108,10 +101,7 @@ class Site:
         Server.objects.update(project=self.red.pk, userid=self.anna.user.pk)
 
     def _person(self, name: str, project: Project, role: Role) -> Person:
-        # A password takes its time to be hashed: once is enough for all.
-        user = User.objects.create(
-            name=name, password=_hashed(), default_project=project
-        )
+        user = people.add_user(name, SECRET, project)
         people.grant(user, project, role)
         token = tokens.new(user.pk, project.pk, ("password",))
         return Person(user, project, tokens.sealed(token))

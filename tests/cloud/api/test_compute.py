@@ -180,14 +180,20 @@ def test_an_attachment_does_not_end_behind_a_servers_back(site: Site):
     assert site.anna.look(made)["status"] == "in-use"
     complete = {"os-complete": {}}
     assert site.anna.volumes("POST", f"{path}/action", complete).status == 204
-    assert site.anna.volumes("POST", f"{path}/action", complete, at="3.43").status == 404
+    assert (
+        site.anna.volumes("POST", f"{path}/action", complete, at="3.43").status == 404
+    )
     assert site.bob.volumes("GET", path).status == 404
 
 
 def test_an_attachment_is_made_for_a_server_alone(site: Site):
     made = site.anna.new_volume()
     new: dict[str, Any] = {"volume_uuid": made["id"]}
-    for more in ({}, {"connector": {"host": "x"}}, {"instance_uuid": "x", "mode": "ro"}):
+    for more in (
+        {},
+        {"connector": {"host": "x"}},
+        {"instance_uuid": "x", "mode": "ro"},
+    ):
         answer = site.anna.volumes("POST", "/attachments", {"attachment": new | more})
         assert answer.status == 400
     new["instance_uuid"] = site.server("b1")

@@ -59,9 +59,7 @@ def test_a_password_gets_a_token_for_a_project(site: Site):
         ("anna", SECRET, {"project": {"name": "red"}}),  # of no domain
     ],
 )
-def test_who_is_not_known_gets_nothing(
-    site: Site, name: str, word: str, scope: object
-):
+def test_who_is_not_known_gets_nothing(site: Site, name: str, word: str, scope: object):
     answer = password(name, word, scope)
     assert answer.status == 401
     assert answer.fault == (
@@ -216,7 +214,9 @@ def test_who_is_there_is_told_to_administrators_and_oneself(site: Site):
         if answer.status != 200:
             return answer.status
         found = next(one for key, one in answer.body.items() if key != "links")
-        return [one["name"] for one in found] if isinstance(found, list) else found["name"]
+        return (
+            [one["name"] for one in found] if isinstance(found, list) else found["name"]
+        )
 
     assert names(site.root, "/projects") == ["blue", "red", "service"]
     assert names(site.root, "/projects?name=red") == ["red"]

@@ -163,7 +163,9 @@ def test_a_volume_is_renamed(site: Site):
 def test_a_volume_without_data_is_deleted_at_once(site: Site):
     made = site.anna.new_volume()
     path = f"/volumes/{made['id']}"
-    assert site.anna.volumes("DELETE", path + "?cascade=False&force=False").status == 202
+    assert (
+        site.anna.volumes("DELETE", path + "?cascade=False&force=False").status == 202
+    )
     assert site.anna.volumes("GET", path).status == 404
     assert asked(site) == 0
     assert quota.usage(site.red.pk)["volumes"] == 0
@@ -204,7 +206,10 @@ def test_a_volume_is_extended_also_in_use(site: Site):
     assert site.anna.volumes("POST", path, body, at="3.41").status == 400
     assert site.anna.volumes("POST", path, body, at="3.42").status == 202
     site.docks.settle()
-    assert (site.anna.look(busy)["size"], site.anna.look(busy)["status"]) == (2, "in-use")
+    assert (site.anna.look(busy)["size"], site.anna.look(busy)["status"]) == (
+        2,
+        "in-use",
+    )
 
 
 @requirement("S1-F11")
@@ -228,7 +233,9 @@ def test_an_action_is_one_that_is_there(site: Site):
     made = site.anna.new_volume()
     for body in ({}, {"os-nonsense": {}}, {"os-extend": {}, "os-retype": {}}):
         assert act(site.anna, made, **body).status == 400
-    assert act(site.anna, made, **{"os-extend": {"new_size": 2, "odd": 1}}).status == 400
+    assert (
+        act(site.anna, made, **{"os-extend": {"new_size": 2, "odd": 1}}).status == 400
+    )
 
 
 def test_flags_are_set(site: Site):
@@ -297,9 +304,12 @@ def test_volumes_are_chosen(site: Site):
     assert names(site.root, "") == []
     total = site.anna.volumes("GET", "/volumes/summary").body["volume-summary"]
     assert total == {"total_count": 2, "total_size": 3, "metadata": {"a": ["1"]}}
-    assert "metadata" not in site.anna.volumes(
-        "GET", "/volumes/summary", at="3.35"
-    ).body["volume-summary"]
+    assert (
+        "metadata"
+        not in site.anna.volumes("GET", "/volumes/summary", at="3.35").body[
+            "volume-summary"
+        ]
+    )
 
 
 def test_a_name_is_no_id(site: Site):
