@@ -67,7 +67,7 @@ class Scripts(San):
         return Output(done.stdout, done.returncode)
 
     def scripts(self, name: str) -> list[str]:
-        """Return which scripts were run for a volume, in order, asking ones left out."""
+        """Return which scripts were run for a volume, in order, but for `verify`."""
         return [
             script
             for script, env in self.ran
