@@ -16,9 +16,7 @@ HOME = Path(
 )
 """In memory: what these tests write need not outlive anything."""
 CONF_FILE = HOME / "cloud.toml"
-CONF_FILE.write_text(
-    f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\nlook_after = 0.0\n'
-)
+CONF_FILE.write_text(f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n')
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
 os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
 

@@ -64,6 +64,8 @@ class Harbour(RuleBasedStateMachine):
         self.bytes: dict[str, bytes] = {}
         self.written = 0
         self.cut: set[tuple[str, str]] = set()
+        for size in (1, 2):
+            self.creates(size)
 
     # -- users -------------------------------------------------------------------------
 
@@ -118,12 +120,26 @@ class Harbour(RuleBasedStateMachine):
             self.docks.storage[disk.name][:8] = text
             self.bytes[disk.name] = text
 
+    @rule(one=PICK, where=PICK)
+    def goes_all_the_way(self, one: int, where: int) -> None:
+        """Nothing goes wrong for a while: so that deep states are reached."""
+        self.attaches(one, where)
+        self.flows()
+        self.writes(one)
+
     # -- the worker --------------------------------------------------------------------
 
     @rule()
     def sends(self) -> None:
         Outbox.objects.update(not_before=timezone.now())
         send_next(self.docks.connect)
+
+    @rule()
+    def flows(self) -> None:
+        self.sends()
+        for where in "ab":
+            self._run(where, 0)
+            self.listens(where)
 
     @rule()
     def dies_after_asking(self) -> None:
