@@ -64,10 +64,19 @@ class Quay:
         while Operation.objects.filter(ended=None).exists():
             assert time.monotonic() < end, list(Operation.objects.values())
             Outbox.objects.update(not_before=timezone.now())
-            while send_next(self.doors):
-                pass
+            self.send()
             Operation.objects.exclude(job=None).update(look_at=timezone.now())
             look_next(self.doors)
+
+    def send(self) -> None:
+        """Send all that waits."""
+        while send_next(self.doors):
+            pass
+
+    def look(self) -> None:
+        """Look at every job that is due."""
+        while look_next(self.doors):
+            pass
 
     def again(self, volume: Volume) -> Volume:
         """Return a volume as it is now."""

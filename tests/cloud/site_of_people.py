@@ -17,7 +17,7 @@ from moorage_cloud.identity import people, tokens
 from moorage_cloud.identity.models import Project, Role, User
 from moorage_cloud.models import Server
 
-SECRET = "a word that opens"
+SECRET = "a word that opens"  # noqa: S105 - to a cloud of a test
 VOLUME, COMPUTE, IDENTITY = "/volume/v3", "/compute/v2.1", "/identity/v3"
 
 

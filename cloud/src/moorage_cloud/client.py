@@ -106,10 +106,11 @@ class MoorageCluster:
             for one in found
         ]
 
-    def events(self, after: int | None) -> Iterator[Heard]:
-        """Yield what happens behind an entry, for ever; None for from now on."""
+    def events(self, after: int | None, seconds: float) -> Iterator[Heard]:
+        """Yield what happens behind an entry, for a while; None for from now on."""
         try:
-            for entry in self._client.events(after, kinds=("job",)):
+            told = self._client.events(after, kinds=("job",), timeout=seconds)
+            for entry in told:
                 jobs = {
                     event.job: Job(_STATES[event.status])
                     for event in entry.events

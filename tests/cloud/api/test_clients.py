@@ -13,7 +13,7 @@ import pytest
 from site_of_people import SECRET, Person, Site, served
 
 with warnings.catch_warnings(action="ignore"):
-    from cinderclient.client import Client as cinder_client
+    from cinderclient import client as cinderclient
     from cinderclient.shell import OpenStackCinderShell
     from keystoneauth1.identity.v3 import Password
     from keystoneauth1.session import Session
@@ -127,7 +127,18 @@ def test_openstack_volume(site: Site, openstack: Run):
     assert place["Server ID"] == site.server("a1")
     openstack("volume delete more", fails="server a1", tells=False)
 
-    snapped = openstack("volume snapshot create --volume more before")
+    openstack("server remove volume a1 more", tells=False)
+    site.docks.settle()
+    openstack("volume delete more", tells=False)
+    site.docks.settle()
+    assert openstack("volume list") == []
+
+
+def test_openstack_volume_snapshot(site: Site, openstack: Run):
+    openstack("volume create --size 1 data")
+    openstack("server add volume a1 data")
+    site.docks.settle()
+    snapped = openstack("volume snapshot create --volume data before")
     site.docks.settle()
     (snapshot,) = openstack("volume snapshot list")
     assert (snapshot["ID"], snapshot["Status"]) == (snapped["id"], "available")
@@ -136,12 +147,6 @@ def test_openstack_volume(site: Site, openstack: Run):
     openstack("volume snapshot delete before", tells=False)
     site.docks.settle()
     assert openstack("volume snapshot list") == []
-
-    openstack("server remove volume a1 more", tells=False)
-    site.docks.settle()
-    openstack("volume delete more", tells=False)
-    site.docks.settle()
-    assert openstack("volume list") == []
 
 
 def test_openstack_for_projects_and_administrators(
@@ -183,7 +188,7 @@ def test_openstack_for_projects_and_administrators(
 
 
 def test_openstack_with_an_application_credential(
-    openstack: Run, door: str, monkeypatch: pytest.MonkeyPatch
+    openstack: Run, monkeypatch: pytest.MonkeyPatch
 ):
     made = openstack("application credential create ci")
     for name in ("USERNAME", "PASSWORD", "PROJECT_NAME"):
@@ -238,7 +243,7 @@ def test_cinderclient(site: Site, door: str, capsys: pytest.CaptureFixture[str])
         user_domain_id="default",
         project_domain_id="default",
     )
-    cinder = cinder_client("3.71", session=Session(auth=auth))
+    cinder = cinderclient.Client("3.71", session=Session(auth=auth))
     for name in "abc":
         cinder.volumes.create(1, name=name, metadata={"of": name})
     assert [one.name for one in cinder.volumes.list(sort="name:asc")] == list("abc")

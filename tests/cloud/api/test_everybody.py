@@ -60,7 +60,11 @@ class Things:
         (place,) = anna.look(self.volume)["attachments"]
         VolumeType.objects.update(specs={"k": "v"})
         credential = ApplicationCredential.objects.create(
-            name="ci", user=anna.user, project=site.red, roles=["member"], secret="x"
+            name="ci",
+            user=anna.user,
+            project=site.red,
+            roles=["member"],
+            secret="x",  # noqa: S106 - the hash of none
         )
         self.ids: dict[str, str] = {
             "volume_id": self.volume["id"],
