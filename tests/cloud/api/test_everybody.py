@@ -78,12 +78,24 @@ class Things:
             "role_id": "member",
             "domain_id": "default",
             "class_name": "default",
+            "transfer_id": self._offered(),
             "key": "k",
         }
 
+    def _offered(self) -> str:
+        new = {"transfer": {"volume_id": self.site.anna.new_volume()["id"]}}
+        answer = self.site.anna.volumes("POST", "/volume-transfers", new)
+        return str(answer.body["transfer"]["id"])
+
     def secrets(self) -> set[str]:
         """Return what nobody else may be told."""
-        named = ("volume_id", "snapshot_id", "attachment_id", "server_id")
+        named = (
+            "volume_id",
+            "snapshot_id",
+            "attachment_id",
+            "server_id",
+            "transfer_id",
+        )
         return {self.ids[name] for name in named} | {self.idle["id"]}
 
     def state(self) -> str:

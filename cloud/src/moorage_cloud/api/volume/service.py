@@ -13,6 +13,7 @@ from . import (
     places,
     quotas,
     snapshots,
+    transfers,
     types,
     volumes,
 )
@@ -53,7 +54,7 @@ def show_version(call: Call) -> ApiVersions:
 
 for part in (
     *(volumes, metadata, actions, attachments),
-    *(snapshots, types, quotas, places),
+    *(snapshots, types, transfers, quotas, places),
 ):
     routes.include(part.routes)
 
