@@ -12,6 +12,7 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from docks import Docks
+from quay import Quay
 
 from moorage_cloud.identity import people, tokens
 from moorage_cloud.identity.models import Project, Role, User
@@ -89,7 +90,7 @@ def ask(method: str, path: str, body: object = None, **headers: str) -> Answer:
 class Site:
     """Two projects; in ``red`` somebody for each role, in ``blue`` a member."""
 
-    def __init__(self, docks: Docks) -> None:
+    def __init__(self, docks: Docks | Quay) -> None:
         self.docks = docks
         self.red, self.blue, self.service = map(
             people.add_project, ("red", "blue", "service")

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """OpenStack's own clients, as they come from their packages, over the network."""
 
-import json
-import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from site_of_people import SECRET, Person, Site, served
+from clients import Run, become
+from site_of_people import SECRET, Site
 
 with warnings.catch_warnings(action="ignore"):
     from cinderclient import client as cinderclient
@@ -18,71 +13,12 @@ with warnings.catch_warnings(action="ignore"):
     from keystoneauth1.identity.v3 import Password
     from keystoneauth1.session import Session
     from openstack.connection import Connection
-    from openstackclient.shell import OpenStackShell
 
 # Clients warn of what will be otherwise one day; their packages are as they are.
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.requirement("S1-44"),
 ]
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def door(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Serve the cloud; Anna is who the environment says."""
-    for name in [one for one in os.environ if one.startswith("OS_")]:
-        monkeypatch.delenv(name)
-    with served() as address:
-        become(site.anna, address, monkeypatch)
-        yield address
-
-
-def become(person: Person, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "AUTH_URL": f"{address}/identity/v3",
-        "USERNAME": person.user.name,
-        "PASSWORD": SECRET,
-        "PROJECT_NAME": person.project.name,
-        "USER_DOMAIN_ID": "default",
-        "PROJECT_DOMAIN_ID": "default",
-    }.items():
-        monkeypatch.setenv(f"OS_{name}", value)
-
-
-@pytest.fixture
-def openstack(door: str, tmp_path: Path) -> Run:
-    """Run ``openstack``; return what it prints, as data where a command tells some."""
-    assert door
-    out, err = tmp_path / "out", tmp_path / "err"
-
-    def run(line: str, *, fails: str = "", tells: bool = True) -> Any:
-        words = line.split() + (["-f", "json"] if tells else [])
-        status = in_a_process(lambda: OpenStackShell().run(words), out, err)
-        printed = out.read_text()
-        assert (status != 0) == bool(fails), printed + err.read_text()
-        assert fails in err.read_text()
-        return json.loads(printed) if tells and not fails else printed
-
-    return run
-
-
-def in_a_process(program: Callable[[], int], out: Path, err: Path) -> int:
-    """Run a program that is loaded already in a process of its own.
-
-    It keeps what it knows of one user for the next otherwise, and loading it takes a
-    second.
-    """
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    status = 99
-    try:
-        with out.open("w") as printed, err.open("w") as told:
-            sys.stdout, sys.stderr = printed, told
-            status = program()
-    finally:
-        os._exit(status)
 
 
 def test_openstack_volume(site: Site, openstack: Run):
