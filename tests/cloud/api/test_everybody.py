@@ -126,6 +126,7 @@ def sample(hint: Any, name: str, ids: Mapping[str, str]) -> Any:
         "volumeId": ids["volume_id"],
         "volume_uuid": ids["volume_id"],
         "volume_id": ids["volume_id"],
+        "host": "a",
     }
     if name in known:
         return known[name]

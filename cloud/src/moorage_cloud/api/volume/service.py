@@ -12,6 +12,7 @@ from . import (
     metadata,
     places,
     quotas,
+    resource_filters,
     snapshots,
     transfers,
     types,
@@ -54,7 +55,7 @@ def show_version(call: Call) -> ApiVersions:
 
 for part in (
     *(volumes, metadata, actions, attachments),
-    *(snapshots, types, transfers, quotas, places),
+    *(snapshots, types, transfers, quotas, places, resource_filters),
 ):
     routes.include(part.routes)
 
