@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from django.db import transaction
-from django.db.models import Count, Sum
+from django.db.models import Count, F, Sum
 from msgspec import Struct
 
 from moorage_cloud.conf import CONF
 from moorage_cloud.errors import OverLimit
-from moorage_cloud.models import Limit, Snapshot, Usage, Volume
+from moorage_cloud.life import Verb
+from moorage_cloud.models import Limit, Operation, Snapshot, Usage, Volume
 
 RESOURCES = ("volumes", "gigabytes", "snapshots")
 _WORDS = {
@@ -148,4 +149,12 @@ def _counted() -> Mapping[tuple[str, str], int]:
     ).annotate(Count("id"), Sum("size")):
         add(project, "snapshots", kind, number)
         add(project, "gigabytes", kind, size)
+    # What is being extended is counted as large as it will be.
+    grows = Operation.objects.filter(ended=None, verb=Verb.EXTEND)
+    for project, kind, more in grows.values_list(
+        "volume__project",
+        "volume__volume_type__name",
+        F("size") - F("volume__size"),
+    ):
+        add(project, "gigabytes", kind, more)
     return found
