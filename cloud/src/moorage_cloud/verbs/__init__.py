@@ -12,4 +12,6 @@ from .create import NewVolume, create
 from .delete import delete
 from .edit import drop_metadata, reset_status, set_metadata, update
 from .extend import extend
+from .retype import retype
 from .snapshots import delete_snapshot, take_snapshot
+from .transfers import accept, offer, withdraw
