@@ -11,9 +11,11 @@ from moorage_cloud.verbs import (
     attach,
     create,
     delete,
+    delete_snapshot,
     detach,
     extend,
     quota,
+    take_snapshot,
 )
 
 
@@ -167,6 +169,45 @@ def test_a_volume_grows_on_a_server_and_without_one(quay, volume):
     assert quay.towns.towns["a"].disks() == set()
     put(quay, volume, "b1")
     assert reads(quay, volume, 8) == b"precious"
+
+
+def test_snapshots_are_taken_of_what_is_attached_and_go_on_alone(quay, volume):
+    with pytest.raises(Exception, match="must be in-use"):
+        take_snapshot(quay.anna, volume)
+    put(quay, volume, "a1")
+    writes(quay, volume, b"first")
+    images = quay.towns.san.images
+    for number, text in ((1, b"first"), (2, b"later")):
+        writes(quay, volume, text)
+        one = take_snapshot(quay.anna, volume, name=f"number {number}")
+        assert one.status == "creating"
+        quay.settle()
+        one.refresh_from_db()
+        assert (one.status, one.fault) == ("available", "")
+        name = f"snf-snap-{volume.pk}-{number}"
+        assert one.backend_snapshot_name == name
+        with (images / name).open("rb") as image:
+            assert image.read(5) == text
+    assert quota.usage("red")["snapshots"] == 2
+    assert quota.usage("red")["gigabytes"] == 3
+    assert quay.towns.towns["a"].disks() == {volume.backend_volume_uuid}
+    take(quay, volume)
+    with pytest.raises(Exception, match="has snapshots"):
+        delete(quay.anna, volume)
+    delete_snapshot(quay.anna, one)
+    quay.settle()
+    one.refresh_from_db()
+    assert (one.deleted, one.fault) == (True, "")
+    assert not (images / name).exists()
+    assert quota.usage("red")["gigabytes"] == 2
+    assert list(quota.drifts()) == []
+    quay.towns.san.broken = {"snapshot"}
+    put(quay, volume, "b1")
+    bad = take_snapshot(quay.anna, volume)
+    quay.settle()
+    bad.refresh_from_db()
+    assert (bad.status, bad.backend_snapshot_name[-2:]) == ("error", "-3")
+    assert quay.again(volume).status == "in-use"
 
 
 # --- what the earlier system did wrong ------------------------------------------------
