@@ -219,6 +219,8 @@ class Docks:
         """Hear all that the clusters have told."""
         for backend in Backend.objects.all():
             pier = self.connect(backend)
+            if pier.silent:
+                continue
             for heard in pier.events(backend.event_number):
                 hear(backend, heard, pier)
 

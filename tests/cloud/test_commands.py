@@ -86,7 +86,8 @@ def test_a_volume_goes_from_cluster_to_cluster_by_commands(towns: Towns):
     told = types(f"volume-detach {volume.pk} --wait -f")
     assert f"Successfully detached volume <{volume.pk}>" in told
     types(f"volume-attach --server {second.pk} {volume.pk} --wait")
-    assert image.read_bytes()[:8] == b"precious"
+    with image.open("rb") as read:
+        assert read.read(8) == b"precious"
     assert towns.towns["a"].disks() == set()
     types(f"volume-detach {volume.pk} --wait -f")
     types(f"volume-remove {volume.pk} --wait -f")
@@ -106,14 +107,13 @@ def test_what_nobody_heard_of_is_found_and_set_right(quay: Quay):
     server = quay.servers["a1"]
     types(f"volume-attach --server {server.pk} {volume.pk}")
     quay.settle()
-    town = quay.towns.towns["a"]
-    modify = town.cluster.run(
+    quay.towns.does(
+        "a",
         "OP_INSTANCE_SET_PARAMS",
         instance_name="snf-a1",
         disks=[["remove", volume.backend_volume_uuid, {}]],
         keep_disks=True,
     )
-    quay.towns.do(modify)
     found = f"Found unsynced disks for server {server.pk}"
     assert found in types("reconcile-servers --detect-all")
     assert quay.again(volume).status == "in-use"

@@ -137,6 +137,10 @@ class Towns:
         self._stack.push_async_callback(cluster.stop)
         for node in cluster.nodes.nodes.values():
             node.machine.installed += (HOW,)
+        for number in "12":
+            await cluster.run(
+                "OP_INSTANCE_STARTUP", instance_name=f"snf-{name}{number}"
+            )
         door = await self._stack.enter_async_context(
             rapi_door(cluster, directory, routes=self._routes)
         )
@@ -156,6 +160,37 @@ class Towns:
             self._thread.join()
             self._loop.close()
 
+    def does(self, name: str, op_id: str, **fields: Any) -> Any:
+        """Let a cluster do something that must succeed."""
+        return self.do(self.towns[name].cluster.run(op_id, **fields))
+
+    @contextmanager
+    def held(self, name: str, instance: str) -> Iterator[None]:
+        """Keep an instance busy, so that jobs about it wait."""
+        cluster = self.towns[name].cluster
+        goes_on = asyncio.Event()
+
+        async def wait(_name: str) -> None:
+            await goes_on.wait()
+
+        async def begin() -> None:
+            cluster.extra_point = wait
+            await cluster.submit("OP_INSTANCE_REBOOT", instance_name=instance)
+            await asyncio.sleep(0.05)
+
+        async def end() -> None:
+            goes_on.set()
+            await asyncio.sleep(0)
+
+        self.do(begin())
+        yield
+        self.do(end())
+
+    def cancel(self, name: str) -> None:
+        """Cancel the newest job of a cluster; it must wait."""
+        engine = self.towns[name].cluster.engine
+        assert self.do(engine.cancel(max(engine.jobs)))[0]
+
     def finish(self, name: str) -> None:
         """Wait for all jobs of a cluster."""
         cluster = self.towns[name].cluster
@@ -163,6 +198,7 @@ class Towns:
             self.do(cluster.finished(number))
 
     def jobs(self, name: str) -> list[dict[str, Any]]:
-        """Return the operations of all jobs of a cluster, in order."""
+        """Return the operations of all jobs that the service made, in order."""
         engine = self.towns[name].cluster.engine
-        return [op.input for _, job in sorted(engine.jobs.items()) for op in job.ops]
+        every = [op.input for _, job in sorted(engine.jobs.items()) for op in job.ops]
+        return [one for one in every if "moorage-cloud" in str(one.get("reason"))]

@@ -132,7 +132,7 @@ def opcode(request: AnyRequest) -> Opcode:
             grown = {"amount": size, "absolute": True}
             return {"OP_ID": "OP_DISK_GROW", "disk": request.name, **grown}
         case Snapshot(snapshot=copy):
-            named = {"new_name": copy}
+            named = {"new_name": copy, "volume": copy}
             return {"OP_ID": "OP_DISK_SNAPSHOT", "disk": request.name, **named}
     if request.instance:
         return _with(request.instance, request)

@@ -79,3 +79,41 @@ def test_transfers_have_what_their_version_has(site: Site):
     assert newer.keys() - older.keys() == {
         *("no_snapshots", "source_project_id", "destination_project_id", "accepted"),
     }
+
+
+def with_a_snapshot(site: Site) -> dict[str, Any]:
+    """Return a volume that no server has any more, and that has a snapshot."""
+    made = site.anna.new_volume()
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": made["id"]}})
+    site.docks.settle()
+    new = {"snapshot": {"volume_id": made["id"]}}
+    assert site.anna.volumes("POST", "/snapshots", new).status == 202
+    site.docks.settle()
+    site.anna.servers("DELETE", f"{path}/{made['id']}")
+    site.docks.settle()
+    return made
+
+
+def test_snapshots_go_with_their_volume(site: Site):
+    offer = offered(site, with_a_snapshot(site))
+    key = {"accept": {"auth_key": offer["auth_key"]}}
+    path = f"/volume-transfers/{offer['id']}/accept"
+    assert site.bob.volumes("POST", path, key).status == 202
+    assert len(site.bob.volumes("GET", "/snapshots").body["snapshots"]) == 1
+    assert site.anna.volumes("GET", "/snapshots").body["snapshots"] == []
+    assert quota.usage(site.blue.pk)["snapshots"] == 1
+    assert list(quota.drifts()) == []
+
+
+def test_a_type_changes_with_what_is_counted_of_it(site: Site):
+    made = with_a_snapshot(site)
+    site.root.volumes("POST", "/types", {"volume_type": {"name": "same"}})
+    path = f"/volumes/{made['id']}/action"
+    retype = {"os-retype": {"new_type": "same", "migration_policy": "never"}}
+    assert site.anna.volumes("POST", path, retype).status == 202
+    assert site.anna.look(made)["volume_type"] == "same"
+    assert quota.usage(site.red.pk)["snapshots_same"] == 1
+    assert list(quota.drifts()) == []
+    retype = {"os-retype": {"new_type": "nothing"}}
+    assert site.anna.volumes("POST", path, retype).status == 400

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from moorage_cloud import verbs
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import Link
 from moorage_cloud.api.wire.pages import Page, PageQuery, paged
@@ -13,7 +14,6 @@ from moorage_cloud.api.wire.times import moment
 from moorage_cloud.api.wire.versions import since
 from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.models import Transfer
-from moorage_cloud.verbs import transfers
 
 from .filters import as_uuid
 from .shapes import Text
@@ -95,7 +95,7 @@ def offer(call: Call, body: CreateTransfer) -> OneTransfer:
     volume = call.volume(new.volume_id)
     if new.no_snapshots and volume.snapshots.filter(deleted=False).exists():
         raise BadRequest(f"volume {volume.uuid} has snapshots, and they go with it")
-    made, key = transfers.offer(volume, new.name or "")
+    made, key = verbs.offer(volume, new.name or "")
     return OneTransfer(_shown(call, made, detail=True, key=key))
 
 
@@ -130,7 +130,7 @@ def show_transfer(call: Call, transfer_id: str) -> OneTransfer:
 )
 def withdraw(call: Call, transfer_id: str) -> None:
     """Withdraw an offer."""
-    transfers.withdraw(_own(call, transfer_id))
+    verbs.withdraw(_own(call, transfer_id))
 
 
 @routes(
@@ -149,12 +149,12 @@ def accept(call: Call, transfer_id: str, body: AcceptTransfer) -> OneTransfer:
     one = known.filter(uuid=as_uuid(transfer_id)).first()
     if one is None:
         raise _unknown(transfer_id)
-    transfers.accept(call.who, one, body.accept.auth_key)
+    verbs.accept(call.who, one, body.accept.auth_key)
     return OneTransfer(_shown(call, one, detail=False))
 
 
 def _own(call: Call, transfer_id: str) -> Transfer:
-    one = transfers.offers(call.who).filter(uuid=as_uuid(transfer_id)).first()
+    one = verbs.offers(call.who).filter(uuid=as_uuid(transfer_id)).first()
     if one is None:
         raise _unknown(transfer_id)
     call.check(call.rule, {"project_id": one.project, "user_id": one.volume.userid})
@@ -167,7 +167,7 @@ def _unknown(transfer_id: str) -> NotFound:
 
 def _page(call: Call, query: TransfersQuery, *, detail: bool) -> Transfers:
     who = call.who if query.all_tenants and call.who.admin else call.own
-    found = transfers.offers(who)
+    found = verbs.offers(who)
     if query.name is not None:
         found = found.filter(name=query.name)
     if query.volume_id is not None:
