@@ -11,6 +11,7 @@ from typing import Any
 from moorage import protocol
 from moorage.errors import NotSupported, WrongState
 from moorage.model import Instance, Node, hvparams
+from moorage.model.audit import CONSOLE, SCREEN, TICKET, deed
 from moorage.model.caller import Role
 from moorage.model.token import Ticket, to_text
 from moorage.node.lines import ALWAYS, Line
@@ -68,6 +69,11 @@ async def open_line(
         by=CALLER.get().detail,
     )
     line = await at.lines(node, asked, at.config_store.term)
+    try:
+        await _tell(at, CONSOLE if wanted.kind == "serial" else SCREEN, instance, node)
+    except BaseException:
+        await line.close()  # nobody is at a guest of whom nothing is told
+        raise
     told = {"instance": instance.name, "node": node.name}
     return told | {"by_ticket": not given.get("vnc_password_file")}, line
 
@@ -92,6 +98,7 @@ class DrawTicket(Method, frozen=True):
             by=CALLER.get().detail,
         )
         drawn = await at.nodes.call(node, asked, at.config_store.term, protocol.silent)
+        await _tell(at, TICKET, instance, node)
         _LOG.info(
             "a ticket for the console of %s on %s was drawn by %s",
             *(instance.name, node.name, asked.by),
@@ -105,6 +112,13 @@ class DrawTicket(Method, frozen=True):
             drawn.secret,
         )
         return {"ticket": to_text(ticket), "lasts": drawn.lasts}
+
+
+async def _tell(at: Sources, what: str, instance: Instance, node: Node) -> None:
+    """Tell the audit log who is let to a guest; it is stored before anybody is."""
+    about = f"{instance.name} on {node.name}"
+    done = deed(CALLER.get(), at.clock(), what, about=about)
+    await at.config_store.commit(None, deeds=[done])
 
 
 def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
