@@ -96,8 +96,11 @@ def door(
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise BadInput(f"an address of a cluster cannot be read: {error}") from None
+    except ValueError:  # whose words may have a piece of the password
+        raise BadInput(
+            "the address of the cluster cannot be read",
+            hint="write https://HOST:5080, and what is odd in a password as %2F",
+        ) from None
     if parts.scheme != "https" or not host or parts.path.strip("/") or parts.query:
         shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         raise BadInput(
