@@ -138,6 +138,7 @@ async def test_a_default_that_is_not_there_is_refused(
 LIES = {
     "no JSON": ("echo garbage", "printed is not JSON"),
     "no object": ("echo '[1]'", "no JSON object"),
+    "too deep": ("head -c 9000 /dev/zero | tr '\\0' '['", "printed is not JSON"),
     "nothing": (":", "printed is not JSON"),
     "no success": ("""echo '{"info": "", "result": []}'""", "lacks 'success'"),
     "odd success": (
@@ -175,6 +176,20 @@ async def test_what_makes_no_sense_is_refused(
     with pytest.raises(AllocatorFailed, match=told):
         await add(sim, "web1", "mine")
     assert sim.config.serial_no == before
+
+
+async def test_what_is_too_long_is_not_read(sim: SimCluster, programs: Shelf) -> None:
+    programs.shell("mine", "head -c 9000000 /dev/zero | tr '\\0' '['")
+    with pytest.raises(Failed, match="allocator 'mine' printed more than 8 MiB"):
+        await add(sim, "web1", "mine")
+
+
+async def test_a_short_request_makes_no_long_message(sim: SimCluster) -> None:
+    """What would be read is a job's result: it stands in the store and its copies."""
+    wish = {"mode": "multi-allocate", "name": "new", "nics": [{"mac": "a" * 5000}]}
+    with pytest.raises(BadInput, match="longer than 1 MiB"):
+        await sim.run("OP_TEST_ALLOCATOR", **wish, count=1000)
+    assert await sim.run("OP_TEST_ALLOCATOR", **wish, count=10)
 
 
 async def test_one_that_fails_says_why(sim: SimCluster, programs: Shelf) -> None:

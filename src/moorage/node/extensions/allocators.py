@@ -26,6 +26,8 @@ from moorage.storage import Command, limits
 SEARCH_PATH = ("/usr/local/lib/ganeti/iallocators", "/usr/lib/ganeti/iallocators")
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _MESSAGE = "message.json"
+_LONGEST = 8 << 20
+"""Bytes of an answer: Ganeti's hail needs some 5 MiB to move 10,000 instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Allocators:
                 )
             except CommandFailed as error:
                 raise Failed(" ".join(error.message.split())) from None
+        if len(found.stdout) > _LONGEST:
+            raise Failed(f"allocator '{name}' printed more than {_LONGEST >> 20} MiB")
         return Said(output=found.stdout)
 
     def _program(self, name: str) -> Path | None:

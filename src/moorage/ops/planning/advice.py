@@ -127,7 +127,7 @@ def _result(view: View, name: str, what: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the result of an answer that says that there is one."""
     try:
         answer = json.decode(view.advice or "")
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise AllocatorFailed(
             f"what allocator '{name}' printed is not JSON: {_short(str(error))}"
         ) from None
