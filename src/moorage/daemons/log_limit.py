@@ -45,8 +45,21 @@ def write_log() -> None:
     if "JOURNAL_STREAM" in os.environ:
         handler.addFilter(_prioritized)
         form = _JOURNAL
-    handler.setFormatter(JsonLines() if as_json() else logging.Formatter(form))
+    handler.setFormatter(JsonLines() if as_json() else TextLines(form))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class TextLines(logging.Formatter):
+    """Writes a record's message as one line: no word in it begins one of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's
+        """Return the line."""
+        words = record.message
+        if not words.isprintable():
+            record.message = "".join(
+                one if one.isprintable() else repr(one)[1:-1] for one in words
+            )
+        return super().formatMessage(record)
 
 
 def as_json() -> bool:
