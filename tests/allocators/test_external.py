@@ -336,6 +336,24 @@ async def test_ganetis_hail_moves_instances(tmp_path: Path, programs: Shelf) -> 
     await sim.stop()
 
 
+@pytest.mark.parametrize("who", ["mine", "hail"])
+async def test_lost_disks_are_made_anew_elsewhere(
+    sim: SimCluster, programs: Shelf, who: str
+) -> None:
+    await add(sim, "db", pnode="node1", snode="node2", start=False, **MIRRORED)
+    await sim.run("OP_NODE_SET_PARAMS", node_name="node2", drained=True)
+    programs.names("mine", "node3", "node4")
+    fields = {"instance_name": "db", "iallocator": who}
+    await sim.run("OP_INSTANCE_RECREATE_DISKS", **fields)
+    (disk,) = sim.config.disks_of(sim.config.instance("db"))
+    assert "node2" not in disk.nodes
+    assert home(sim, "db") == disk.nodes[0]
+    if who == "mine":
+        assert disk.nodes == ("node3", "node4")
+    both = await sim.refused("OP_INSTANCE_RECREATE_DISKS", nodes=["node1"], **fields)
+    assert isinstance(both, BadInput)
+
+
 async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> None:
     programs.names("mine", "node3")
     told = await sim.run(
