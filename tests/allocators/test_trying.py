@@ -116,6 +116,15 @@ async def test_who_chose_is_told(at: Desk, programs: Shelf) -> None:
     )
 
 
+async def test_it_gets_the_clusters_words(at: Desk, programs: Shelf) -> None:
+    programs.shell("mine", 'shift; echo "$@"')
+    await at.types("gnt-cluster modify --default-iallocator-params cost=2,quick=")
+    line = "gnt-debug iallocator --dir out -I mine -m relocate web1"
+    assert await at.types(line) == "--cost=2 --quick\n\n"
+    told = await at.refused("gnt-cluster modify --default-iallocator-params a/b=2")
+    assert "is no option of an allocator" in told
+
+
 async def test_several_by_a_file(at: Desk, programs: Shelf, tmp_path: Path) -> None:
     programs.names("mine", "node3")
     file = tmp_path / "instances.json"

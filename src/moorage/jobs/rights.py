@@ -58,6 +58,7 @@ ALLOCATOR = Reserved(
     within=parameters.allocator,
 )
 """Who chooses nodes."""
+ALLOCATOR_WORDS = Reserved("programs of the master's node would get them")
 ADOPTS = Reserved("any volume or device of a node can be named")
 USERS = Reserved("guests would run as those users of the nodes")
 PLACE = Reserved("root works in that directory of the nodes")
