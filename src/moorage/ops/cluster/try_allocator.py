@@ -57,7 +57,7 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
     op_id = "OP_TEST_ALLOCATOR"
 
     name: str
-    mode: Mode
+    mode: Mode = "relocate"
     direction: Literal["in", "out"] = "in"
     instances: tuple[str, ...] | None = None
     iallocator: Allocator = None
