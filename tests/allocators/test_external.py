@@ -3,6 +3,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from allocating import HAIL, Shelf, shelf
 from moorage.errors import AllocatorFailed, BadInput, Failed, NoCapacity, NotFound
+from moorage.model import Instance
 from moorage.node.extensions.allocators import Allocators
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 
 SAN = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
 MIRRORED = {"disk_template": "drbd", "disks": [{"size": 64}]}
@@ -231,7 +233,7 @@ async def test_two_at_a_time_never_break_n_plus_1_together(
         )
         for number, who in enumerate(("mine", "yours", "mine", "yours"))
     ]
-    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    done = await asyncio.gather(*(sim.finished(job) for job in jobs))
     assert [job.status for job in done].count("success") == 2
     assert len(sim.config.instances_on(sim.config.node("node3"))) == 2
 
@@ -257,7 +259,7 @@ async def test_one_that_is_overtaken_is_asked_again(
         )
         for n in range(4)
     ]
-    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    done = await asyncio.gather(*(sim.finished(job) for job in jobs))
     assert [job.status for job in done] == ["success"] * 4
     assert {home(sim, f"web{n}") for n in range(4)} == {f"node{n}" for n in range(1, 5)}
 
@@ -296,7 +298,7 @@ async def test_a_node_is_evacuated(sim: SimCluster, programs: Shelf) -> None:
     told = await sim.run("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
     assert told["stayed"] == {"web3": "allocator 'mine' finds no node: it is bound"}
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node3")
     assert programs.seen("mine")["request"]["instances"] == ["web1", "web2", "web3"]
 
@@ -325,13 +327,13 @@ async def test_ganetis_hail_moves_instances(tmp_path: Path, programs: Shelf) -> 
     assert home(sim, "web1") != "node1"
     told = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="all")
     for _, job in told["jobs"]:
-        done = await sim.engine.finished(job)
+        done = await sim.finished(job)
         assert done.status == "success", done.ops[0].result
     assert not sim.config.instances_on(sim.config.node("node1"))
     assert not sim.config.mirrored_on(sim.config.node("node1"))
     told = await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web2")
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert home(sim, "web2").startswith("far")
     await sim.stop()
 
@@ -362,7 +364,7 @@ async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> Non
         instances=[SAN | {"instance_name": f"web{n}"} for n in range(2)],
     )
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert {home(sim, f"web{n}") for n in range(2)} == {"node3"}
 
 
@@ -385,7 +387,7 @@ async def test_one_that_thinks_holds_nobody_else_up(
     done, _ = await sim.engine.cancel(other)
     assert done
     flag.touch()
-    assert (await sim.engine.finished(job)).status == "success"
+    assert (await sim.finished(job)).status == "success"
 
 
 async def test_one_that_thinks_is_given_up_with_its_job(
@@ -402,3 +404,39 @@ async def test_one_that_thinks_is_given_up_with_its_job(
     assert done
     assert sim.engine.job(job).status == "canceled"
     flag.touch()
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_what_was_chosen_outlives_a_crash(
+    tmp_path: Path, programs: Shelf, *, hooked: bool
+) -> None:
+    """The master dies at each point in turn, and the allocator is gone by then."""
+    sim = SimCluster(tmp_path)
+    sim.hooked = hooked
+    await sim.make(ClusterBuilder(4))
+    machine = sim.nodes.nodes["node1"].machine
+    for point in count():
+        machine.allocators = Allocators([programs.path])
+        programs.names("mine", "node3")
+        sim.crash_at = len(sim.points) + point
+        name = f"web{point}"
+        job = await sim.submit(
+            "OP_INSTANCE_CREATE", instance_name=name, iallocator="mine", **SAN
+        )
+        try:
+            await sim.finished(job)
+        except Crash:
+            machine.allocators = Allocators([])
+            await sim.crash()
+            sim.crash_at = None
+            await sim.boot()
+            done = await sim.finished(job)
+        else:
+            break
+        if done.status == "success":
+            assert home(sim, name) == "node3"
+        else:
+            assert not sim.config.knows(Instance, name)
+        assert sim.engine.locks.rows() == []
+    assert point > 3
+    await sim.stop()
