@@ -42,9 +42,6 @@ POOL = "pool-bench"
 """Uuid of the storage pool that one disk of each instance is in."""
 
 
-# -- a cluster of some size ------------------------------------------------------------
-
-
 @contextmanager
 def cluster(instances: int) -> Iterator[Scratch]:
     """Yield a scratch cluster with that many running instances, two disks each."""
@@ -116,9 +113,6 @@ def _disk(found: Scratch, number: int, slot: int, group: str) -> Disk:
         group=group or None,
         pool=POOL if slot == 1 else None,
     )
-
-
-# -- measuring -------------------------------------------------------------------------
 
 
 def cpu_of(found: Scratch) -> float:
@@ -209,9 +203,6 @@ def _with_children(
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall, cpu + own / (runs + 1)
-
-
-# -- report ----------------------------------------------------------------------------
 
 
 def main() -> int:

@@ -46,13 +46,14 @@ class RapiDoor:
     """A door, and a client that speaks plain HTTPS."""
 
     def __init__(
-        self, cluster: SimCluster, directory: Path, port: int, gate: Gate
+        self, cluster: SimCluster, directory: Path, port: int, made: Door
     ) -> None:
         self.cluster = cluster
         self.directory = directory
         self.port = port
         self.users = directory / "users"
-        self._gate = gate
+        self.hub = made.hub
+        self._gate = made.gate
         self._session: aiohttp.ClientSession
 
     def forgive(self) -> None:
@@ -62,8 +63,7 @@ class RapiDoor:
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
     ) -> Answer:
-        """Ask for something; `body` is sent as JSON, and so comes the answer."""
-        plain = more.pop("text", False)
+        """Ask for something; `body` is sent as JSON, and so comes most of an answer."""
         headers = dict(more.pop("headers", {}))
         if user:
             headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
@@ -72,6 +72,7 @@ class RapiDoor:
             more["data"] = json.dumps(body)
         url = f"https://127.0.0.1:{self.port}{path}"
         async with self._session.request(method, url, headers=headers, **more) as told:
+            plain = told.content_type != "application/json"
             body = await (told.text() if plain else told.json())
             return Answer(told.status, body, told.headers)
 
@@ -108,7 +109,7 @@ async def rapi_door(
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)
-        door = RapiDoor(cluster, directory, runner.addresses[0][1], gate)
+        door = RapiDoor(cluster, directory, runner.addresses[0][1], made)
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         connector = aiohttp.TCPConnector(ssl=trust)

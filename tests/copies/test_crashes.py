@@ -26,8 +26,8 @@ from moorage.model.commits import Write
 from moorage.store import ConfigStore, MemoryStore, create, inspect
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
+from support.sampling import one_in, sampled
 
-SLOW = pytest.mark.slow
 STILL = Pace(patience=5.0, beat=1000.0, again=0.001)
 
 
@@ -187,13 +187,7 @@ async def points(directory: Path) -> list[str]:
     return fate.passed
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(4, id="some", marks=pytest.mark.sample),
-        pytest.param(1, id="all", marks=SLOW),
-    ],
-)
+@one_in(6)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_the_master_dies_at_every_point_of_copying(
     tmp_path: Path, after: bool, step: int
@@ -208,7 +202,7 @@ async def test_the_master_dies_at_every_point_of_copying(
         "state.keys",
     }
     tried = 0
-    for at in range(after, len(names), step):
+    for at in sampled(range(after, len(names)), step, f"{after}"):
         directory = tmp_path / str(at)
         town, current = await lived(directory, Fate(at, after))
         for node in town.nodes.nodes.values():

@@ -17,6 +17,7 @@ from moorage.model import Change, successor
 from moorage.store import MemoryStore, Stored, StoreError, StoreLost, Write
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, Scenario
+from support.sampling import one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -71,13 +72,18 @@ async def lost(cluster: SimCluster, scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("failures", [1, 1000], ids=["once", "for-a-while"])
+@one_in(6)
 @each_request
 async def test_a_write_that_fails(
-    quay: Any, scenario: Scenario, failures: int, caplog: pytest.LogCaptureFixture
+    quay: Any,
+    scenario: Scenario,
+    failures: int,
+    step: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Every third write of every request, alone and with all that would follow."""
+    """Every write of every request, alone and with all that would follow."""
     told = await quay.reference(scenario)
-    for write in range(0, told.writes, 3):
+    for write in sampled(range(told.writes), step, scenario.name):
         cluster = await quay.fresh()
         store = cluster.store
         cluster.config_store._store = FullStore(store, write, failures)

@@ -38,6 +38,8 @@ from moorage.testing.storage import San
 
 from .conftest import Served, SlowMachine, lodge
 
+pytestmark = pytest.mark.memory
+
 NAMES = ("node1", "node2", "node3")
 NEW = (TrustMasters, MakeMasterRequest, TakeMasterKey, RequestMaster)
 """What an agent of before each master had a key of its own does not know."""

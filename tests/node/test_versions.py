@@ -23,6 +23,8 @@ from moorage.protocol.sender import NEWEST, Sender, check, ourselves
 from moorage.store import ConfigStore, MemoryStore, create
 from moorage.testing.cluster import ClusterBuilder
 
+pytestmark = pytest.mark.memory
+
 
 @pytest.fixture
 async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:

@@ -54,7 +54,7 @@ async def test_a_shared_file_has_one_path_on_every_node(cluster: SimCluster) -> 
     seen = []
     for target in ("node2", "node3", "node1"):
         await cluster.run(MIGRATE, instance_name="web1", target_node=target)
-        seen.append((await info(cluster, "web1"))["disks"][0]["pstatus"]["path"])
+        seen.append((await info(cluster, "web1"))["disks"][0]["held"]["path"])
     assert seen == [path] * 3
 
 

@@ -51,6 +51,8 @@ async def submit_once(at: Sources, ops: Opcodes, caller: Caller, key: str) -> in
     ------
     Conflict
         If the key was another request's.
+    WrongState
+        If the caller has too many keys that are known.
     MoorageError
         As :func:`submit`.
     """
@@ -58,6 +60,7 @@ async def submit_once(at: Sources, ops: Opcodes, caller: Caller, key: str) -> in
     async with known.turn(name):
         number = known.job(name, ops)
         if number is None:
+            known.check(str(caller))
             number = await _queued(at, ops, caller, [], key=name)
         return number
 

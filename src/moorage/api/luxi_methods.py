@@ -28,8 +28,6 @@ LONGEST_WAIT = 89.0
 MOST_ENTRIES = 500
 """Entries of the feed in one answer."""
 
-# -- submitting ----------------------------------------------------------------------
-
 
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
@@ -81,9 +79,6 @@ class SubmitManyJobs(Method, frozen=True):
             else [True, one]
             for one in await deeds.submit_many(at, self.jobs, CALLER.get())
         ]
-
-
-# -- jobs ----------------------------------------------------------------------------
 
 
 class WaitForJobChange(Method, frozen=True):
@@ -233,9 +228,6 @@ class SetWatcherPause(Method, frozen=True):
         return self.until
 
 
-# -- events --------------------------------------------------------------------------
-
-
 class WaitForEvents(Method, frozen=True):
     """Return what happened since an entry of the feed, waiting until something does.
 
@@ -285,8 +277,6 @@ class QueryAudit(Method, frozen=True):
         log = at.config_store.audit
         return {"lines": lines, "first": log.first, "last": log.shown}
 
-
-# -- all -----------------------------------------------------------------------------
 
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,

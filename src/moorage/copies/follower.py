@@ -119,8 +119,6 @@ class Follower:
     _kept: Mapping[str, bytes] | None = None
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
-    # -- for those who commit -----------------------------------------------------
-
     def reached(self, version: int) -> asyncio.Future[None]:
         """Return what is done when it has a commit, or nobody waits for it any more."""
         future = asyncio.get_running_loop().create_future()
@@ -165,8 +163,6 @@ class Follower:
             self._waiting.remove(one)
             if not one[1].done():
                 one[1].set_result(None)
-
-    # -- its life -----------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep the copy equal to the store, for ever."""

@@ -126,8 +126,6 @@ class Replication:
             f"({one.why or 'for a moment'}): what is done from now on is not on it"
         )
 
-    # -- the next master ----------------------------------------------------------
-
     def _wish(self, uuid: str) -> None:
         if not self.wished.is_set():
             name = self._followers[uuid].node.name
@@ -155,8 +153,6 @@ class Replication:
             _LOG.warning("%s was not told: %s", heir.node.name, error.message)
             return False
         return True
-
-    # -- who is on record ---------------------------------------------------------
 
     async def _strike(self) -> None:
         """Strike off the record whom nobody waits for any more.

@@ -105,8 +105,6 @@ class Asker:
         self._pending: set[_Pending] = set()
         config_store.watchers.append(self._heard)
 
-    # -- three ways to ask ----------------------------------------------------------
-
     async def call(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node once, and return its answer."""
 
@@ -195,8 +193,6 @@ class Asker:
         self.stuck.discard(job.id)
         if held:
             await self._slots.take(job)
-
-    # -- giving up ------------------------------------------------------------------
 
     def cancelled(self, job: Job) -> None:
         """Give up what a job waits for, if it can still be taken back."""

@@ -102,8 +102,6 @@ class Engine:
         """Every job as it is stored, by number."""
         return self.queue.jobs
 
-    # -- asking -------------------------------------------------------------------
-
     async def submit(
         self,
         opcodes: Opcodes,
@@ -133,7 +131,7 @@ class Engine:
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes, caller)
-        more = self.queue.repeats.add(key, opcodes, job.id) if key else ()
+        more = self.queue.repeats.add(key, opcodes, job) if key else ()
         await self.queue.add([job], more=more)
         self._begin(job, self._live(job))
         return job.id
@@ -159,8 +157,7 @@ class Engine:
         Returns whether it will, and a sentence; both are stored before they are told.
         """
         self.job(number)
-        if number in self.queue.working:
-            await self.queue.asks(caller, CANCEL, self.queue.working[number])
+        await self.queue.asks(caller, CANCEL, number)
         job = self.queue.working.get(number)
         if job is None:
             return False, f"Job {number} is no longer waiting in the queue"
@@ -190,8 +187,6 @@ class Engine:
             return False
         await self.queue.put(job, priority, caller)
         return True
-
-    # -- life ---------------------------------------------------------------------
 
     async def start(self, records: Records) -> None:
         """Take over the jobs of an earlier process.
@@ -372,8 +367,6 @@ class Engine:
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:
         if self._hooks:
             await self._hooks.after(job, op, operation, self._deciding.view(job))
-
-    # -- ends ---------------------------------------------------------------------
 
     async def _finish(self, job: Job, op: Op, follow: Sequence[Job] = ()) -> None:
         async with self.queue.turn(job):

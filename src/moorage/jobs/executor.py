@@ -112,8 +112,6 @@ class Executor:
             await self._turn_back(job, op, Failed(cause))
         return await self.carry(job, op)
 
-    # -- forward ------------------------------------------------------------------
-
     async def _forward(self, job: Job, op: Op) -> None:
         await self._queue.save(job)
         begun = True  # by a master that died, maybe
@@ -204,8 +202,6 @@ class Executor:
         op.suspects = _suspects(disk, why)
         await self._quarantine(job, op)
 
-    # -- back ---------------------------------------------------------------------
-
     async def _turn_back(self, job: Job, op: Op, error: MoorageError) -> None:
         op.error = error.to_json()
         op.undoing = True
@@ -273,8 +269,6 @@ class Executor:
             self._queue.note(job, op, f"disk {disk.label} is quarantined: {one.cause}")
         change = Change(tuple(put.values()))
         await self._commit(job, op, change, op.cursor, "quarantine", left=[])
-
-    # -- journal ------------------------------------------------------------------
 
     async def _advance(self, job: Job, op: Op, result: Any) -> None:  # noqa: ANN401
         op.results.append(result)

@@ -95,8 +95,6 @@ class Queue:
             self.jobs[job.id] = _copy(job)
         return left
 
-    # -- what is stored -----------------------------------------------------------
-
     def number(self) -> int:
         """Return the number of the next job; none is given twice."""
         self._last += 1
@@ -182,8 +180,11 @@ class Queue:
         for known in (self.working, self._turns, self._progress):
             known.pop(job.id, None)
 
-    async def asks(self, caller: Caller, what: str, job: Job) -> None:
+    async def asks(self, caller: Caller, what: str, number: int) -> None:
         """Tell the audit log what somebody asks of a job, before it is done."""
+        job = self.working.get(number)
+        if job is None:
+            return
         about = ", ".join(op.summary for op in job.ops)[: audited.LONGEST]
         done = deed(caller, self._clock(), what, job=job.id, about=about)
         await self._config_store.commit(None, deeds=[done])
@@ -226,8 +227,6 @@ class Queue:
             None, [(("queue", "draining"), flag)], deeds=[done]
         )
         self.draining = draining
-
-    # -- what is told -------------------------------------------------------------
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""

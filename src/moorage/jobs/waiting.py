@@ -177,8 +177,6 @@ class Waiting:
             del self._under_way[job.id]
         raise Failed("the job was canceled")
 
-    # -- jobs ---------------------------------------------------------------------
-
     async def _jobs(self, job: Job) -> None:
         for number, statuses in dependencies(job):
             other = self._queue.jobs.get(number)
@@ -188,8 +186,6 @@ class Waiting:
                 other = await self._ended(number)
             if statuses and other.status not in statuses:
                 raise Failed(f"job {number} ended as {other.status}")
-
-    # -- locks --------------------------------------------------------------------
 
     async def _lock(self, job: Job, op: Op, operation: Operation) -> View:
         while True:
@@ -220,8 +216,6 @@ class Waiting:
         wanted = set(operation.locks(self._view(job)))
         op.locks = [one for one in op.locks if one in wanted]
         self.locks.release(job.id, but=op.locks)
-
-    # -- answers ------------------------------------------------------------------
 
     async def _heard_of(
         self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
@@ -294,8 +288,6 @@ class Waiting:
             self.guests.met(node.uuid)
         return found
 
-    # -- slots --------------------------------------------------------------------
-
     def _crowded(self) -> str:
         return f"Waiting for a slot: {self.slots.number} jobs may run at once"
 
@@ -332,7 +324,7 @@ async def in_turn(
     """Make jobs that may depend on each other; -1 is the one before, and so on."""
     made: list[Job] = []
     async for opcodes in breathing(jobs):
-        for op in (one for one in opcodes if "depends" in one):
+        for op in (one for one in opcodes if one.get("depends")):
             pairs = op["depends"]
             op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
         made.append(make(opcodes))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
+from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
 from moorage.node.host import Memory, Offer, Parcel
@@ -297,9 +298,9 @@ class SimMachine:
         return self.bridges
 
     def memory(self) -> Memory:
-        """Return how large the machine is said to be."""
+        """Return how large the machine is said to be; its own system has its part."""
         total = Mib(self.size)
-        free = Mib(max(0, total - self.busy()))
+        free = Mib(max(0, total - kept(total) - self.busy()))
         return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.boots}")
 
     async def device(self, path: str) -> Device:

@@ -38,9 +38,6 @@ BACKEND = (*backend.PARAMETERS, "memory")
 _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 
-# -- live ----------------------------------------------------------------------------
-
-
 def status(snapshot: Snapshot, one: Instance) -> str:
     """Return Ganeti's word for how what is compares with what should be."""
     node = snapshot.config.home(one)
@@ -142,9 +139,6 @@ LIVE = (
 )
 
 
-# -- where ---------------------------------------------------------------------------
-
-
 def _snode_groups(snapshot: Snapshot, one: Instance) -> list[NodeGroup]:
     config = snapshot.config
     return [config.group(node.group) for node in config.secondary_nodes(one)]
@@ -188,9 +182,6 @@ PLACE = (
         lambda s, i: [one.uuid for one in _snode_groups(s, i)],
     ),
 )
-
-
-# -- parameters ----------------------------------------------------------------------
 
 
 def _backend(snapshot: Snapshot, one: Instance) -> dict[str, Any]:
@@ -238,9 +229,6 @@ PARAMETERS = (
         lambda s, i: _backend(s, i)["vcpus"],
     ),
 )
-
-
-# -- disks ---------------------------------------------------------------------------
 
 
 def _sizes(snapshot: Snapshot, one: Instance) -> list[int]:

@@ -14,8 +14,6 @@ from moorage.units import is_whole
 from .field import Field, Resource, flag, number, other, text, timestamp
 from .snapshot import Snapshot
 
-# -- jobs ----------------------------------------------------------------------------
-
 
 def result(op: Op) -> Any:  # noqa: ANN401
     """Return what came of an operation; an error as it goes over the wire."""
@@ -125,9 +123,6 @@ JOB = Resource(
     keys={"id": _numbered},
     absent=lambda _scene, number: no_job(number),
 )
-
-
-# -- locks ---------------------------------------------------------------------------
 
 
 def _name(snapshot: Snapshot, row: dict[str, Any]) -> str:

@@ -26,8 +26,6 @@ from .field import (
 from .objects import resource
 from .snapshot import Snapshot
 
-# -- live ----------------------------------------------------------------------------
-
 
 def _live(
     kind: Callable[..., Field],
@@ -159,9 +157,6 @@ LIVE = (
         live=True,
     ),
 )
-
-
-# -- configured ----------------------------------------------------------------------
 
 
 def _is_master(snapshot: Snapshot, node: Node) -> bool:

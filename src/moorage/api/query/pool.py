@@ -38,9 +38,6 @@ def _size(snapshot: Snapshot, pool: StoragePool) -> int:
     return sum(disk.size for disk in _disks(snapshot, pool))
 
 
-# -- live ----------------------------------------------------------------------------
-
-
 def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator[str]:
     for uuid in dict.fromkeys(group for pool in pools for group in pool.groups):
         for node in config.nodes_in(config.group(uuid)):

@@ -29,7 +29,7 @@ from .passwords import REALM
 from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
-from .users import Users
+from .users import Users, named
 
 _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
@@ -120,13 +120,13 @@ async def _known(door: Door, request: web.Request) -> User:
     HttpError
         If that is nobody.
     """
-    address = request.remote or ""
-    door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown, partial(door.gate.check, address))
+    who = request.remote or "", named(shown)
+    door.gate.check(*who)
+    user = await door.users.who(shown, partial(door.gate.check, *who))
     if user is None:
         if shown:
-            door.gate.failed(address)
+            door.gate.failed(*who)
         raise HttpError(401)
     return user
 
@@ -173,6 +173,7 @@ async def _stream(
 ) -> web.StreamResponse:
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
+    await door.hub.ready()
     answer = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -188,8 +189,8 @@ async def _stream(
                 break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
-    except (ConnectionError, TimeoutError):
-        pass  # he went away, or reads too slowly
+    except (ConnectionError, TimeoutError, MoorageError):
+        pass  # he went away or reads too slowly, or the master went away
     return answer
 
 
@@ -227,10 +228,12 @@ async def _body(
             text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
-    if request.content_type != _JSON:
-        raise HttpError(415)
+    if request.content_type != _JSON or request.headers.get("Content-Encoding"):
+        raise HttpError(415)  # nothing is unpacked: a little could become much
     try:
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:

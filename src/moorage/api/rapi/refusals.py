@@ -22,7 +22,7 @@ EXPLAINED = {
     409: "The request does not fit what is there",
     408: "The request took too long to arrive",
     413: "The body is too long",
-    415: "The body is not JSON",
+    415: "The body is not JSON as it is: no other type, and not compressed",
     429: "Too many requests; try again later",
     500: "Server got itself in trouble",
     501: "Server does not support this operation",

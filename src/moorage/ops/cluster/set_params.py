@@ -309,9 +309,6 @@ def check_once(pools: list[str]) -> None:
         raise BadInput(f"storage pool '{twice[0]}' is named twice")
 
 
-# -- templates and hypervisors -------------------------------------------------------
-
-
 def check_templates(config: Config, wanted: tuple[str, ...]) -> None:
     """Raise `Refused` unless these can be all templates that are enabled."""
     defaults.check_some_templates(wanted)

@@ -15,9 +15,6 @@ Nodes = Callable[[HookContext], list[str]]
 """Returns uuids of nodes."""
 
 
-# -- where -----------------------------------------------------------------------------
-
-
 def _master(context: HookContext) -> str:
     return context.config.cluster.master_node
 
@@ -66,9 +63,6 @@ def _with_group(context: HookContext) -> list[str]:
     return list(dict.fromkeys([_master(context), *inside]))
 
 
-# -- what ------------------------------------------------------------------------------
-
-
 def _cluster(context: HookContext) -> dict[str, str]:
     return {"OP_TARGET": context.config.cluster.cluster_name}
 
@@ -99,9 +93,6 @@ def _move(context: HookContext) -> dict[str, str]:
 
 def _renamed(context: HookContext) -> dict[str, str]:
     return {"OLD_NAME": str(context.field("group_name"))}
-
-
-# -- the table -------------------------------------------------------------------------
 
 
 class Own(NamedTuple):

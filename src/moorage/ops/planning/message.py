@@ -38,9 +38,6 @@ VERSION = 2
 _STATES = {"running": "up", "ADMIN_down": "down", "ADMIN_offline": "offline"}
 
 
-# -- requests --------------------------------------------------------------------------
-
-
 def allocate(
     view: View,
     instance: Instance,
@@ -113,9 +110,6 @@ def change_group(instances: Iterable[Instance], groups: Iterable[NodeGroup]) -> 
         "instances": [one.name for one in instances],
         "target_groups": [one.uuid for one in groups],
     }
-
-
-# -- the cluster -----------------------------------------------------------------------
 
 
 def written(view: View, request: Json) -> str:
