@@ -356,6 +356,62 @@ async def test_lost_disks_are_made_anew_elsewhere(
     assert isinstance(both, BadInput)
 
 
+async def test_an_import_goes_where_it_says(sim: SimCluster, programs: Shelf) -> None:
+    await add(sim, "web1", pnode="node1")
+    await sim.run("OP_BACKUP_EXPORT", instance_name="web1", target_node="node2")
+    programs.names("mine", "node3")
+    fields = {"mode": "import", "src_path": "web1", "iallocator": "mine"}
+    await sim.run("OP_INSTANCE_CREATE", instance_name="web2", **fields)
+    assert home(sim, "web2") == "node3"
+    told = programs.seen("mine")["request"]
+    assert (told["name"], told["memory"], told["disk_template"]) == (
+        "web2",
+        1024,
+        "ext",
+    )
+
+
+@pytest.mark.parametrize("op_id", ["OP_NODE_MIGRATE", "OP_NODE_FAILOVER"])
+async def test_a_nodes_instances_go_where_it_says(
+    sim: SimCluster, programs: Shelf, op_id: str
+) -> None:
+    for name in ("web1", "web2"):
+        await add(sim, name, pnode="node1")
+    programs.moves("mine", {"web1": ["node2"], "web2": ["node4"]})
+    told = await sim.run(op_id, node_name="node1", iallocator="mine")
+    for _, job in told["jobs"]:
+        assert (await sim.finished(job)).status == "success"
+    assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node4")
+
+
+@pytest.mark.parametrize("strange", ["web3", "mars"])
+async def test_of_whom_it_was_not_asked_it_may_not_speak(
+    sim: SimCluster, programs: Shelf, strange: str
+) -> None:
+    await add(sim, "web1", pnode="node1")
+    await add(sim, "web3", pnode="node2")
+    programs.moves("mine", {"web1": ["node2"], strange: ["node4"]})
+    error = await sim.refused("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
+    assert isinstance(error, AllocatorFailed)
+    assert f"speaks of instance {strange}" in error.message
+
+
+async def test_a_group_is_emptied_into_another(tmp_path: Path, programs: Shelf) -> None:
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await made(tmp_path, programs, builder)
+    await add(sim, "web1", pnode="node1")
+    programs.moves("mine", {"web1": ["far2"]})
+    fields = {"group_name": "default", "iallocator": "mine"}
+    told = await sim.run("OP_GROUP_EVACUATE", **fields)
+    for _, job in told["jobs"]:
+        done = await sim.finished(job)
+        assert done.status == "success"
+        for _, more in done.ops[0].result["jobs"]:
+            assert (await sim.finished(more)).status == "success"
+    assert home(sim, "web1") == "far2"
+    await sim.stop()
+
+
 async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> None:
     programs.names("mine", "node3")
     told = await sim.run(

@@ -29,6 +29,8 @@ def programs() -> Iterator[Shelf]:
 @pytest.fixture
 async def at(tmp_path: Path, programs: Shelf) -> AsyncIterator[Desk]:
     builder = ClusterBuilder(4).node("far1", "far").node("far2", "far")
+    builder.node("off1", offline=True).node("bare1", vm_capable=False)
+    builder.node("full1", drained=True)
     cluster = await SimCluster.start(tmp_path / "nodes", builder)
     cluster.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
     async with desk(cluster, tmp_path) as found:

@@ -237,6 +237,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             src_node=view.config.node(self.whole(view).found.node).name,
         )
 
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked: of all that the export says."""
+        return self.whole(view).wish(view)
+
     @once
     def whole(self, view: View) -> Restored:
         """Return the request with all that the export says."""
