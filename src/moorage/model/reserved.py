@@ -45,14 +45,14 @@ def disk(given: Mapping[str, Any] | None) -> Iterator[str]:
             yield name
 
 
-def allocator(given: str | None) -> Iterator[str]:
-    """Yield the field of an allocator that is a program: not our planner, or default.
+def allocator(given: str | None, field: str = "iallocator") -> Iterator[str]:
+    """Yield the field that names an allocator which is a program: not our planner.
 
     >>> list(allocator("hail")), list(allocator("least-used"))
     ([], ['iallocator'])
     """
     if given not in (None, "", ".", "hail"):
-        yield "iallocator"
+        yield field
 
 
 def disks(given: Iterable[Any] | None) -> Iterator[str]:

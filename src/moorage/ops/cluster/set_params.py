@@ -127,7 +127,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
-    default_iallocator: allocators.Allocator = None
+    default_iallocator: Annotated[str | None, rights.DEFAULT_ALLOCATOR] = None
     default_iallocator_params: Annotated[
         dict[str, str] | None, rights.ALLOCATOR_WORDS
     ] = None
