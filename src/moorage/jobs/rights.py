@@ -12,7 +12,7 @@ and whoever fills it in needs the role of the mark.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
@@ -56,9 +56,7 @@ DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
 _RUN = "the program of that name would be run on the master's node"
 ALLOCATOR = Reserved(_RUN, within=parameters.allocator)
 """Who chooses nodes."""
-DEFAULT_ALLOCATOR = Reserved(
-    _RUN, within=partial(parameters.allocator, field="default_iallocator")
-)
+DEFAULT_ALLOCATOR = Reserved(_RUN, within=parameters.default_allocator)
 """Who chooses nodes for everybody."""
 ALLOCATOR_WORDS = Reserved("programs of the master's node would get them")
 ADOPTS = Reserved("any volume or device of a node can be named")
