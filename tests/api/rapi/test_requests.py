@@ -352,8 +352,9 @@ async def test_nonsense_ends_nothing(door: RapiDoor):
 async def test_a_body_that_is_cut_wrongly_is_told(door: RapiDoor, header, body, caplog):
     login = b64encode(b"root:secret").decode()
     head = f"PUT {STARTUP} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+    head += "Content-Type: application/json\r\n"
     told = await says(door, f"{head}{header}\r\n\r\n".encode() + body)
-    assert b" 400 " in told.splitlines()[0]
+    assert told.split()[1] in (b"400", b"415")
     assert door.cluster.engine.jobs == {}
     assert all(one.exc_info is None for one in caplog.records)
 
