@@ -21,6 +21,8 @@ SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
 ROOMS ?= 200
+CASES ?= 40
+FRAMES ?= 10000
 STEPS ?= 100000
 KILLS ?= 1000
 CUTS ?= 30
@@ -41,7 +43,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -68,17 +70,24 @@ lint: $(INSTALLED)
 
 fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 2 --timeout 180 --doctest-modules -m "$(FAST)" \
+	$(BIN)/pytest -n 3 --timeout 180 --doctest-modules -m "$(FAST)" \
 	  --requirements-report $(REPORTS)/fast.json tests src
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
 
-crashes: $(INSTALLED) ## The master dies at all pairs of points of every request (an hour); ONE_IN=1
-	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow tests/e2e/test_crash.py
+crashes: $(INSTALLED) ## The master dies at all pairs of points of every request, each node at each call (an hour); ONE_IN=1
+	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow \
+	  tests/e2e/test_crash.py tests/e2e/test_faults.py
 
 rooms: $(INSTALLED) ## Ask random clusters for room through every door: SEED=1 ROOMS=200
 	MOORAGE_SEED=$(SEED) MOORAGE_CLUSTERS=$(ROOMS) $(BIN)/pytest tests/e2e/test_all_kinds_of_room.py
+
+schema: $(INSTALLED) ## Ask RAPI all that its OpenAPI document allows and forbids: SEED=1 CASES=40
+	MOORAGE_SEED=$(SEED) MOORAGE_CASES=$(CASES) $(BIN)/pytest tests/api/rapi/test_openapi.py
+
+frames: $(INSTALLED) ## Send malformed frames to a master and its door: SEED=1 FRAMES=10000
+	MOORAGE_SEED=$(SEED) MOORAGE_FRAMES=$(FRAMES) $(BIN)/pytest tests/e2e/test_malformed_frames.py
 
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)

@@ -57,9 +57,6 @@ _ENDED = ("success", "error", "canceled")
 _SPAWN = multiprocessing.get_context("spawn")
 
 
-# -- measuring -------------------------------------------------------------------------
-
-
 class Silence:
     """The longest time that a master gave no answer, in seconds."""
 

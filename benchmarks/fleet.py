@@ -151,9 +151,6 @@ def _addresses(nodes: int) -> list[tuple[str, int]]:
     return [(f"127.99.{n // 250}.{n % 250 + 1}", port) for n in range(nodes)]
 
 
-# -- what is on record -----------------------------------------------------------------
-
-
 def lacks(number: int) -> bool:
     """Whether the node of a number, from 0, lacks the provider."""
     return number % _LACKING == _LACKING - 1
@@ -204,9 +201,6 @@ def _lodge(authority: Authority, keys: Path, name: str) -> str:
     (keys / "node.pem").write_bytes(tls.pem(signed))
     (keys / "ca.pem").write_bytes(tls.pem(authority.own))
     return tls.pin(key.public_key())
-
-
-# -- the processes ---------------------------------------------------------------------
 
 
 def _run_agents(

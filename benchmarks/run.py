@@ -42,9 +42,6 @@ POOL = "pool-bench"
 """Uuid of the storage pool that one disk of each instance is in."""
 
 
-# -- a cluster of some size ------------------------------------------------------------
-
-
 @contextmanager
 def cluster(instances: int) -> Iterator[Scratch]:
     """Yield a scratch cluster with that many running instances, two disks each."""
@@ -62,14 +59,16 @@ def cluster(instances: int) -> Iterator[Scratch]:
 
 async def _fill(found: Scratch, instances: int) -> None:
     """Write instances, disks and guests behind the back of master and agents."""
-    truth, _ = await ConfigStore.open(SqliteStore(found.master.store))
-    await truth.commit(Change((_pool(next(truth.config.all(NodeGroup))),)))
+    config_store, _ = await ConfigStore.open(SqliteStore(found.master.store))
+    await config_store.commit(
+        Change((_pool(next(config_store.config.all(NodeGroup))),))
+    )
     fakes = {n: Fake(found.node(n).run / "fake") for n in found.names}
     for start in range(0, instances, _BATCH):
         put: list[Disk | Instance] = []
         for number in range(start, min(start + _BATCH, instances)):
             name = found.names[number % len(found.names)]
-            node = truth.config.node(name)
+            node = config_store.config.node(name)
             disks = [_disk(found, number, slot, node.group) for slot in (0, 1)]
             uuid = f"instance-{number:05}"
             put += disks
@@ -86,14 +85,14 @@ async def _fill(found: Scratch, instances: int) -> None:
             )
             spec = GuestSpec(uuid=uuid, name=f"web{number:05}", memory=Mib(160))
             await fakes[name].start(spec)
-        await truth.commit(Change(tuple(put)))
+        await config_store.commit(Change(tuple(put)))
     extra = _disk(found, 0, 9, "")
     Path(extra.volume).parent.mkdir(parents=True, exist_ok=True)
     Path(extra.volume).write_bytes(bytes(1024 * 1024))
-    cluster_now = truth.config.cluster
+    cluster_now = config_store.config.cluster
     grown = successor(cluster_now, 0.0, tags=("bench",))
-    await truth.commit(Change((extra, grown)))
-    await truth.close()
+    await config_store.commit(Change((extra, grown)))
+    await config_store.close()
 
 
 def _pool(group: NodeGroup) -> StoragePool:
@@ -114,9 +113,6 @@ def _disk(found: Scratch, number: int, slot: int, group: str) -> Disk:
         group=group or None,
         pool=POOL if slot == 1 else None,
     )
-
-
-# -- measuring -------------------------------------------------------------------------
 
 
 def cpu_of(found: Scratch) -> float:
@@ -207,9 +203,6 @@ def _with_children(
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall, cpu + own / (runs + 1)
-
-
-# -- report ----------------------------------------------------------------------------
 
 
 def main() -> int:

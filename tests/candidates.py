@@ -34,7 +34,7 @@ class Town:
     nodes: SimNodes
     store: Store
     log: CommitLog
-    truth: ConfigStore
+    config_store: ConfigStore
     standing: Standing
     copies: Replication
     life: asyncio.Task[None]
@@ -43,17 +43,17 @@ class Town:
 
     async def commit(self, number: int) -> None:
         """Commit a record, and note it when it is acknowledged."""
-        await self.truth.commit(None, [((LEDGER, str(number)), b"x" * 50)])
+        await self.config_store.commit(None, [((LEDGER, str(number)), b"x" * 50)])
         self.acknowledged.append(number)
 
     async def mark(self, name: str, **changes: Any) -> None:
         """Change a node's record."""
-        node = self.truth.config.node(name)
-        await self.truth.commit(Change((successor(node, 1.0, **changes),)))
+        node = self.config_store.config.node(name)
+        await self.config_store.commit(Change((successor(node, 1.0, **changes),)))
 
     def state(self, name: str) -> str:
         """Return how the copy on a node is."""
-        uuid = self.truth.config.node(name).uuid
+        uuid = self.config_store.config.node(name).uuid
         return next((s.state for s in self.copies.status() if s.node == uuid), "none")
 
     async def until(self, true: Callable[[], bool]) -> None:
@@ -67,7 +67,9 @@ class Town:
 
         def whole() -> bool:
             told = {one.node: one for one in self.copies.status()}
-            found = [told.get(self.truth.config.node(name).uuid) for name in names]
+            found = [
+                told.get(self.config_store.config.node(name).uuid) for name in names
+            ]
             return all(
                 one and (one.state, one.commits) == ("current", 0) for one in found
             )
@@ -110,20 +112,22 @@ async def led(
         Its way to the nodes, where that is no plain one.
     """
     log = CommitLog(store)
-    truth, _ = await ConfigStore.open(log)
+    config_store, _ = await ConfigStore.open(log)
     standing = Standing(way or nodes)
     keys = dict(KEYS)
     copies = Replication(
-        truth,
+        config_store,
         log,
         standing,
         lambda: dict(keys),
-        lambda within: standing.superseded(truth, within),
+        lambda within: standing.superseded(config_store, within),
         pace,
     )
-    truth.settled = copies.settled
+    config_store.settled = copies.settled
     life = asyncio.create_task(copies.run())
-    return Town(directory, nodes, store, log, truth, standing, copies, life, keys)
+    return Town(
+        directory, nodes, store, log, config_store, standing, copies, life, keys
+    )
 
 
 async def follow(town: Town, name: str, way: Any = None, **how: bool) -> Any:

@@ -4,6 +4,7 @@
 - A default test of a floor that does no I/O by right starts no process.
 - Under continuous integration nothing is skipped: a skip is a failure.
 - ``--requirements-report FILE`` records which requirements were shown, and how.
+- What was drawn, and which cases were tried, is told at the end, by its seed.
 """
 
 import gc
@@ -15,13 +16,17 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.sampling import SEED
+
 TESTS = Path(__file__).parent
 QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
+SIMULATED_FLOORS = frozenset({"api", "backup", "cli", "copies", "jobs", "ops"})
+"""Their nodes are simulated: what a test writes need not outlive a loss of power."""
 FREE_MARKERS = ("real", "oracle", "slow")
 STARTS_A_PROCESS = frozenset(
     {
@@ -56,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz-lines", type=int, default=200, help="how many command lines are typed"
     )
     parser.addoption(
-        "--stateful-seed", type=int, default=1, help="what happens to a cluster"
+        "--stateful-seed", type=int, default=SEED, help="what happens to a cluster"
     )
     parser.addoption(
         "--stateful-steps", type=int, default=10_000, help="how much happens to it"
@@ -70,6 +75,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Under xdist the controller sees every report; a worker has nothing to write.
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(RequirementsReport(path))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"To draw the same again: MOORAGE_SEED={SEED}")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -94,11 +103,18 @@ def in_memory() -> Iterator[Path]:
         yield Path(directory)
 
 
-# --- no garbage is looked for among ten thousand tests --------------------------------
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest) -> Path:
+    """Return a new directory: in memory, if the nodes of the test are simulated."""
+    simulated = _is_fast_in(SIMULATED_FLOORS, request.node)
+    if not simulated and not request.node.get_closest_marker("memory"):
+        found: Path = request.getfixturevalue("tmp_path")
+        return found
+    return Path(mkdtemp(dir=request.getfixturevalue("in_memory")))
 
 
 def pytest_collection() -> None:
-    gc.disable()
+    gc.disable()  # no garbage is looked for among ten thousand tests
 
 
 def pytest_collection_finish() -> None:
@@ -106,22 +122,18 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-# --- which files go first -------------------------------------------------------------
-
 LONG = (
     *("test_soak.py", "test_chaos.py", "test_drbd.py", "test_three_machines.py"),
     *("test_ceph_and_gluster.py", "test_master_killed.py", "test_network.py"),
     *("test_life.py", "test_lvm.py", "test_kvm.py", "test_tour.py"),
+    *("test_any_order.py", "test_travelling_exports.py", "test_provider_places.py"),
 )
-"""Files that take minutes: who starts one of them last waits for it alone."""
+"""Files with long tests: who starts one of them last waits for it alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
-
-
-# --- no process in the quiet floors ---------------------------------------------------
 
 
 class ProcessStartedError(AssertionError):
@@ -182,17 +194,17 @@ class ProcessGuard:
 _GUARD = ProcessGuard()
 
 
-def _is_quiet(item: pytest.Item) -> bool:
+def _is_fast_in(floors: frozenset[str], item: pytest.Item) -> bool:
     if any(item.get_closest_marker(name) for name in FREE_MARKERS):
         return False
     if not item.path.is_relative_to(TESTS):
         return False
-    return item.path.relative_to(TESTS).parts[0] in QUIET_FLOORS
+    return item.path.relative_to(TESTS).parts[0] in floors
 
 
 @contextmanager
 def _guarded(item: pytest.Item) -> Iterator[None]:
-    if _is_quiet(item):
+    if _is_fast_in(QUIET_FLOORS, item):
         with _GUARD.armed():
             yield
     else:
@@ -215,9 +227,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     with _guarded(item):
         return (yield)
-
-
-# --- nothing is skipped under continuous integration ----------------------------------
 
 
 def _skips_are_failures() -> bool:
@@ -252,9 +261,6 @@ def pytest_make_collect_report() -> Generator[
     report = yield
     _fail_if_skipped(report)
     return report
-
-
-# --- which requirements were shown ----------------------------------------------------
 
 
 class RequirementsReport:

@@ -46,7 +46,8 @@ class Doors:
             machine = cluster.nodes.nodes[name].machine
             machine.installed = [one for one in PROVIDERS if one.name != "san"]
         server = LuxiServer(
-            Sources(cluster.truth, cluster.nodes, cluster.engine), Path(self.socket)
+            Sources(cluster.config_store, cluster.nodes, cluster.engine),
+            Path(self.socket),
         )
         await server.start()
         self._loop, self.cluster = asyncio.get_running_loop(), cluster

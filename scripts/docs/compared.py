@@ -99,9 +99,6 @@ def _option(command: Command, flags: tuple[str, ...]) -> Option | None:
     return next(fitting, None)
 
 
-# -- the page --------------------------------------------------------------------------
-
-
 def counts() -> Lines:
     """Yield how many there are of what, program by program."""
     every = compared()

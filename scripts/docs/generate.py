@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import opcodes
 import resources
+import tools
 from compared import comparison, counts
 from declared import (
     Lines,
@@ -63,9 +64,6 @@ NOTE = "<!-- Written by scripts/docs/generate.py: change the code or the .md.in.
 def every_program() -> list[Program]:
     """Return every program that is declared, the planner's last."""
     return [*programs_of_commands(), *planners()]
-
-
-# -- commands --------------------------------------------------------------------------
 
 
 def programs() -> Lines:
@@ -149,9 +147,6 @@ def _meaning(option: Option) -> str:
     if option.repeats and "repeat" not in told:
         told += "; may be repeated"
     return told
-
-
-# -- opcodes, errors, agent ------------------------------------------------------------
 
 
 def common() -> Lines:
@@ -248,9 +243,6 @@ def _arguments(kinds: Sequence[type[Verb[object]]]) -> Lines:
         for row, verbs in takers.items()
     ]
     yield from table(("argument", "type", "default", "of", "meaning"), rows)
-
-
-# -- storage ---------------------------------------------------------------------------
 
 
 def templates() -> Lines:
@@ -367,9 +359,6 @@ def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
     return found
 
 
-# -- decisions -------------------------------------------------------------------------
-
-
 def decisions() -> Lines:
     """Yield a row a decision: its number, and its title as a link."""
     rows = []
@@ -378,8 +367,6 @@ def decisions() -> Lines:
         rows.append([number, f"[{title}]({page.name})"])
     yield from table(("number", "decision"), rows)
 
-
-# -- pages -----------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[], Lines]] = {
     "agent": agent,
@@ -399,6 +386,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "job_options": lambda: _options(options.JOB),
     "opcodes": operations,
     "programs": programs,
+    "rapi_differences": tools.differences,
     "rapi_limits": lambda: fields(Limits),
     "rapi_resources": resources.resources,
     "rapi_roles": resources.roles,
@@ -409,6 +397,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "source_options": lambda: _options(declared.SOURCES),
     "settings": lambda: fields(Settings),
     "templates": templates,
+    "tools_left_out": tools.left_out,
     "variables": variables,
 }
 """What takes the place of each line ``@part@``."""

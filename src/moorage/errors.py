@@ -12,6 +12,7 @@
     - Conflict     - the state moved under the request; look again, then retry
     - Stale        - the step carries an older epoch or term than the node has seen
     - NoCapacity   - no placement keeps every promise
+    - AllocatorFailed - an allocator said nothing that can be used
     - HookFailed   - an administrator's script said no before anything was done
     - NoMaster     - nobody listens where a master, or the door before it, was sought
   + Failed         - something ran and broke; the job says what was undone
@@ -140,6 +141,13 @@ class NoCapacity(Refused):
 
     code = "no-capacity"
     ganeti = "insufficient_resources"
+
+
+class AllocatorFailed(Refused):
+    """A program that chooses nodes said nothing that can be used; nothing was done."""
+
+    code = "allocator-failed"
+    ganeti = "environment_error"
 
 
 class HookFailed(Refused):

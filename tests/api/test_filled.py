@@ -43,7 +43,7 @@ async def sim(tmp_path):
 @pytest.mark.parametrize("what", HTOOLS)
 async def test_a_fresh_cluster_has_what_ganetis_planners_read(sim, what):
     told = await query(
-        what, HTOOLS[what], None, Sources(sim.truth, sim.nodes, sim.engine)
+        what, HTOOLS[what], None, Sources(sim.config_store, sim.nodes, sim.engine)
     )
     for row in told["data"]:
         without = [
@@ -65,7 +65,7 @@ async def test_the_clusters_settings_are_whole(sim):
 async def test_values_have_their_types(sim):
     wish = {"hvparams": {"acpi": "false", "vnc_bind_address": "127.0.0.1"}}
     await sim.run("OP_INSTANCE_SET_PARAMS", instance_name="web1", **wish)
-    sources = Sources(sim.truth, sim.nodes, sim.engine)
+    sources = Sources(sim.config_store, sim.nodes, sim.engine)
     told = await query("instance", ["hvparams", "custom_hvparams"], None, sources)
     filled, own = [value for _, value in told["data"][0]]
     assert filled["acpi"] is False

@@ -39,7 +39,7 @@ class Side:
     def __init__(self, sim: SimCluster, path: Path) -> None:
         self.sim = sim
         self.path = path
-        self.server = LuxiServer(Sources(sim.truth, sim.nodes, sim.engine), path)
+        self.server = LuxiServer(Sources(sim.config_store, sim.nodes, sim.engine), path)
 
     async def call(self, method: str, *args: Any) -> Any:
         def ask() -> Any:

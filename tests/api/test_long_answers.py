@@ -22,7 +22,7 @@ async def test_a_long_list_is_what_a_short_one_would_be(tmp_path: Path) -> None:
     builder.instance("wé1", disks=("d7",))
     (tmp_path / "nodes").mkdir()
     sim = await SimCluster.start(tmp_path / "nodes", builder)
-    sources = Sources(sim.truth, sim.nodes, sim.engine)
+    sources = Sources(sim.config_store, sim.nodes, sim.engine)
     server = LuxiServer(sources, tmp_path / "luxi.sock")
     await server.start()
 
@@ -35,7 +35,7 @@ async def test_a_long_list_is_what_a_short_one_would_be(tmp_path: Path) -> None:
 
     every, named = await asyncio.to_thread(asked)
     await server.stop()
-    scene, disk = sources.scene(), RESOURCES["disk"]
+    scene, disk = sources.snapshot(), RESOURCES["disk"]
     order = sorted(disk.every(scene), key=disk.order)
     fields = [disk.find(name) for name in FIELDS]
     wanted = [[tuple(cell) for cell in row] for row in rows(fields, order, scene)]
@@ -53,7 +53,9 @@ async def test_others_have_their_turn_while_much_is_looked_at(tmp_path: Path) ->
         for name in range(number):
             builder.disk(f"d{name}")
         sim = await SimCluster.start(tmp_path / str(number), builder)
-        asked = query("disk", FIELDS, None, Sources(sim.truth, sim.nodes, sim.engine))
+        asked = query(
+            "disk", FIELDS, None, Sources(sim.config_store, sim.nodes, sim.engine)
+        )
         turns[number] = await _turns_during(asked)
         await sim.stop()
     assert turns[3] == 0

@@ -28,7 +28,7 @@ class Side:
     def __init__(self, cluster: SimCluster, directory: Path) -> None:
         self.cluster = cluster
         self.own, self.door = directory / "luxi.sock", directory / "door.sock"
-        self.sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+        self.sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
         self.believed = Believed(os.geteuid(), most=Role.WRITE)
         self.server: LuxiServer | None = None
 

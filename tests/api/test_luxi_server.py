@@ -18,6 +18,7 @@ from moorage.api.luxi_messages import END, VERSION
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import BadInput, Failed, NotFound, WrongState
+from moorage.model import audit
 from moorage.node.lines import StreamLine
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
@@ -28,7 +29,7 @@ class Side:
     def __init__(self, sim: SimCluster, path: Path) -> None:
         self.sim = sim
         self.path = path
-        self.sources = Sources(sim.truth, sim.nodes, sim.engine)
+        self.sources = Sources(sim.config_store, sim.nodes, sim.engine)
         self.server = LuxiServer(self.sources, path, longest=100_000)
 
     async def call(self, method: str, *args):
@@ -388,11 +389,13 @@ async def test_the_log_says_who_was_at_a_guest(side, caplog):
 
     await side.sim.run("OP_INSTANCE_STARTUP", instance_name="web1")
     sim = side.sim
-    side.server.sources = Sources(sim.truth, sim.nodes, sim.engine, lines=lines)
+    side.server.sources = Sources(sim.config_store, sim.nodes, sim.engine, lines=lines)
     with LuxiClient(str(side.path)) as client, far:
         _, link, _ = await asyncio.to_thread(client.line, "web1")
         link.close()
         await asyncio.to_thread(far.recv, 1)
+    opened = audit.decoded((await sim.config_store.audited(0))[-1])
+    assert (opened.what, opened.about) == ("console", "web1 on node1")
     me = f"uid {os.getuid()}, pid {os.getpid()}"
     assert [one.getMessage() for one in caplog.records if hasattr(one, "always")] == [
         f"the console of web1 on node1 is opened by {me}",

@@ -44,7 +44,7 @@ async def test_a_master_without_a_store_says_why(tmp_path: Path) -> None:
             await asked(server.path, *call)
         assert caught.value.hint == "make room"
     sim = await SimCluster.start(tmp_path / "sim", ClusterBuilder().disk("data1"))
-    server.sources = Sources(sim.truth, sim.nodes, sim.engine)
+    server.sources = Sources(sim.config_store, sim.nodes, sim.engine)
     assert await asked(server.path, "SubmitJob", [GROW])
     await server.stop()
     await sim.stop()
@@ -57,9 +57,11 @@ async def test_whoever_asked_for_a_change_is_told_that_nobody_knows(
     tmp_path: Path, call: tuple[Any, ...]
 ) -> None:
     sim = await SimCluster.start(tmp_path / "sim", ClusterBuilder().disk("data1"))
-    server = LuxiServer(Sources(sim.truth, sim.nodes, sim.engine), tmp_path / "luxi")
+    server = LuxiServer(
+        Sources(sim.config_store, sim.nodes, sim.engine), tmp_path / "luxi"
+    )
     await server.start()
-    sim.truth._store = FullStore()
+    sim.config_store._store = FullStore()
     with pytest.raises(MoorageError, match="may have been taken or not") as caught:
         await asked(server.path, *call)
     assert isinstance(caught.value, Failed)

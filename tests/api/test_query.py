@@ -58,7 +58,7 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
 
 
 def sources(sim: SimCluster, patience: float = 10.0) -> Sources:
-    return Sources(sim.truth, sim.nodes, sim.engine, patience)
+    return Sources(sim.config_store, sim.nodes, sim.engine, patience)
 
 
 async def values(sim: SimCluster, what: str, *fields: str, qfilter=None):
@@ -229,14 +229,14 @@ async def planned(sim: SimCluster) -> Fleet:
         for key, (method, arguments) in luxi.CALLS.items()
         if method == "Query"
     }
-    answers["info"] = cluster_info(sim.truth.config)
+    answers["info"] = cluster_info(sim.config_store.config)
     return luxi.parse(json.loads(msgspec.json.encode(answers)))
 
 
 @pytest.mark.requirement("S4-02", "S4-05")
 async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
     units = {unit.name: unit for unit in (await planned(sim)).nodes[0].units}
-    measured = {*directories(sim.truth.config.cluster).items()}
+    measured = {*directories(sim.config_store.config.cluster).items()}
     measured |= {("lvm-vg", GROUP), ("drbd8", GROUP)}
     provided = {("ext", name) for name in ("plainsan", "san", "usersan")}
     assert set(units) == measured | provided
@@ -361,7 +361,7 @@ async def test_every_resource_lists_its_objects_in_order(sim):
         await sim.refused("OP_DISK_REMOVE", disk=f"root{number}")
     held = [Lock("node", f"n{number}", shared=True) for number in (10, 9)]
     await sim.engine.locks.acquire(1, held, 0)
-    scene = sources(sim).scene()
+    scene = sources(sim).snapshot()
     exports = [Export(name=name) for name in ("e10", "e9", "e1")]
     scene.exports = {"node2": exports, "node1": exports, "node3": Failed("mute")}
     several = set()

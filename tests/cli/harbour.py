@@ -38,7 +38,7 @@ async def _serve(
     cluster = await SimCluster.start(root / "nodes", _builder())
     record = {"size": 1024, "data": "", "tags": "", "origin": "", "devices": []}
     cluster.nodes.san.logical["node2 xenvg/vol-root"] = record
-    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     server = LuxiServer(sources, root / "luxi.sock")
     await server.start()
     box.append(cluster)

@@ -4,12 +4,11 @@
 import ast
 import inspect
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
-
-import pytest
 
 from moorage.cli import (
     command,
@@ -45,11 +44,11 @@ SHARED = (
 )
 
 
-COMMANDS = [
-    pytest.param(one, id=f"{program.name} {one.name}".strip())
+COMMANDS = {
+    f"{program.name} {one.name}".strip(): one
     for program in [*programs(), *planners()]
     for one in program.commands
-]
+}
 
 
 @cache
@@ -102,51 +101,57 @@ def is_read(option: Option, one: Command) -> bool:
     return any(option.name in words(module) for module in modules)
 
 
-@pytest.mark.parametrize("one", COMMANDS)
-def test_each_option_is_read_or_says_that_it_asks_for_nothing(one: Command) -> None:
-    asking = [o for o in one.options if not o.moot and not o.refused]
-    silent = [o for o in asking if not (fills(o, one) or is_read(o, one))]
+def those(claim: Callable[[Option, Command], object]) -> list[str]:
+    """Return the options of which something is true, each after its command."""
+    return [
+        f"{name} {option.flags[-1]}"
+        for name, command in COMMANDS.items()
+        for option in command.options
+        if claim(option, command)
+    ]
+
+
+def test_each_option_is_read_or_says_that_it_asks_for_nothing() -> None:
+    def is_silent(option: Option, one: Command) -> bool:
+        asks = not option.moot and not option.refused
+        return asks and not (fills(option, one) or is_read(option, one))
+
+    assert those(is_silent) == []
+
+
+def test_no_flag_stands_for_two_options() -> None:
+    for name, one in COMMANDS.items():
+        flags = [flag for option in one.options for flag in option.flags]
+        assert len(flags) == len(set(flags)), name
+
+
+def test_each_option_has_words() -> None:
+    assert those(lambda option, _: not option.help.strip()) == []
+
+
+def test_each_option_that_fills_a_field_takes_what_the_field_takes() -> None:
+    def is_narrower(option: Option, one: Command) -> bool:
+        if option.refused or not fills(option, one):
+            return False
+        field = filled(one)[option.name]
+        takes = option.metavar or field.type == "bool"
+        return not takes or not set(field.choices) <= set(option.choices)
+
+    assert those(is_narrower) == []
+
+
+def test_each_option_that_is_to_fill_a_field_has_one() -> None:
+    assert those(lambda o, one: o.field and o.name not in filled(one)) == []
+
+
+def test_a_switch_that_denies_its_field_says_so_itself() -> None:
+    def is_said_of_the_field(option: Option, one: Command) -> bool:
+        denies = fills(option, one) and not option.value
+        return denies and option.help == filled(one)[option.name].words
+
+    assert those(is_said_of_the_field) == []
+
+
+def test_what_asks_for_nothing_says_so() -> None:
+    silent = those(lambda o, _: o.moot and not o.help.startswith("accepted"))
     assert silent == []
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_no_flag_stands_for_two_options(one: Command) -> None:
-    flags = [flag for option in one.options for flag in option.flags]
-    assert len(flags) == len(set(flags))
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_each_option_has_words(one: Command) -> None:
-    assert [o.flags[-1] for o in one.options if not o.help.strip()] == []
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_each_option_that_fills_a_field_takes_what_the_field_takes(
-    one: Command,
-) -> None:
-    known = filled(one)
-    for option in one.options:
-        if fills(option, one) and not option.refused:
-            field = known[option.name]
-            assert option.metavar or field.type == "bool", option.flags
-            assert set(field.choices) <= set(option.choices), option.flags
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_each_option_that_is_to_fill_a_field_has_one(one: Command) -> None:
-    lost = [o.flags for o in one.options if o.field and o.name not in filled(one)]
-    assert lost == []
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_a_switch_that_denies_its_field_says_so_itself(one: Command) -> None:
-    for option in one.options:
-        if fills(option, one) and not option.value:
-            assert option.help != filled(one)[option.name].words, option.flags
-
-
-@pytest.mark.parametrize("one", COMMANDS)
-def test_what_asks_for_nothing_says_so(one: Command) -> None:
-    for option in one.options:
-        if option.moot:
-            assert option.help.startswith("accepted"), option.flags

@@ -46,7 +46,7 @@ async def test_jobs_on_different_detached_disks_run_side_by_side(
     cluster.extra_point = gate.point
     with tempfile.TemporaryDirectory() as directory:
         server = LuxiServer(
-            Sources(cluster.truth, cluster.nodes, cluster.engine),
+            Sources(cluster.config_store, cluster.nodes, cluster.engine),
             Path(directory) / "luxi.sock",
         )
         await server.start()
@@ -108,7 +108,7 @@ async def test_who_renames_or_attaches_waits(
     cluster.extra_point = gate.point
     with tempfile.TemporaryDirectory() as directory:
         server = LuxiServer(
-            Sources(cluster.truth, cluster.nodes, cluster.engine),
+            Sources(cluster.config_store, cluster.nodes, cluster.engine),
             Path(directory) / "luxi.sock",
         )
         await server.start()

@@ -87,7 +87,7 @@ def test_who_looked_may_remove_it(types: Types, sim: Served, word: str) -> None:
 async def given(uuid: str, cluster: SimCluster) -> None:
     """Let an instance have a disk in quarantine, whatever led to it."""
     web1 = cluster.config.instance("web1")
-    await cluster.truth.commit(Change((successor(web1, 1000.0, disks=(uuid,)),)))
+    await cluster.config_store.commit(Change((successor(web1, 1000.0, disks=(uuid,)),)))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ async def entries(typing: Desk, after: int) -> list[dict[str, Any]]:
 
 
 async def test_a_disk_that_is_made_is_told_with_its_job(typing: Desk) -> None:
-    start = typing.cluster.truth.feed.last
+    start = typing.cluster.config_store.feed.last
     await typing.types("gnt-disk add -t ext -p san -s 8M new")
     found = await entries(typing, start)
     told = [event for entry in found for event in entry["events"]]
@@ -45,7 +45,7 @@ async def test_a_disk_that_is_made_is_told_with_its_job(typing: Desk) -> None:
 
 
 async def test_people_read_one_line_an_event(typing: Desk) -> None:
-    start = typing.cluster.truth.feed.last
+    start = typing.cluster.config_store.feed.last
     await typing.types("gnt-disk add -t ext -p san -s 8M new")
     out = await typing.types(f"moorage events --no-wait --after {start}")
     assert "job 1 queued: DISK_ADD(new)" in out
@@ -54,19 +54,21 @@ async def test_people_read_one_line_an_event(typing: Desk) -> None:
 
 async def test_a_job_that_is_put_away_is_told(typing: Desk) -> None:
     await typing.types("gnt-disk add -t ext -p san -s 8M new")
-    start = typing.cluster.truth.feed.last
+    start = typing.cluster.config_store.feed.last
     await typing.types("gnt-job archive 1")
     (entry,) = await entries(typing, start)
     assert [(one["event"], one["job"]) for one in entry["events"]] == [("removed", 1)]
 
 
 async def test_who_was_away_over_a_restart_misses_nothing(typing: Desk) -> None:
-    start = typing.cluster.truth.feed.last
+    start = typing.cluster.config_store.feed.last
     await typing.types("gnt-disk add -t ext -p san -s 8M one")
     before = await entries(typing, start)
     await typing.cluster.crash()
     await typing.cluster.boot()
-    found = [json.loads(one) for one in typing.cluster.truth.feed.after(start) or ()]
+    found = [
+        json.loads(one) for one in typing.cluster.config_store.feed.after(start) or ()
+    ]
     assert found == before
 
 
@@ -93,7 +95,7 @@ async def test_who_asked_is_known_to_job_story_and_reason_trail(typing: Desk) ->
 
 async def test_nobody_says_in_the_trail_that_somebody_else_asked(typing: Desk) -> None:
     at, word = typing.cluster, "moorage:caller"
-    sources = Sources(at.truth, at.nodes, at.engine, clock=at.clock)
+    sources = Sources(at.config_store, at.nodes, at.engine, clock=at.clock)
     forged = [["gnt:user", "because", 1], [word, "anna by rapi", 2]]
     ops = [{"OP_ID": "OP_TEST_DELAY", "duration": 0.0, "reason": forged}]
     number = await deeds.submit(sources, ops, Caller("bert", "rapi"))

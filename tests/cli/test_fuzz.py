@@ -195,7 +195,7 @@ async def _serve(root: Path, box: list, ready: threading.Event, done) -> None:
     )
     cluster = await SimCluster.start(root / "nodes", builder)
     server = LuxiServer(
-        Sources(cluster.truth, cluster.nodes, cluster.engine), root / "luxi.sock"
+        Sources(cluster.config_store, cluster.nodes, cluster.engine), root / "luxi.sock"
     )
     await server.start()
     box.append(cluster)

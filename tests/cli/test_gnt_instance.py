@@ -31,14 +31,7 @@ INFO = {
     "be_instance": {},
     "be_actual": {"minmem": 128, "maxmem": 128, "vcpus": 1},
     "nics": [
-        {
-            "name": "eth",
-            "uuid": "77aa",
-            "ip": None,
-            "mac": "aa:00:00:01:02:03",
-            "nicparams": {"mode": "bridged", "link": "br0", "vlan": ""},
-            "network_name": None,
-        }
+        ["eth", "77aa", None, "aa:00:00:01:02:03", "bridged", "br0", "", None, None]
     ],
     "disk_template": "mixed",
     "disks": [
@@ -50,7 +43,7 @@ INFO = {
             "name": "root",
             "uuid": "d0",
             "logical_id": ["san", "x.ext.disk0"],
-            "pstatus": {"path": None, "uris": {"kvm": "nbd:unix:/x.sock"}},
+            "held": {"path": None, "uris": {"kvm": "nbd:unix:/x.sock"}},
             "quarantine": "node2 may still write",
         },
         {
@@ -61,7 +54,7 @@ INFO = {
             "name": None,
             "uuid": "d1",
             "logical_id": ["n1", "n2", 11001, 0, 0, "s"],
-            "pstatus": {
+            "held": {
                 "path": "/dev/drbd0",
                 "mirror": {
                     "minor": 0,

@@ -37,7 +37,9 @@ class Quay:
         for name in ("root", "data1"):
             volume = {"size": 1024, "provider": "san", "data": ""}
             self.cluster.nodes.san.volumes[f"vol-{name}"] = volume
-        sources = Sources(self.cluster.truth, self.cluster.nodes, self.cluster.engine)
+        sources = Sources(
+            self.cluster.config_store, self.cluster.nodes, self.cluster.engine
+        )
         server = LuxiServer(sources, self._directory / "luxi.sock")
         await server.start()
         self._ready.set()

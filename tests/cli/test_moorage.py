@@ -68,11 +68,12 @@ def test_the_guest_is_built_where_it_belongs(tmp_path: Path) -> None:
 
 
 def test_the_last_line_of_the_tour_can_be_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+    place = tmp_path_factory.mktemp("bin")
+    monkeypatch.setenv("PATH", str(place))
     assert Path(guide.program()).name == "moorage"
     assert Path(guide.program()).is_absolute()
-    (tmp_path / "moorage").write_text("#!/bin/sh\n")
-    (tmp_path / "moorage").chmod(0o755)
+    (place / "moorage").write_text("#!/bin/sh\n")
+    (place / "moorage").chmod(0o755)
     assert guide.program() == "moorage"

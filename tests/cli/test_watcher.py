@@ -135,10 +135,10 @@ async def test_nobody_is_started_where_two_could_write(at: Desk) -> None:
     assert "web1: its node gives no answer" in await at.types("moorage watcher")
     cluster.nodes.nodes["node1"].powered = True
     node1 = cluster.config.node("node1")
-    await cluster.truth.commit(Change((successor(node1, 1.0, offline=True),)))
+    await cluster.config_store.commit(Change((successor(node1, 1.0, offline=True),)))
     assert "web1: its node is marked offline" in await at.types("moorage watcher")
     node1 = cluster.config.node("node1")
-    await cluster.truth.commit(Change((successor(node1, 1.0, offline=False),)))
+    await cluster.config_store.commit(Change((successor(node1, 1.0, offline=False),)))
     assert not runs(at, "node1", "web1")
 
 

@@ -29,7 +29,7 @@ def picture() -> ClusterBuilder:
 
 async def serve(directory: Path, ready: threading.Event, done: threading.Event) -> None:
     cluster = await SimCluster.start(directory / "nodes", picture())
-    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     server = LuxiServer(sources, directory / "luxi.sock")
     await server.start()
     ready.set()

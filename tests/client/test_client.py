@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The client against a simulated cluster: the same over each way."""
+"""The client against a simulated cluster: the same over each way, blocking or not."""
 
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moorage.client import Client, Socket, door
-from moorage.errors import Conflict, Forbidden, NotFound
+from moorage.client.aio import AsyncClient
+from moorage.errors import BadInput, Conflict, Forbidden, NotFound, Unreachable
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
 
 ADD = {"OP_ID": "OP_DISK_ADD", "disk_template": "ext", "provider": "san", "size": 8}
+DELAY = {"OP_ID": "OP_TEST_DELAY", "on_master": True, "duration": 0.0}
 
 
 @pytest.fixture
@@ -27,82 +31,225 @@ async def at(tmp_path: Path) -> AsyncIterator[RapiDoor]:
     await cluster.stop()
 
 
-@pytest.fixture(params=["https", "luxi"])
-async def client(request, at: RapiDoor) -> AsyncIterator[Client]:
-    if request.param == "https":
-        url = f"https://root:secret@localhost:{at.port}"
-        place = door(url, ca=str(at.directory / "rapi.pem"))
+class Threaded:
+    """The client that blocks, called from a loop: in a thread each time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+        if name == "events":
+            return lambda *args, **more: _turns(method(*args, **more))
+        return lambda *args, **more: asyncio.to_thread(method, *args, **more)
+
+
+async def _turns(blocking):
+    while (one := await asyncio.to_thread(next, blocking, None)) is not None:
+        yield one
+
+
+def place(at: RapiDoor, way: str, user: str = "root:secret"):
+    if way == "luxi":
+        return Socket(f"{at.directory}/luxi.sock")
+    trust = str(at.directory / "rapi.pem")
+    return door(f"https://{user}@localhost:{at.port}", ca=trust)
+
+
+@pytest.fixture(params=["https", "luxi", "https, async", "luxi, async"])
+async def client(request, at: RapiDoor) -> AsyncIterator[Any]:
+    """Return a client whose methods are awaited, whichever it is."""
+    way, _, kind = request.param.partition(", ")
+    if kind:
+        async with AsyncClient(place(at, way), patience=5.0) as found:
+            yield found
     else:
-        place = Socket(f"{at.directory}/luxi.sock")
-    with Client(place, patience=5.0) as found:
-        yield found
+        with Client(place(at, way), patience=5.0) as found:
+            yield Threaded(found)
 
 
-async def test_it_looks(client: Client) -> None:
-    def look():
-        table = client.query("disk", ["name", "size", "node"], ["==", "name", "data1"])
-        assert [one.name for one in table.fields] == ["name", "size", "node"]
-        (disk,) = table.objects()
-        assert disk["name"] == "data1"
-        assert client.info()["name"] == "test"
-        assert {"moorage-keys", "moorage-opcodes"} <= client.features()
-        assert "size" in {one.name for one in client.query_fields("disk")}
+def test_both_clients_have_the_same_methods() -> None:
+    def public(kind):
+        every = inspect.getmembers(kind, inspect.isfunction)
+        return {
+            name: [*inspect.signature(one).parameters.values()]
+            for name, one in every
+            if not name.startswith("_")
+        }
 
-    await asyncio.to_thread(look)
-
-
-async def test_a_job_is_made_and_waited_for(client: Client) -> None:
-    def make():
-        number = client.submit(ADD | {"name": "new"})
-        job = client.wait(number, 20.0)
-        assert (job.number, job.status) == (number, "success")
-        assert job.summaries == ["DISK_ADD(new)"]
-        with pytest.raises(NotFound, match="nothing"):
-            client.run({"OP_ID": "OP_DISK_REMOVE", "disk": "nothing"}, timeout=20.0)
-        with pytest.raises(NotFound, match="job 77"):
-            client.wait(77)
-
-    await asyncio.to_thread(make)
+    assert public(Client) == public(AsyncClient)
 
 
-async def test_a_key_makes_one_job(client: Client) -> None:
-    def make():
-        first = client.submit(ADD | {"name": "new"}, key="mine")
-        assert client.submit(ADD | {"name": "new"}, key="mine") == first
-        with pytest.raises(Conflict, match="used for another request"):
-            client.submit(ADD | {"name": "other"}, key="mine")
-
-    await asyncio.to_thread(make)
-
-
-async def test_what_happens_is_told(client: Client) -> None:
-    def hear():
-        stream = client.events(kinds=["disk"], timeout=20.0)
-        start = next(stream)
-        assert start.reset
-        client.run(ADD | {"name": "new"}, timeout=20.0)
-        entry = next(one for one in stream if one.events)
-        assert entry.number > start.number
-        assert {one.kind for one in entry.events} == {"disk"}
-        assert entry.events[0].name == "new"
-        again = client.events(start.number, kinds=["disk"], timeout=20.0)
-        assert next(one for one in again if one.events) == entry
-        assert next(client.events(7, timeout=5.0)).reset
-
-    await asyncio.to_thread(hear)
+async def test_it_looks(client) -> None:
+    table = await client.query("disk", ["name", "size"], ["==", "name", "data1"])
+    assert [one.name for one in table.fields] == ["name", "size"]
+    assert [one["name"] for one in table.objects()] == ["data1"]
+    assert (await client.info())["name"] == "test"
+    assert {"moorage-keys", "moorage-opcodes"} <= await client.features()
+    assert "size" in {one.name for one in await client.query_fields("disk")}
+    (one,) = await client.query_fields("disk", ["size"])
+    assert (one.name, one.kind) == ("size", "unit")
+    assert await client.tags("instance", "web1") == ["gold"]
+    assert await client.tags("cluster") == []
+    assert (await client.story("data1"))["name"] == "data1"
 
 
-async def test_nobody_does_what_is_not_theirs(at: RapiDoor) -> None:
-    def attempt():
-        trust = str(at.directory / "rapi.pem")
-        where = f"https://op:secret@localhost:{at.port}"
-        with Client(door(where, ca=trust)) as client:
-            with pytest.raises(Forbidden, match="takes write"):
-                client.submit(ADD | {"name": "new"})
-            stop = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web1"}
-            client.run(stop, timeout=20.0)
+async def test_a_job_is_made_and_waited_for(client) -> None:
+    number = await client.submit(ADD | {"name": "new"})
+    job = await client.wait(number, 20.0)
+    assert (job.number, job.status) == (number, "success")
+    assert job.summaries == ["DISK_ADD(new)"]
+    assert await client.jobs([number, 77], ["status"]) == [["success"], None]
+    assert await client.jobs([], ["status"]) == []
+    with pytest.raises(NotFound, match="job 77"):
+        await client.wait(77)
+    slow = await client.submit(DELAY | {"duration": 1.5})
+    with pytest.raises(TimeoutError, match=f"job {slow} is running after"):
+        await client.wait(slow, 0.3)
+    done, sentence = await client.cancel(slow)
+    assert done, sentence
+    assert (await client.wait(slow, 20.0)).status == "canceled"
 
-    await asyncio.to_thread(attempt)
+
+async def test_an_error_arrives_as_the_master_raised_it(client) -> None:
+    with pytest.raises(NotFound, match="nothing") as found:
+        await client.run({"OP_ID": "OP_DISK_REMOVE", "disk": "nothing"}, timeout=20.0)
+    assert found.value.facts["job"]
+    with pytest.raises(NotFound, match="web7"):
+        await client.query("instance", ["name"], ["==", "name", "web7"])
+    with pytest.raises(BadInput, match="OP_NOTHING") as found:
+        await client.submit({"OP_ID": "OP_NOTHING"})
+    assert found.value.code == "bad-input"
+    await client.run(ADD | {"name": "new"}, timeout=20.0)
+    with pytest.raises(NotFound) as found:
+        await client.query("disk", ["name"], ["==", "name", "newe"])
+    assert found.value.hint == "did you mean new?"
+
+
+async def test_a_key_makes_one_job(client) -> None:
+    first = await client.submit(ADD | {"name": "new"}, key="mine")
+    assert await client.submit(ADD | {"name": "new"}, key="mine") == first
+    with pytest.raises(Conflict, match="used for another request"):
+        await client.submit(ADD | {"name": "other"}, key="mine")
+
+
+async def test_many_jobs_depend_on_each_other(client) -> None:
+    last = DELAY | {"depends": [[-1, ["success"]]]}
+    off = {"OP_ID": "OP_NOTHING"}
+    first, second, no, orphan, alone = await client.submit_many(
+        [[DELAY], [last], [off], [last], [DELAY, DELAY]]
+    )
+    assert isinstance(no, BadInput)
+    assert "job -1" in orphan.message
+    assert [type(one) for one in (first, second, alone)] == [int] * 3
+    (row,) = await client.jobs([second], ["ops"])
+    assert row[0][0]["depends"] == [[first, ["success"]]]
+    assert len((await client.wait(alone, 20.0)).outcome()) == 2
+
+
+async def test_what_happens_is_told(client) -> None:
+    stream = client.events(kinds=["disk"], timeout=20.0)
+    start = await anext(stream)
+    assert start.reset
+    assert start.number == await client.newest()
+    await client.run(ADD | {"name": "new"}, timeout=20.0)
+    entry = await anext(one async for one in stream if one.events)
+    assert entry.number > start.number
+    assert [(one.kind, one.event, one.name) for one in entry.events] == [
+        ("disk", "added", "new")
+    ]
+    assert entry.job == 1
+    again = client.events(start.number, kinds=["disk"], timeout=20.0)
+    assert await anext(one async for one in again if one.events) == entry
+    assert (await anext(client.events(7, timeout=5.0))).reset
+    newest = await client.newest()
+    left = [one async for one in client.events(newest, timeout=0.2)]
+    assert left == []
+
+
+async def test_a_job_is_followed(client) -> None:
+    number = await client.submit(DELAY | {"duration": 0.3})
+    change = await client.change(number, ["status"])
+    status = change.values[0]
+    while status != "success":
+        change = await client.change(number, ["status"], [status], None, 5.0)
+        status = change.values[0] if change else status
+    slow = await client.submit(DELAY | {"duration": 1.5})
+    seen = ["queued"]
+    while change := await client.change(slow, ["status"], seen, None, 0.3):
+        seen = change.values
+    assert seen == ["running"]
+    await client.cancel(slow)
+    with pytest.raises(NotFound, match="job 77"):
+        await client.change(77, ["status"])
+
+
+async def test_chores(client) -> None:
+    assert not await client.drained()
+    await client.drain(drained=True)
+    assert await client.drained()
+    await client.drain(drained=False)
+    assert await client.watcher_pause() is None
+    assert await client.pause_watcher(4e9) == 4e9
+    assert await client.watcher_pause() == 4e9
+    assert await client.pause_watcher(None) is None
+    slow = await client.submit(DELAY | {"duration": 1.5})
+    held = await client.submit(DELAY | {"depends": [[slow, ["success"]]]})
+    assert (await client.set_priority(held, -5))[0]
+    assert await client.jobs([held], ["priority"]) == [[-5]]
+    assert not await client.archive(held)
+    await client.cancel(slow)
+    await client.wait(held, 20.0)
+    assert await client.archive(held)
+    assert (await client.archive_ended(-1))[0]
+    assert await client.jobs([held], ["status"]) == [None]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+async def test_nobody_does_what_is_not_theirs(at: RapiDoor, kind) -> None:
+    made = kind(place(at, "https", "op:secret"))
+    client = Threaded(made) if kind is Client else made
+    with pytest.raises(Forbidden, match="takes write"):
+        await client.submit(ADD | {"name": "new"})
+    stop = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web1"}
+    await client.run(stop, timeout=20.0)
+    await client.close()
+    made = kind(place(at, "https", "op:wrong"))
+    client = Threaded(made) if kind is Client else made
+    with pytest.raises(Forbidden):
+        await client.info()
+    await client.close()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+async def test_a_certificate_of_a_stranger_is_not_believed(at: RapiDoor, kind) -> None:
+    made = kind(door(f"https://root:secret@localhost:{at.port}"))
+    client = Threaded(made) if kind is Client else made
+    with pytest.raises(Unreachable, match=r"is not believed: self.signed") as found:
+        await client.info()
+    assert "MOORAGE_CA" in found.value.hint
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://root:secret@host", "is no address of a cluster"),
+        ("https://root:secret@host/2/info", "is no address of a cluster"),
+        ("https://root:secret@host:port", "cannot be read"),
+        ("https://host", "a token, or user and password, is needed"),
+        ("https://root@host", "a token, or user and password, is needed"),
+    ],
+)
+def test_an_address_that_is_off_is_refused(url: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words) as found:
+        door(url)
+    assert "secret" not in found.value.message
+
+
+def test_what_opens_a_door_is_not_printed() -> None:
+    found = door("https://root:secret@host", token="sesame")  # noqa: S106
+    assert repr(found) == "Door(https://host:5080)"
 
 
 def test_it_loads_neither_master_nor_agent_nor_server() -> None:

@@ -12,7 +12,6 @@ from moorage_cloud.errors import (
     BuildInProgress,
     Forbidden,
     OverLimit,
-    Refusal,
     Unavailable,
 )
 from moorage_cloud.models import Backend, Limit, Operation, StorageDomain, VolumeType
@@ -256,14 +255,3 @@ def test_a_type_changes_where_the_data_can_stay(docks, volume):
     assert retype(volume, same).volume_type == same
     assert list(quota.drifts()) == []
     assert quota.usage("red")["volumes_same"] == 1
-
-
-def test_a_refusal_says_what_http_says():
-    assert {one.code for one in Refusal.__subclasses__()} == {
-        400,
-        403,
-        404,
-        409,
-        413,
-        503,
-    }

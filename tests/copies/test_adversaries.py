@@ -234,7 +234,7 @@ async def test_nodes_that_come_or_go_while_they_are_told_stop_a_failover(
 
 async def test_a_term_that_jumped_begins_with_a_commit_of_its_own(five: Town) -> None:
     """Else a whole copy would look as if a later master had led without it."""
-    term, config = five.truth.term, five.truth.config
+    term, config = five.config_store.term, five.config_store.config
     for number in range(1, 6):
         leaders = five.nodes.nodes[f"node{number}"].agent._leaders
         leaders.hear(term, _sender("node1"))
@@ -249,8 +249,10 @@ async def test_a_term_that_jumped_begins_with_a_commit_of_its_own(five: Town) ->
     raise_term(path, term + 100)
     third = await led(five.directory, five.nodes, SqliteStore(path))
     await third.whole("node2", "node3", "node4", "node5")
-    five.nodes.nodes["node5"].agent._leaders.hear(third.truth.term, _sender("node1"))
-    await third.truth.commit(None)
+    five.nodes.nodes["node5"].agent._leaders.hear(
+        third.config_store.term, _sender("node1")
+    )
+    await third.config_store.commit(None)
     await third.stop()
     await third.log.close()
     assert await follow(five, "node2")
@@ -274,16 +276,18 @@ async def _again(five: Town) -> Town:
 
 
 async def _claimed(town: Town) -> int:
-    return await succession.claimed(town.nodes, town.truth.config, town.log.head, 2.0)
+    return await succession.claimed(
+        town.nodes, town.config_store.config, town.log.head, 2.0
+    )
 
 
 async def _obey(town: Town) -> list[str]:
     """Return the nodes that take an order of a master."""
     found = []
     for number in range(1, 6):
-        node = town.truth.config.node(f"node{number}")
+        node = town.config_store.config.node(f"node{number}")
         with suppress(Stale):
-            await town.nodes.call(node, Pause(), town.truth.term, silent)
+            await town.nodes.call(node, Pause(), town.config_store.term, silent)
             found.append(node.name)
     return found
 
@@ -296,13 +300,13 @@ async def test_a_living_master_gets_the_nodes_back_that_a_broken_failover_told(
     again = await _again(five)
     assert await _obey(again) == ["node1", "node3", "node4", "node5"]
     term = await _claimed(again)
-    assert term > again.truth.term
+    assert term > again.config_store.term
     await again.stop()
     await again.log.close()
     path = five.directory / "own" / "state.sqlite"
     raise_term(path, term)
     third = await led(five.directory, five.nodes, SqliteStore(path))
-    await third.truth.commit(None)
+    await third.config_store.commit(None)
     assert len(await _obey(third)) == 5
     await third.whole("node2", "node3", "node4", "node5")
     await third.commit(1)
@@ -318,7 +322,7 @@ async def test_a_master_claims_nothing_that_more_than_half_promised_to_another(
 ) -> None:
     again = await _again(five)
     for name in ("node2", "node3", "node4"):
-        five.nodes.nodes[name].agent._fence.pass_term(again.truth.term + 100)
+        five.nodes.nodes[name].agent._fence.pass_term(again.config_store.term + 100)
     assert await _claimed(again) == 0
     await again.stop()
     await again.log.close()
@@ -328,7 +332,7 @@ async def test_a_master_claims_nothing_once_somebody_has_heard_its_successor(
     five: Town,
 ) -> None:
     again = await _again(five)
-    term = again.truth.term + 100
+    term = again.config_store.term + 100
     five.nodes.nodes["node5"].agent._fence.pass_term(term)
     five.nodes.nodes["node5"].agent._leaders.hear(term + 1, _sender("node2"))
     assert await _claimed(again) == 0
@@ -339,9 +343,11 @@ async def test_a_master_claims_nothing_once_somebody_has_heard_its_successor(
 async def test_a_master_claims_nothing_when_a_copy_is_further(five: Town) -> None:
     again = await _again(five)
     head = _head(five, "node4")
-    five.nodes.nodes["node5"].agent._fence.pass_term(again.truth.term + 100)
+    five.nodes.nodes["node5"].agent._fence.pass_term(again.config_store.term + 100)
     _stands(
-        five, "node4", Head(head.version + 1, again.truth.term + 101, head.total + 1)
+        five,
+        "node4",
+        Head(head.version + 1, again.config_store.term + 101, head.total + 1),
     )
     assert await _claimed(again) == 0
     await again.stop()
@@ -355,7 +361,7 @@ async def test_of_a_claim_and_a_failover_at_one_moment_one_gets_more_than_half(
         await follow(five, "node2", Breaking(five.nodes, "node2"))
     again = await _again(five)
     way = Slow(five.nodes, 10)
-    config, head = again.truth.config, again.log.head
+    config, head = again.config_store.config, again.log.head
     claim = succession.claimed(way, config, head, 20.0)
     term, ended = await asyncio.gather(
         claim, follow(five, "node3", way), return_exceptions=True

@@ -43,7 +43,7 @@ def _ledger(town: Town, name: str) -> set[str]:
 
 def _recorded(town: Town) -> set[str]:
     """Return who is on record as current, by name, as the next master reads it."""
-    nodes = {town.truth.config.node(n).uuid: n for n in ("node2", "node3")}
+    nodes = {town.config_store.config.node(n).uuid: n for n in ("node2", "node3")}
     return {nodes[one] for kind, one in town.store.records if kind == KIND}  # type: ignore[attr-defined]
 
 
@@ -72,7 +72,7 @@ async def test_what_is_acknowledged_after_a_start_is_on_each_candidate(
 async def test_who_is_current_is_not_known_of_a_store_of_before(town: Town) -> None:
     """No candidate is on record, and each was current: so each is waited for."""
     await _killed(town)
-    gone = [((KIND, town.truth.config.node(one).uuid), None) for one in TWO]
+    gone = [((KIND, town.config_store.config.node(one).uuid), None) for one in TWO]
     await town.store.commit(gone, expected=town.store.head.version)
     again = await led(town.directory, town.nodes, town.store, Slow(town, 0.75), PATIENT)
     await again.commit(1)
@@ -90,7 +90,7 @@ async def test_a_candidate_that_gives_no_answer_after_a_start_is_left_out_by_nam
     way = Slow(town, 0.0, "node3")
     again = await led(town.directory, town.nodes, town.store, way)
     said: list[str] = []
-    await again.truth.commit(None, [((LEDGER, "1"), b"x")], remarks=said)
+    await again.config_store.commit(None, [((LEDGER, "1"), b"x")], remarks=said)
     assert _recorded(again) == {"node2"}, "it has to be on record before it is told"
     assert _ledger(again, "node2") == {"0", "1"}
     assert _ledger(again, "node3") == set()
@@ -137,7 +137,7 @@ async def test_a_copy_of_another_past_does_not_count_as_one_that_has_all(
 
 
 async def test_the_job_that_committed_names_who_was_left_out(town: Town) -> None:
-    engine = Engine(town.truth, town.nodes, parse)
+    engine = Engine(town.config_store, town.nodes, parse)
     await engine.start({})
     town.nodes.cut_power("node3")
     number = await engine.submit([{"OP_ID": "OP_TEST_DELAY", "duration": 0.01}])

@@ -26,8 +26,8 @@ from moorage.model.commits import Write
 from moorage.store import ConfigStore, MemoryStore, create, inspect
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
+from support.sampling import one_in, sampled
 
-SLOW = pytest.mark.slow
 STILL = Pace(patience=5.0, beat=1000.0, again=0.001)
 
 
@@ -100,20 +100,22 @@ async def begun(directory: Path, fate: Fate) -> Town:
     for number in range(1, 4):
         nodes.add(f"node{number}")
     log = CommitLog(store)
-    truth, _ = await ConfigStore.open(log)
+    config_store, _ = await ConfigStore.open(log)
     standing = Standing(MortalNodes(nodes, fate))
     keys = dict(KEYS)
     copies = Replication(
-        truth,
+        config_store,
         log,
         standing,
         lambda: dict(keys),
-        lambda within: standing.superseded(truth, within),
+        lambda within: standing.superseded(config_store, within),
         STILL,
     )
-    truth.settled = copies.settled
+    config_store.settled = copies.settled
     life = asyncio.create_task(copies.run())
-    return Town(directory, nodes, store, log, truth, standing, copies, life, keys)
+    return Town(
+        directory, nodes, store, log, config_store, standing, copies, life, keys
+    )
 
 
 async def history(town: Town) -> None:
@@ -185,13 +187,7 @@ async def points(directory: Path) -> list[str]:
     return fate.passed
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(4, id="some", marks=pytest.mark.sample),
-        pytest.param(1, id="all", marks=SLOW),
-    ],
-)
+@one_in(6)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_the_master_dies_at_every_point_of_copying(
     tmp_path: Path, after: bool, step: int
@@ -206,7 +202,7 @@ async def test_the_master_dies_at_every_point_of_copying(
         "state.keys",
     }
     tried = 0
-    for at in range(after, len(names), step):
+    for at in sampled(range(after, len(names)), step, f"{after}"):
         directory = tmp_path / str(at)
         town, current = await lived(directory, Fate(at, after))
         for node in town.nodes.nodes.values():

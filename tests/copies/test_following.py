@@ -91,7 +91,7 @@ async def test_a_new_candidate_gets_a_whole_copy_and_a_former_one_forgets_it(
 
 
 async def test_a_damaged_copy_is_found_and_sent_anew(town: Town) -> None:
-    copy = town.nodes.nodes["node2"].agent._station.copies.state
+    copy = town.nodes.nodes["node2"].agent._context.copies.state
     assert copy.path
     with closing(sqlite3.connect(copy.path)) as database, database:
         database.execute("UPDATE records SET value = X'00' WHERE kind = 'node'")
@@ -109,7 +109,7 @@ async def test_a_damaged_copy_is_found_and_sent_anew(town: Town) -> None:
 async def test_a_copy_that_no_commit_can_be_written_to_is_sent_anew(
     town: Town,
 ) -> None:
-    copies = town.nodes.nodes["node2"].agent._station.copies
+    copies = town.nodes.nodes["node2"].agent._context.copies
     path = copies.state.path
     assert path
     await copies.run(copies.state.close)  # as an agent that was started again
@@ -145,7 +145,7 @@ async def test_a_copy_of_another_history_is_sent_anew(town: Town) -> None:
 async def test_a_node_that_heeds_a_later_master_takes_no_commit_of_this_one(
     town: Town,
 ) -> None:
-    config = town.truth.config
+    config = town.config_store.config
     for name in ("node4", "node3", "node2"):
         said = await town.nodes.call(config.node(name), HeedTerm(), 101, silent)
         assert said.term == 101
@@ -154,7 +154,7 @@ async def test_a_node_that_heeds_a_later_master_takes_no_commit_of_this_one(
     with pytest.raises(StoreLost):
         await town.commit(1)
     assert town.acknowledged == []
-    assert town.truth.lost.is_set()
+    assert town.config_store.lost.is_set()
     with pytest.raises(Stale):
         await town.nodes.call(config.node("node2"), HeedTerm(), 2, silent)
     # Whoever asks need not lead.
@@ -163,7 +163,7 @@ async def test_a_node_that_heeds_a_later_master_takes_no_commit_of_this_one(
 
 
 async def test_one_candidate_against_all_others_stops_nobody(town: Town) -> None:
-    config = town.truth.config
+    config = town.config_store.config
     await town.nodes.call(config.node("node3"), HeedTerm(), 101, silent)
     await town.commit(1)
     assert town.acknowledged == [1]

@@ -73,10 +73,12 @@ async def test_a_node_that_is_no_candidate_keeps_no_living_master_from_healing(
 ) -> None:
     """A failover broke, and left one node waiting; the liar would keep it so."""
     await town.stop()
-    head, config = town.log.head, town.truth.config
+    head, config = town.log.head, town.config_store.config
     town.nodes.nodes["node3"].agent._fence.pass_term(head.term + 100)
     way = Lying(town, "node4", **lie)
-    assert await succession.claimed(way, config, head._replace(term=town.truth.term))
+    assert await succession.claimed(
+        way, config, head._replace(term=town.config_store.term)
+    )
 
 
 async def test_more_than_half_are_believed_about_a_later_master(town: Town) -> None:
@@ -156,15 +158,15 @@ async def test_of_two_nodes_the_word_of_one_ends_no_master(tmp_path: Any) -> Non
         nodes.add(f"node{number}")
     town = await led(tmp_path, nodes, store)
     await town.whole("node2")
-    nodes.nodes["node2"].agent._fence.pass_term(town.truth.term + 1000)
+    nodes.nodes["node2"].agent._fence.pass_term(town.config_store.term + 1000)
     await town.commit(1)
-    assert not town.truth.lost.is_set()
+    assert not town.config_store.lost.is_set()
     assert town.state("node2") == "behind"
     # When its own node heeds one, too, it is over.
-    nodes.nodes["node1"].agent._fence.pass_term(town.truth.term + 1000)
+    nodes.nodes["node1"].agent._fence.pass_term(town.config_store.term + 1000)
     with pytest.raises(StoreLost):
         await _commit_on(town)
-    assert town.truth.lost.is_set()
+    assert town.config_store.lost.is_set()
     await town.stop()
 
 

@@ -19,14 +19,14 @@ async def test_who_heard_what_a_copy_does_not_have_is_told_so(tmp_path: Path) ->
     await store.close()
     shutil.copy(path, copy)
 
-    truth, _ = await ConfigStore.open(SqliteStore(path))
-    await truth.commit(Change((successor(truth.config.disk("a"), 1.0),)))
-    heard = truth.feed.last
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(path))
+    await config_store.commit(Change((successor(config_store.config.disk("a"), 1.0),)))
+    heard = config_store.feed.last
+    await config_store.close()
 
     await hand_over(copy, "node2", 100)
-    truth, _ = await ConfigStore.open(SqliteStore(copy))
-    assert truth.term == 101
-    assert truth.feed.last > heard
-    assert truth.feed.after(heard) is None
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(copy))
+    assert config_store.term == 101
+    assert config_store.feed.last > heard
+    assert config_store.feed.after(heard) is None
+    await config_store.close()

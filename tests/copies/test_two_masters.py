@@ -104,9 +104,9 @@ class Pair:
 
     async def order(self, town: Town, name: str) -> bool:
         """Let a master give an order; return whether the node took it."""
-        node = town.truth.config.node(name)
+        node = town.config_store.config.node(name)
         try:
-            await town.standing.call(node, Pause(), town.truth.term, silent)
+            await town.standing.call(node, Pause(), town.config_store.term, silent)
         except (Stale, Unreachable):
             return False
         return True
@@ -172,7 +172,7 @@ async def test_once_a_node_obeys_the_new_master_it_never_obeys_the_old(
         await pair.order(town, chance.choice(["node1", "node2", "node3"]))
     for terms in pair.obeyed.values():
         assert terms == sorted(terms)
-        assert {pair.old.truth.term, pair.new.truth.term} <= set(terms)
+        assert {pair.old.config_store.term, pair.new.config_store.term} <= set(terms)
     assert not await pair.order(pair.old, "node2")
     assert await pair.order(pair.new, "node1")
 
@@ -216,7 +216,7 @@ async def test_a_node_that_lies_about_its_term_shuts_no_later_master_out(
     pair.new_way.said["node3"] = {"term": most - voting.LEAP}
     await pair.follow()
     assert pair.new
-    assert pair.new.truth.term < pair.old.truth.term + 2 * voting.LEAP
+    assert pair.new.config_store.term < pair.old.config_store.term + 2 * voting.LEAP
     assert await pair.order(pair.new, "node3")
 
 
@@ -229,7 +229,7 @@ async def test_a_candidate_that_only_few_reach_does_not_follow(pair: Pair) -> No
 
 
 async def test_a_master_that_was_followed_lays_its_store_aside(pair: Pair) -> None:
-    config, term = pair.old.truth.config, pair.old.truth.term
+    config, term = pair.old.config_store.config, pair.old.config_store.term
     assert await succession.follower(pair.old_way, config, term) is None
     for name in ("node1", "node2", "node3"):
         agent = pair.nodes.nodes[name].agent

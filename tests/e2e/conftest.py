@@ -203,12 +203,12 @@ async def mistold(cluster: SimCluster) -> list[str]:
     """Return the disks whose stories do not lead to what their records say."""
     config = cluster.config
     uuids = {disk.uuid for disk in config.all(Disk)}
-    uuids |= set(cluster.truth.stories.ended)
+    uuids |= set(cluster.config_store.stories.ended)
     return [
         uuid
         for uuid in sorted(uuids)
         if json.decode(json.encode(shown(config, config.objects.get(uuid))))
-        != replayed(await cluster.truth.story(uuid))
+        != replayed(await cluster.config_store.story(uuid))
     ]
 
 

@@ -16,6 +16,8 @@ from moorage.storage import Command
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 from moorage.testing.machine import NAMED
 
+pytestmark = pytest.mark.memory
+
 MINE = {"size": 64, "dev_type": "ext", "name": "mine"}
 BAD = {"size": 64, "dev_type": "ext", "provider": "plainsan", "name": "bad"}
 REUSED = {**MINE, "provider": "named", "reuse_data": "True"}

@@ -4,14 +4,13 @@
 
 Volume groups, mirrored disks, exclusive storage, providers and shared files are in one
 cluster. Its nodes are simulated, its master and socket are real, and so are the
-programs: over LUXI, and over the file that hscan wrote. The seed is the minute's unless
-MOORAGE_SEED names it; MOORAGE_CLUSTERS says how many, from that one on.
+programs: over LUXI, and over the file that hscan wrote. MOORAGE_CLUSTERS says how many
+are tried, from the run's seed on.
 """
 
 import json
 import os
 import re
-import time
 from functools import partial
 from random import Random
 
@@ -20,8 +19,8 @@ import pytest
 from doors import Doors
 from moorage.cli.htools import hail, hbal, hcheck, hscan, hspace
 from moorage.model import Instance
+from support.sampling import SEED
 
-SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
 CLUSTERS = int(os.environ.get("MOORAGE_CLUSTERS") or 20)
 MIRRORED = "drbd"
 KINDS = ("plain", MIRRORED, "ext", "sharedfile", "file")

@@ -222,10 +222,12 @@ def test_a_cluster_of_long_ago_gets_keys_that_are_known(
 
 
 async def _note_no_keys(town: Scratch) -> None:
-    truth, _ = await ConfigStore.open(SqliteStore(town.master.store))
-    nodes = truth.config.named(Node)
-    await truth.commit(Change(tuple(successor(n, n.mtime, pins=()) for n in nodes)))
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(town.master.store))
+    nodes = config_store.config.named(Node)
+    await config_store.commit(
+        Change(tuple(successor(n, n.mtime, pins=()) for n in nodes))
+    )
+    await config_store.close()
 
 
 def test_who_let_a_node_in_is_said_on_both_sides(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def test_nodes_are_told_once_though_old_jobs_cannot_be_put_away(
     monkeypatch.setattr(cluster.nodes, "call", listening)
     monkeypatch.setattr(deeds, "archive_old", broken)
     monkeypatch.setattr(chores.kept_up, "__defaults__", (0.0,))
-    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    at = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     begun = chores.begun(at)
     async with asyncio.timeout(60):
         await over.wait()

@@ -14,6 +14,8 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons.devcluster import Scratch
 
+pytestmark = pytest.mark.slow
+
 
 def kept(town: Scratch) -> dict[str, dict[str, Any]]:
     """Return what stands in the store of a master, by kind and uuid."""

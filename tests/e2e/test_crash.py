@@ -3,13 +3,11 @@
 
 What the nodes do goes on when it dies, and a new master takes over the same store.
 
-Second deaths are as many as the square of the points: one in some is tried, another one
-each time. MOORAGE_SEED says which, MOORAGE_ONE_IN one in how many (``make crashes``).
+Second deaths are as many as the square of the points: slow tests try one first death in
+MOORAGE_ONE_IN, with one second death in so many (``make crashes``: all).
 """
 
 import asyncio
-import os
-import time
 from itertools import count
 from typing import Any
 
@@ -18,23 +16,15 @@ import pytest
 from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.scenarios import Scenario
 from support.deaths import Death, different_points
-
-SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
-ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 6)
+from support.sampling import ONE_IN, one_in, sampled
 
 
-def one_in(sample: int, slow: int = 1) -> pytest.MarkDecorator:
-    """Try one case in so many by default, and more of them among the slow tests."""
-    some = pytest.param(sample, id="some", marks=pytest.mark.sample)
-    more = pytest.param(slow, id="more", marks=pytest.mark.slow)
-    return pytest.mark.parametrize("step", [some, more])
-
-
+@one_in(4)
 async def test_a_crash_wherever_it_leaves_something_else(
-    port: Any, scenario: Scenario
+    port: Any, scenario: Scenario, step: int
 ) -> None:
     told = await port.reference(scenario)
-    for death in told.deaths:
+    for death in sampled(told.deaths, step, scenario.name):
         cluster = await port.fresh()
         death.await_in(cluster)
         await port.crashed(cluster, scenario)
@@ -51,16 +41,18 @@ async def test_a_crash_wherever_it_leaves_something_else(
         await port.checked(cluster, job, told)
 
 
-@one_in(47, ONE_IN)
+@one_in(7, ONE_IN)
 async def test_a_second_crash_while_the_first_is_mended(
     port: Any, scenario: Scenario, step: int
 ) -> None:
     told = await port.reference(scenario)
-    for first in [one.number for one in told.deaths if one.durable is None]:
+    firsts = [one.number for one in told.deaths if one.durable is None]
+    for first in sampled(firsts, step, scenario.name):
         cluster = await _died(port, scenario, first)
         mending = different_points(cluster)
         await port.checked(cluster, await port.taken_over(cluster), told)
-        for second in list(mending.values())[(first + SEED) % step :: step]:
+        of = f"{scenario.name} {first}"
+        for second in sampled(list(mending.values()), step, of):
             cluster = await _died(port, scenario, first)
             cluster.crash_at = second
             with pytest.raises(Crash):
@@ -77,7 +69,7 @@ async def _died(port: Any, scenario: Scenario, point: int) -> SimCluster:
     return cluster
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("when", ["while it mends", "when it is done"])
 async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
     port: Any, scenario: Scenario, when: str, step: int
@@ -85,7 +77,7 @@ async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
     told = await port.reference(scenario)
     named = enumerate(told.points)
     starts = [number for number, name in named if name.startswith("before ")]
-    for number in starts[when == "when it is done" :: step]:
+    for number in sampled(starts, step, f"{scenario.name} {when}"):
         cluster = await port.fresh()
         if not await _held_back(cluster, scenario, number):
             await cluster.stop()

@@ -13,6 +13,8 @@ import pytest
 
 from moorage.daemons.devcluster import Scratch
 
+pytestmark = pytest.mark.slow
+
 BIN = Path(sys.executable).parent
 STRAY = "0a1b2c3d-0000-4000-8000-000000000000.ext.disk0"
 

@@ -15,6 +15,7 @@ from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, STORED, Scenario
 from moorage.testing.state_snapshot import Picture, picture, renumbered
+from support.sampling import ONE_IN, one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -28,11 +29,12 @@ PATIENCE = 400
 """Turns of the loop after which a job that has not ended waits for a node."""
 
 
+@one_in(4)
 async def test_a_lost_reply_changes_nothing_in_the_end(
-    port: Any, scenario: Scenario
+    port: Any, scenario: Scenario, step: int
 ) -> None:
     told = await port.reference(scenario)
-    for number in range(len(told.calls)):
+    for number in sampled(range(len(told.calls)), step, scenario.name):
         cluster = await port.fresh()
         cluster.nodes.lose_reply = {number}
         job = await cluster.finished(
@@ -57,32 +59,43 @@ def _failing(nodes: str, at: int, *, again: bool) -> Callable[[str, Command], bo
     return refuse
 
 
-async def test_a_command_that_fails_once(port: Any, scenario: Scenario) -> None:
-    await _failing_everywhere(port, scenario, again=False)
+@one_in(6)
+async def test_a_command_that_fails_once(
+    port: Any, scenario: Scenario, step: int
+) -> None:
+    await _failing_everywhere(port, scenario, step, again=False)
 
 
+@one_in(4)
 @each_request
-async def test_a_command_that_fails_from_then_on(quay: Any, scenario: Scenario) -> None:
-    await _failing_everywhere(quay, scenario, again=True)
+async def test_a_command_that_fails_from_then_on(
+    quay: Any, scenario: Scenario, step: int
+) -> None:
+    await _failing_everywhere(quay, scenario, step, again=True)
 
 
+@one_in(4)
 @pytest.mark.parametrize("scenario", STORED, ids=[one.name for one in STORED])
-async def test_storage_that_fails_from_then_on(stores: Any, scenario: Scenario) -> None:
-    await _failing_everywhere(stores, scenario, again=True)
+async def test_storage_that_fails_from_then_on(
+    stores: Any, scenario: Scenario, step: int
+) -> None:
+    await _failing_everywhere(stores, scenario, step, again=True)
 
 
-async def _failing_everywhere(port: Any, scenario: Scenario, *, again: bool) -> None:
-    """Let each command of a request fail, one a trial."""
+async def _failing_everywhere(
+    port: Any, scenario: Scenario, step: int, *, again: bool
+) -> None:
+    """Let one command in `step` of a request fail, one a trial."""
     told = await port.reference(scenario)
-    for name, commands in told.commands.items():
-        for number in range(commands):
-            cluster = await port.fresh()
-            machine = cluster.nodes.nodes[name].machine
-            machine.refuse = _failing(name, number, again=again)
-            job = await cluster.finished(
-                await cluster.submit(scenario.op_id, **scenario.fields)
-            )
-            await _excused(port, cluster, job, told)
+    commands = [(name, n) for name, ran in told.commands.items() for n in range(ran)]
+    for name, number in sampled(commands, step, scenario.name):
+        cluster = await port.fresh()
+        machine = cluster.nodes.nodes[name].machine
+        machine.refuse = _failing(name, number, again=again)
+        job = await cluster.finished(
+            await cluster.submit(scenario.op_id, **scenario.fields)
+        )
+        await _excused(port, cluster, job, told)
 
 
 async def _excused(port: Any, cluster: SimCluster, job: Job, told: Any) -> None:
@@ -135,22 +148,16 @@ async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
     node = known.get(name)  # it may have been removed
     if node and node.offline != offline:
         new = successor(node, 1000.0, offline=offline)
-        await cluster.truth.commit(Change((new,)))
+        await cluster.config_store.commit(Change((new,)))
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(4, id="some", marks=pytest.mark.sample),
-        pytest.param(1, id="all", marks=pytest.mark.slow),
-    ],
-)
+@one_in(12, ONE_IN)
 async def test_a_node_that_loses_power(
     port: Any, scenario: Scenario, step: int
 ) -> None:
     told = await port.reference(scenario)
     cases = list(product(range(len(told.calls)), told.commands))
-    for number, name in cases[::step]:
+    for number, name in sampled(cases, step, scenario.name):
         cluster = await port.fresh()
         cluster.nodes.cut = {number: name}
         job = await cluster.submit(scenario.op_id, **scenario.fields)

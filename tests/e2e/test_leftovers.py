@@ -42,6 +42,7 @@ def test_a_node_is_not_another_whose_name_begins_alike() -> None:
     assert not _names(argv, "/tmp/c", "/node1")
 
 
+@pytest.mark.slow
 def test_a_cluster_in_a_directory_of_any_name_is_ended(tmp_path: Path) -> None:
     root = tmp_path / "a,b=c"
     devcluster.up(root, nodes=1, hypervisor="sim")
@@ -80,6 +81,7 @@ def begun(*argv: str, cwd: Path) -> Iterator[subprocess.Popen]:
             one.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "below"),
     [
@@ -114,6 +116,7 @@ def test_an_agent_that_was_told_a_relative_directory_is_ended(
             devcluster.down(root)
 
 
+@pytest.mark.slow
 def test_a_master_that_was_told_a_relative_directory_is_ended(tmp_path: Path) -> None:
     root = tmp_path / "c"
     scratch = devcluster.up(root, nodes=1, hypervisor="sim")
@@ -133,6 +136,7 @@ def test_a_master_that_was_told_a_relative_directory_is_ended(tmp_path: Path) ->
     assert not any(map(process.alive, pids))
 
 
+@pytest.mark.slow
 def test_a_second_agent_of_a_node_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "c"
     devcluster.up(root, nodes=1, hypervisor="sim")

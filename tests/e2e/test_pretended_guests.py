@@ -11,6 +11,8 @@ import pytest
 
 from moorage.daemons.devcluster import Scratch
 
+pytestmark = pytest.mark.slow
+
 BIN = Path(sys.executable).parent
 MIB = 1 << 20
 

@@ -16,6 +16,8 @@ import pytest
 
 from moorage.daemons.devcluster import Scratch
 
+pytestmark = pytest.mark.slow
+
 BIN = Path(sys.executable).parent
 SECRET = b"SECRET-OF-THE-NODE"
 MIB = 1 << 20

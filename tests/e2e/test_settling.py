@@ -36,7 +36,7 @@ async def test_nodes_forget_what_is_no_more(tmp_path: Path) -> None:
     cluster = await made(tmp_path)
     kept = f"disk-{cluster.config.disk('kept').uuid}"
     assert len(fences(tmp_path)) == 2
-    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    at = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     await settling.tell_nodes(at)
     assert fences(tmp_path) == {kept}
     await cluster.stop()
@@ -56,7 +56,7 @@ async def test_a_silent_node_holds_up_no_other(tmp_path: Path) -> None:
         return found
 
     cluster.nodes.call = listening  # type: ignore[method-assign]
-    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    at = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     telling = asyncio.create_task(settling.tell_nodes(at))
     async with asyncio.timeout(10):
         await all_others.wait()

@@ -17,6 +17,7 @@ from moorage.model import Change, successor
 from moorage.store import MemoryStore, Stored, StoreError, StoreLost, Write
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, Scenario
+from support.sampling import one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -60,27 +61,32 @@ async def lost(cluster: SimCluster, scenario: Scenario) -> None:
     except StoreLost:
         return
     waits = [
-        asyncio.create_task(cluster.truth.lost.wait()),
+        asyncio.create_task(cluster.config_store.lost.wait()),
         asyncio.create_task(cluster.finished(number)),
     ]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in waits:
         one.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
-    assert cluster.truth.lost.is_set()
+    assert cluster.config_store.lost.is_set()
 
 
 @pytest.mark.parametrize("failures", [1, 1000], ids=["once", "for-a-while"])
+@one_in(6)
 @each_request
 async def test_a_write_that_fails(
-    quay: Any, scenario: Scenario, failures: int, caplog: pytest.LogCaptureFixture
+    quay: Any,
+    scenario: Scenario,
+    failures: int,
+    step: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Every third write of every request, alone and with all that would follow."""
+    """Every write of every request, alone and with all that would follow."""
     told = await quay.reference(scenario)
-    for write in range(0, told.writes, 3):
+    for write in sampled(range(told.writes), step, scenario.name):
         cluster = await quay.fresh()
         store = cluster.store
-        cluster.truth._store = FullStore(store, write, failures)
+        cluster.config_store._store = FullStore(store, write, failures)
         await lost(cluster, scenario)
         assert "nothing is committed any more: the store in /full" in caplog.text
         _check_nothing_untrue_is_told(cluster)
@@ -113,12 +119,12 @@ def _check_nothing_untrue_is_told(cluster: SimCluster) -> None:
 
 async def test_after_a_failed_write_nothing_is_committed(quay: Any) -> None:
     cluster = await quay.fresh()
-    cluster.truth._store = FullStore(cluster.store, 0, 1)
+    cluster.config_store._store = FullStore(cluster.store, 0, 1)
     disk = cluster.config.disk("spare")
     with pytest.raises(StoreLost):
-        await cluster.truth.commit(Change((successor(disk, 1.0, name="x"),)))
+        await cluster.config_store.commit(Change((successor(disk, 1.0, name="x"),)))
     with pytest.raises(StoreLost, match="disk is full"):  # why is told once more
-        await cluster.truth.commit(Change((successor(disk, 1.0, name="x"),)))
+        await cluster.config_store.commit(Change((successor(disk, 1.0, name="x"),)))
     assert cluster.config.disk("spare") == disk
     await cluster.stop()
 
@@ -139,7 +145,7 @@ async def test_what_came_later_is_never_reverted(quay: Any, what: str) -> None:
         change = Change((successor(disk, 2000.0, name="other"),))
     else:
         change = Change(drop=(disk,))
-    await cluster.truth.commit(change)
+    await cluster.config_store.commit(change)
     cluster.store.records["job", str(quay.next_job)] = old
     await cluster.crash()
     calls = len(cluster.nodes.calls)
@@ -176,7 +182,9 @@ async def test_a_commit_that_others_overtook_is_not_taken_back(quay: Any) -> Non
     async def meddle(name: str) -> None:
         if name.startswith("during"):
             disk = cluster.config.disk("spare")
-            await cluster.truth.commit(Change((successor(disk, 1.0, name="other"),)))
+            await cluster.config_store.commit(
+                Change((successor(disk, 1.0, name="other"),))
+            )
             (job,) = cluster.engine.queue.working
             await cluster.engine.cancel(job)
 

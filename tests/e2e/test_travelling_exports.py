@@ -15,6 +15,8 @@ from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 SIZE = 12
 WAIT = 120.0

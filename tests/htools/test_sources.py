@@ -242,13 +242,13 @@ async def test_our_own_master_is_understood(tmp_path):
     builder = ClusterBuilder(nodes=3).disk("root1")
     builder.instance("web1", disks=("root1",), tags=("prod",))
     sim = await SimCluster.start(tmp_path, builder)
-    sources = Sources(sim.truth, sim.nodes, sim.engine, 10.0)
+    sources = Sources(sim.config_store, sim.nodes, sim.engine, 10.0)
     answers = {
         name: await query(*args, sources)
         for name, (method, args) in luxi.CALLS.items()
         if method == "Query"
     }
-    answers["info"] = cluster_info(sim.truth.config)
+    answers["info"] = cluster_info(sim.config_store.config)
     await sim.stop()
     found = luxi.parse(json.loads(json.dumps(answers)))
     assert [node.name for node in found.nodes] == ["node1", "node2", "node3"]

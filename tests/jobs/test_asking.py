@@ -60,7 +60,7 @@ def rests(cluster: SimCluster) -> list[float]:
 
 async def mark_offline(cluster: SimCluster) -> None:
     off = successor(cluster.config.node("node1"), 1.0, offline=True)
-    await cluster.truth.commit(Change((off,)))
+    await cluster.config_store.commit(Change((off,)))
 
 
 async def test_a_silent_node_is_asked_less_and_less_often(cluster: SimCluster) -> None:
@@ -222,7 +222,7 @@ async def test_nobody_rests_before_what_is_given_up(
     if off:
         node = cluster.config.node("node1")
         gone = replace(node, offline=True, serial_no=node.serial_no + 1)
-        await cluster.truth.commit(Change((gone,)))
+        await cluster.config_store.commit(Change((gone,)))
     else:
         await cluster.engine.cancel(number)
     job = await asyncio.wait_for(ended, 5)

@@ -255,7 +255,7 @@ async def test_a_job_that_is_put_away_at_its_end_does_not_come_back(tmp_path):
     number = await sim.engine.submit([{"OP_ID": "OP_CLUSTER_VERIFY"}])
     await over.wait()
     assert sim.engine.job(number).finished
-    at = Sources(sim.truth, sim.nodes, sim.engine)
+    at = Sources(sim.config_store, sim.nodes, sim.engine)
     answer = asyncio.create_task(ArchiveJob(number).answer(at))
     await some_turns()
     go.set()

@@ -53,7 +53,7 @@ class SlowStore:
 @pytest.mark.parametrize("opcode", [GROW_A, NONSENSE], ids=["success", "error"])
 async def test_a_state_is_told_when_it_is_stored(cluster: SimCluster, opcode) -> None:
     """Each write of a job is held up, and what is told is compared with the store."""
-    store = cluster.truth._store = SlowStore(cluster.store)
+    store = cluster.config_store._store = SlowStore(cluster.store)
     number = await cluster.engine.submit([opcode])
     seen = []
     while not cluster.engine.job(number).finished:
@@ -88,10 +88,12 @@ async def test_numbers_never_start_again(cluster: SimCluster) -> None:
 
 
 async def test_a_job_is_put_away_once_whoever_asks(cluster: SimCluster) -> None:
-    at = Sources(cluster.truth, cluster.nodes, cluster.engine, clock=cluster.clock)
+    at = Sources(
+        cluster.config_store, cluster.nodes, cluster.engine, clock=cluster.clock
+    )
     for _ in range(3):
         await cluster.finished(await cluster.engine.submit([GROW_A]))
-    feed = cluster.truth.feed
+    feed = cluster.config_store.feed
     start = feed.last
     await asyncio.gather(
         deeds.archive_old(at, -1),

@@ -9,8 +9,8 @@ import pytest
 
 from moorage.api import deeds
 from moorage.api.query import Sources
-from moorage.errors import BadInput, Conflict
-from moorage.jobs import repeats
+from moorage.errors import BadInput, Conflict, WrongState
+from moorage.jobs import Job, repeats
 from moorage.model.caller import Caller
 from moorage.testing.cluster import SimCluster
 
@@ -23,7 +23,9 @@ def add(name: str = "new") -> list[dict[str, object]]:
 
 
 def at(cluster: SimCluster) -> Sources:
-    return Sources(cluster.truth, cluster.nodes, cluster.engine, clock=cluster.clock)
+    return Sources(
+        cluster.config_store, cluster.nodes, cluster.engine, clock=cluster.clock
+    )
 
 
 async def test_a_repeated_request_is_answered_with_its_job(cluster: SimCluster) -> None:
@@ -49,7 +51,7 @@ async def test_the_second_hears_of_the_job_when_it_is_stored(
         await there.wait()
         return ()
 
-    cluster.truth.settled = settled
+    cluster.config_store.settled = settled
     both = [
         asyncio.create_task(deeds.submit_once(at(cluster), add(), ANNA, "k1"))
         for _ in range(2)
@@ -121,8 +123,26 @@ async def test_what_is_no_key_is_refused(cluster: SimCluster, key: str) -> None:
 def test_keys_are_forgotten_after_a_day() -> None:
     now = 0.0
     known = repeats.Repeats(lambda: now)
-    known.add("old", add(), 1)
+    known.add("old", add(), Job(id=1, ops=[]))
     now = repeats.LASTS + 1
     assert known.job("old", add()) is None
-    writes = known.add("new", add(), 2)
+    writes = known.add("new", add(), Job(id=2, ops=[]))
     assert (("repeat", "old"), None) in writes
+
+
+async def test_a_user_has_so_many_keys_a_day_and_others_have_theirs(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "MOST", 2)
+    for number in range(2):
+        await deeds.submit_once(at(cluster), add(f"n{number}"), ANNA, f"k{number}")
+    with pytest.raises(WrongState, match="anna by rapi has used 2 keys"):
+        await deeds.submit_once(at(cluster), add("n2"), ANNA, "k2")
+    assert await deeds.submit_once(at(cluster), add("n0"), ANNA, "k0") == 1
+    assert await deeds.submit_once(at(cluster), add("n3"), BERT, "k2") == 3
+    await cluster.crash()
+    await cluster.boot()
+    with pytest.raises(WrongState):
+        await deeds.submit_once(at(cluster), add("n2"), ANNA, "k2")
+    monkeypatch.setattr(repeats, "LASTS", -1.0)
+    assert await deeds.submit_once(at(cluster), add("n2"), ANNA, "k2") == 4

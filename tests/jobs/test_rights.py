@@ -42,11 +42,16 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
         "initrd_path",
     ),
     ("OP_CLUSTER_SET_PARAMS", {"file_storage_dir": "/etc"}, "file_storage_dir"),
+    ("OP_INSTANCE_CREATE", {**MAKE, "iallocator": "mine"}, "iallocator"),
+    ("OP_NODE_EVACUATE", {"node_name": "node1", "iallocator": "mine"}, "iallocator"),
+    ("OP_CLUSTER_SET_PARAMS", {"default_iallocator": "mine"}, "iallocator"),
     ("OP_STORAGE_POOL_ADD", {"pool_name": "p", "params": {"dir": "/etc"}}, "dir"),
 ]
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("OP_DISK_ADD", {**EXT, "params": {"tier": "gold"}}),
     ("OP_INSTANCE_CREATE", {**MAKE, "hvparams": {"acpi": True, "vga": "std"}}),
+    ("OP_INSTANCE_CREATE", {**MAKE, "iallocator": "hail"}),
+    ("OP_INSTANCE_CREATE", {**MAKE, "iallocator": "."}),
     ("OP_INSTANCE_SET_PARAMS", {**WEB, "hvparams": {"kvm_extra": "default"}}),
     ("OP_INSTANCE_SET_PARAMS", {**WEB, "disks": [["add", -1, {"size": 8}]]}),
 ]

@@ -140,7 +140,7 @@ async def test_a_disk_that_others_changed_since_is_not_removed(
     number = await cluster.submit("OP_INSTANCE_REMOVE", instance_name="web")
     await dead(cluster, number)
     theirs = successor(cluster.config.disk("b"), 1.0, name="theirs")
-    await cluster.truth.commit(Change((theirs,)))
+    await cluster.config_store.commit(Change((theirs,)))
     await cluster.boot()
     job = await cluster.finished(number)
     assert str(reason(job)).startswith("theirs was changed by others since")
@@ -155,7 +155,7 @@ async def test_what_others_changed_before_the_first_commit_is_left_alone(
     number = await cluster.submit("OP_DISK_GROW", disk="a", amount=8)
     await dead(cluster, number)
     theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
-    await cluster.truth.commit(Change((theirs,)))
+    await cluster.config_store.commit(Change((theirs,)))
     asked = len(cluster.nodes.calls)
     await cluster.boot()
     job = await cluster.finished(number)
@@ -232,7 +232,7 @@ def held_up(cluster: SimCluster, number: int) -> None:
             cluster.die()
         return ()
 
-    cluster.truth.settled = settled
+    cluster.config_store.settled = settled
     asked = [cluster.engine.change_priority(number, one) for one in (1, 2)]
     cluster.others = [asyncio.create_task(one) for one in asked]  # type: ignore[attr-defined]
 

@@ -37,7 +37,7 @@ async def test_what_never_reached_its_node_is_not_taken_back_there(
         if name == "before create disk new on node1":
             cluster.nodes.nodes["node1"].powered = False
             off = successor(cluster.config.node("node1"), 1.0, offline=told)
-            await cluster.truth.commit(Change((off,)))
+            await cluster.config_store.commit(Change((off,)))
 
     cluster.extra_point = cut
     number = await cluster.submit("OP_DISK_ADD", **ADD)
@@ -58,7 +58,7 @@ async def test_what_was_made_on_a_node_that_is_off_then_stays_in_sight(
             cluster.nodes.nodes["node1"].lose_power()
             node = cluster.config.node("node1")
             off = successor(node, cluster.clock(), offline=True)
-            await cluster.truth.commit(Change((off,)))
+            await cluster.config_store.commit(Change((off,)))
 
     cluster.extra_point = cut
     number = await cluster.submit("OP_DISK_ADD", **ADD)
@@ -78,7 +78,7 @@ async def test_a_commit_that_is_refused_is_not_taken_back(cluster: SimCluster) -
         if name == "before record disk new":
             theirs = replace(cluster.config.disk("a"), uuid="theirs", name="new")
             theirs = replace(theirs, logical_id=("san", "other"), serial_no=1)
-            await cluster.truth.commit(Change((theirs,)))
+            await cluster.config_store.commit(Change((theirs,)))
 
     cluster.extra_point = take
     job = await cluster.finished(await cluster.submit("OP_DISK_ADD", **ADD))
@@ -123,7 +123,7 @@ async def test_what_others_changed_since_is_not_taken_back(cluster: SimCluster) 
     async def meddle(name: str) -> None:
         if name == "before attach disk a on node1":
             theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
-            await cluster.truth.commit(Change((theirs,)))
+            await cluster.config_store.commit(Change((theirs,)))
             await cluster.engine.cancel(number)
 
     cluster.extra_point = meddle
@@ -153,7 +153,7 @@ async def test_a_disk_in_doubt_is_quarantined_though_others_changed_it(
             await cluster.engine.cancel(number)
         if name == "after undoing attach disk a on node1":
             theirs = successor(cluster.config.disk("a"), 1.0, name="theirs")
-            await cluster.truth.commit(Change((theirs,)))
+            await cluster.config_store.commit(Change((theirs,)))
 
     cluster.extra_point = meddle
     number = await cluster.submit("OP_DISK_ATTACH", disk="a", instance_name="web")
@@ -189,7 +189,7 @@ async def test_a_step_is_taken_back_in_the_epoch_of_its_disk(
     """It was planned before a commit that raised it; one of a later epoch keeps its."""
     disk = cluster.config.disk("a")
     where = {"settings": {}, "disk": disk}
-    await cluster.truth.commit(Change((successor(disk, 1.0, epoch=3),)))
+    await cluster.config_store.commit(Change((successor(disk, 1.0, epoch=3),)))
     again = today(DetachDisk(**where), cluster.config)
     assert [one.epoch for one in again.volumes()] == [3]
     later = today(

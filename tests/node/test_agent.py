@@ -58,7 +58,7 @@ class Node:
         return await self.agent.handle(verb, args, term, _silent)
 
     def held(self) -> list[str]:
-        return [one.disk for one in self.agent._station.held.all()]
+        return [one.disk for one in self.agent._context.attachments.all()]
 
 
 def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
@@ -355,7 +355,7 @@ async def test_a_transfer_that_cannot_be_followed_is_given_up_before_it_has_fail
 ) -> None:
     """The guest may be about to run elsewhere: nobody is told that it stays."""
     await running(node)
-    hypervisor = node.agent._station.hypervisor("kvm")
+    hypervisor = node.agent._context.hypervisor("kvm")
     asked: list[str] = []
 
     async def migrate(*_: Any, **__: Any) -> Any:

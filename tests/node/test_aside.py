@@ -27,6 +27,8 @@ from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import ourselves
 from moorage.units import Mib
 
+pytestmark = pytest.mark.memory
+
 DISK = Disk(uuid="d", dev_type="ext", size=Mib(1), logical_id=("san", "vol-d"))
 
 

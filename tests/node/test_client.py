@@ -22,6 +22,8 @@ from moorage.protocol import EnrolNode, FindConsole, GetFacts, UnmakeDisk, silen
 from moorage.storage import Outcome
 from moorage.units import Mib
 
+pytestmark = pytest.mark.memory
+
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

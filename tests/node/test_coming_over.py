@@ -38,6 +38,8 @@ from moorage.testing.storage import San
 
 from .conftest import Served, SlowMachine, lodge
 
+pytestmark = pytest.mark.memory
+
 NAMES = ("node1", "node2", "node3")
 NEW = (TrustMasters, MakeMasterRequest, TakeMasterKey, RequestMaster)
 """What an agent of before each master had a key of its own does not know."""
@@ -101,14 +103,16 @@ class Old:
 
     async def lives(self, dies: int = -1) -> int:
         """Let a master live until all have come over, or it dies; return its steps."""
-        truth, records = await ConfigStore.open(self.store)
+        config_store, records = await ConfigStore.open(self.store)
         nodes = HttpNodes(Authority(self.authority.directory))
         way = Mortal(nodes, dies, self.old, self.off)
         standing = Standing(way)  # type: ignore[arg-type]
-        standing.masters = lambda: certificates.masters(truth.config)
-        engine = Engine(truth, standing, parse)
+        standing.masters = lambda: certificates.masters(config_store.config)
+        engine = Engine(config_store, standing, parse)
         await engine.start(records)
-        working = asyncio.create_task(self._works(Sources(truth, standing, engine)))
+        working = asyncio.create_task(
+            self._works(Sources(config_store, standing, engine))
+        )
         dying = asyncio.create_task(way.dead.wait())
         async with asyncio.timeout(60):
             await asyncio.wait({working, dying}, return_when=asyncio.FIRST_COMPLETED)
@@ -117,7 +121,7 @@ class Old:
         await asyncio.wait({working, dying})
         await engine.stop()
         await nodes.close()
-        await truth.close()
+        await config_store.close()
         if not way.dead.is_set():
             working.result()
         return -1 if way.dead.is_set() else way.point
@@ -125,12 +129,12 @@ class Old:
     async def _works(self, at: Sources) -> None:
         watch = Watch(at)
         await watch.look()
-        while not self._is_done(at.truth):
+        while not self._is_done(at.config_store):
             await asyncio.sleep(0.01)
             await watch.look()
 
-    def _is_done(self, truth: ConfigStore) -> bool:
-        due = set(listed(certificates.masters(truth.config).certificates))
+    def _is_done(self, config_store: ConfigStore) -> bool:
+        due = set(listed(certificates.masters(config_store.config).certificates))
         up = [one for one in self.served if one.name not in self.old | self.off]
         keys = {_own(one) for one in up}
         told = [set(Keys(one.keys).masters) for one in up]

@@ -30,6 +30,8 @@ from .gate import (
     post,
 )
 
+pytestmark = pytest.mark.memory
+
 
 @pytest.fixture
 async def gate(served: Served, authority: Authority, tmp_path: Path) -> Gate:

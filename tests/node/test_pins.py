@@ -16,6 +16,8 @@ from moorage.protocol import Call
 from .conftest import Served, lodge
 from .pinned import DAY, call, known, pin_of, rogue, unreachable
 
+pytestmark = pytest.mark.memory
+
 
 async def test_an_old_key_is_shut_out_before_a_word_is_said(
     served: Served, nodes: HttpNodes, authority: Authority, tmp_path: Path

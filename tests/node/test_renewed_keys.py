@@ -23,6 +23,8 @@ from moorage.protocol import GetFacts, ListGuests, RequestKey
 from .conftest import Served
 from .pinned import DAY, call, known, renewed, unreachable
 
+pytestmark = pytest.mark.memory
+
 
 async def test_a_node_takes_a_new_key_while_it_serves(
     served: Served, nodes: HttpNodes

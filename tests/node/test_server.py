@@ -25,6 +25,8 @@ from moorage.protocol import (
 )
 from moorage.units import Mib
 
+pytestmark = pytest.mark.memory
+
 
 def silent(*_: Any) -> None:
     pass

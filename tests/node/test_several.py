@@ -26,6 +26,8 @@ from moorage.protocol import (
 )
 from moorage.protocol.sender import Sender
 
+pytestmark = pytest.mark.memory
+
 ASKED = (ListGuests(), ListSystems())
 
 
@@ -206,8 +208,10 @@ async def test_each_call_has_a_limit_of_its_own(
     """An answer that does not come has no more time when others were asked for, too."""
     nodes = HttpNodes(authority)  # with patience for an agent that shows it is alive
 
+    done = asyncio.Event()
+
     async def hang(_path: str) -> None:
-        await asyncio.Event().wait()
+        await done.wait()
 
     await nodes.ask(served.node, ASKED, 1)
     monkeypatch.setattr(GetDevices, "limit", 0.2)
@@ -215,6 +219,7 @@ async def test_each_call_has_a_limit_of_its_own(
     async with asyncio.timeout(5):
         asked = (ListGuests(), GetDevices(paths=("/dev/a",)))
         guests, devices = await nodes.ask(served.node, asked, 1)
+    done.set()
     await nodes.close()
     assert guests == []
     assert isinstance(devices, Unreachable)

@@ -28,6 +28,8 @@ from .gate import (
     vouched,
 )
 
+pytestmark = pytest.mark.memory
+
 
 @pytest.fixture
 async def gate(served: Served, authority: Authority, tmp_path: Path) -> Gate:

@@ -17,6 +17,8 @@ from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.protocol import GetFacts
 
+pytestmark = pytest.mark.memory
+
 ASKED = b'{"verb": "facts", "args": {}, "term": 1}'
 
 

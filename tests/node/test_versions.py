@@ -23,6 +23,8 @@ from moorage.protocol.sender import NEWEST, Sender, check, ourselves
 from moorage.store import ConfigStore, MemoryStore, create
 from moorage.testing.cluster import ClusterBuilder
 
+pytestmark = pytest.mark.memory
+
 
 @pytest.fixture
 async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
@@ -127,10 +129,10 @@ async def test_the_agent_of_the_version_before_works_and_keeps_no_copy(
     builder = ClusterBuilder(1)
     await create(store, builder.change())
     log = CommitLog(store)
-    truth, _ = await ConfigStore.open(log)
+    config_store, _ = await ConfigStore.open(log)
     follower = Follower(
         node=served.node,
-        truth=truth,
+        config_store=config_store,
         log=log,
         nodes=nodes,
         keys=dict,
@@ -147,7 +149,7 @@ async def test_the_agent_of_the_version_before_works_and_keeps_no_copy(
             while not follower.why:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert follower.status().why == "its agent is too old"
-        assert (await ask(nodes, served, truth.term)).version == __version__
+        assert (await ask(nodes, served, config_store.term)).version == __version__
     async with asyncio.timeout(120):
         while not follower.current:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -36,6 +36,8 @@ from moorage.protocol import (
 from moorage.storage import Outcome
 from moorage.units import Mib
 
+pytestmark = pytest.mark.memory
+
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 END = {"result": "changed"}
 

@@ -27,7 +27,7 @@ async def test_who_drops_the_word_does_not_drop_the_protection(
     """A record of an earlier version says it by the parameter alone."""
     disk = cluster.config.disk("root3")
     old = successor(disk, 1.0, params=disk.params | {"reuse_data": "True"})
-    await cluster.truth.commit(Change((old,)))
+    await cluster.config_store.commit(Change((old,)))
     await cluster.run(MODIFY, disk="root3", params={"reuse_data": "default"})
     assert cluster.config.disk("root3").params == disk.params
     assert cluster.config.disk("root3").was_there

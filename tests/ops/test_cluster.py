@@ -121,6 +121,7 @@ def test_a_healthy_cluster_has_no_findings():
         "errors": [],
         "warnings": [],
         "notices": [],
+        "jobs": [],
         "checked": {
             "nodes": 3,
             "nodes that answered": 3,
@@ -129,6 +130,14 @@ def test_a_healthy_cluster_has_no_findings():
             "guests": 1,
         },
     }
+
+
+def test_each_error_is_a_job_that_could_not_be_made():
+    """Ganeti's program expects jobs that look, and tells why there is none."""
+    found = verify(ClusterBuilder(2), node2=Unreachable("no route"))
+    ((taken, why),) = found["jobs"]
+    assert not taken
+    assert why.startswith("node node2: it gives no answer (no route)")
 
 
 def test_silent_nodes_are_found_unless_they_are_marked_offline():

@@ -31,7 +31,9 @@ async def test_a_detached_disk_goes_to_a_file_and_stays_the_disk_that_it_is(clus
     assert new.dev_type == "sharedfile"
     assert new.epoch == old.epoch + 1
     assert old.volume not in volumes(cluster)
-    assert len(cluster.nodes.nodes["node1"].agent._station.held.all()) == 2  # web1's
+    assert (
+        len(cluster.nodes.nodes["node1"].agent._context.attachments.all()) == 2
+    )  # web1's
 
 
 async def test_a_file_goes_to_a_provider_by_its_uri(cluster):
@@ -328,7 +330,9 @@ async def test_a_disk_goes_to_two_nodes_and_back(cluster, name):
 
 
 def holdings(cluster, node):
-    return {one.disk for one in cluster.nodes.nodes[node].agent._station.held.all()}
+    return {
+        one.disk for one in cluster.nodes.nodes[node].agent._context.attachments.all()
+    }
 
 
 @pytest.mark.parametrize("name", ["root1", "data1"])

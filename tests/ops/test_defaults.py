@@ -80,7 +80,7 @@ async def test_verify_tells_of_those_that_are_there_already(cluster) -> None:
         beparams={"default": {"vcpus": 0}},
         default_iallocator="nosuch",
     )
-    await cluster.truth.commit(Change((bad,)), [])
+    await cluster.config_store.commit(Change((bad,)), [])
     told = [one for one in await errors() if one not in before]
     assert len(told) == 4
     assert all("stops new disks or guests" in one for one in told)

@@ -141,7 +141,7 @@ async def test_names_that_an_old_configuration_shares_are_told(
         Disk(uuid=uuid, name=name, dev_type="ext", logical_id=("san", uuid), size=64)
         for uuid, name in (("t1", "twin"), ("t2", "twin"), ("t3", "7"))
     ]
-    cluster.truth.config = load(7, [*objects, *twins])
+    cluster.config_store.config = load(7, [*objects, *twins])
     told = await cluster.run("OP_CLUSTER_VERIFY")
     found = {one["object"]: one["message"] for one in told["warnings"]}
     assert found["disk t1"] == found["disk t2"] == "another disk is named 'twin' too"

@@ -232,7 +232,7 @@ async def test_a_refusal_says_why_and_changes_nothing(
 async def test_a_disk_in_quarantine_is_left_alone(cluster: SimCluster) -> None:
     spare = cluster.config.disk("spare")
     marked = successor(spare, 1.0, quarantine="job 9: nobody knows")
-    await cluster.truth.commit(Change((marked,)))
+    await cluster.config_store.commit(Change((marked,)))
     sentence = "disk spare is quarantined: job 9: nobody knows"
     for op_id, fields in (
         ("OP_DISK_ATTACH", WEB1),
@@ -257,7 +257,7 @@ async def test_a_node_that_is_offline_is_let_back_in_first(
     cluster: SimCluster, op_id: str, fields: dict[str, Any]
 ) -> None:
     off = successor(cluster.config.node("node2"), 1.0, offline=True)
-    await cluster.truth.commit(Change((off,)))
+    await cluster.config_store.commit(Change((off,)))
     error = await refused(cluster, "node node2 is marked offline", op_id, **fields)
     assert error.hint == "when it is back: gnt-node modify --offline=no node2"
 

@@ -53,6 +53,7 @@ WITHOUT: dict[str, str] = {
     "OP_TAGS_GET": _LOOKS,
     "OP_TAGS_SEARCH": _LOOKS,
     "OP_TAGS_SET": _AS_GANETI,
+    "OP_TEST_ALLOCATOR": _LOOKS,
     "OP_TEST_DELAY": _AS_GANETI,
 }
 """Why the others have none of their own."""

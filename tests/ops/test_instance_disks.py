@@ -262,7 +262,7 @@ async def test_a_disk_is_unplugged_before_it_is_removed(cluster: SimCluster) -> 
 
 async def test_a_guest_that_keeps_its_disk_keeps_its_data(cluster: SimCluster) -> None:
     before = await picture(cluster)
-    hypervisor = cluster.nodes.nodes["node1"].agent._station.hypervisors["kvm"]
+    hypervisor = cluster.nodes.nodes["node1"].agent._context.hypervisors["kvm"]
 
     async def stubborn(uuid: str, disk: str) -> None:
         raise NotSupported(f"guest {uuid} keeps disk {disk}")

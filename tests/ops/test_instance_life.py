@@ -37,7 +37,7 @@ async def info(cluster: SimCluster, name: str) -> dict[str, Any]:
 
 async def off(cluster: SimCluster, name: str) -> None:
     node = successor(cluster.config.node(name), 1.0, offline=True)
-    await cluster.truth.commit(Change((node,)))
+    await cluster.config_store.commit(Change((node,)))
 
 
 # -- made --------------------------------------------------------------------------
@@ -54,7 +54,7 @@ async def test_a_shared_file_has_one_path_on_every_node(cluster: SimCluster) -> 
     seen = []
     for target in ("node2", "node3", "node1"):
         await cluster.run(MIGRATE, instance_name="web1", target_node=target)
-        seen.append((await info(cluster, "web1"))["disks"][0]["pstatus"]["path"])
+        seen.append((await info(cluster, "web1"))["disks"][0]["held"]["path"])
     assert seen == [path] * 3
 
 

@@ -31,7 +31,7 @@ Made = Callable[[Path], Awaitable[SimCluster]]
 
 async def facts(cluster: SimCluster) -> dict[str, NodeFacts]:
     """Return what the nodes say, but for those that are off."""
-    config, call, term = cluster.config, cluster.nodes.call, cluster.truth.term
+    config, call, term = cluster.config, cluster.nodes.call, cluster.config_store.term
     return {
         node.uuid: await call(node, room_on(config, node).call, term, silent)
         for node in config.online()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Unreachable, WrongState
+from moorage.errors import BadInput, NotFound, Unreachable, WrongState
 from moorage.jobs import Commit, View
 from moorage.model import GuestState, Instance, load
 from moorage.model.token import Token, to_text
@@ -134,7 +134,7 @@ async def test_a_target_is_needed_that_takes_instances(sim, op_id, word):
     error = await refused(**{word: "node3", "iallocator": "hail"})
     assert isinstance(error, BadInput)
     assert error.message == "Do not specify both, iallocator and target node"
-    assert isinstance(await refused(iallocator="dice"), BadInput)
+    assert isinstance(await refused(iallocator="dice"), NotFound)
     assert isinstance(await refused(**{word: "node2"}), BadInput)
     await sim.run("OP_NODE_SET_PARAMS", node_name="node3", drained=True)
     assert isinstance(await refused(**{word: "node3"}), WrongState)

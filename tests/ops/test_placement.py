@@ -6,7 +6,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, NoCapacity, NotFound, WrongState
+from moorage.errors import NoCapacity, NotFound, WrongState
 from moorage.model.ipolicy import cluster_policy
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
@@ -125,7 +125,7 @@ async def test_verify_says_who_could_not_restart(sim):
 
 
 async def test_an_unknown_allocator_is_refused(sim):
-    with pytest.raises(BadInput, match="there is no allocator 'dice'"):
+    with pytest.raises(NotFound, match="there is no allocator 'dice'"):
         await add(sim, "web", iallocator="dice")
 
 
@@ -280,5 +280,5 @@ async def test_the_first_attach_is_counted(sim):
     """The disk is born attached; the node remembers that, and so does the record."""
     await add(sim, "web", pnode="node1")
     (disk,) = sim.config.disks_of(sim.config.instance("web"))
-    (held,) = sim.nodes.nodes["node1"].agent._station.held.all()
+    (held,) = sim.nodes.nodes["node1"].agent._context.attachments.all()
     assert (disk.epoch, held.epoch) == (1, 1)

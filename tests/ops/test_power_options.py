@@ -44,7 +44,7 @@ async def warned(cluster: SimCluster, op_id: str, **fields: Any) -> list[str]:
 
 async def off(cluster: SimCluster, name: str) -> None:
     node = successor(cluster.config.node(name), 1.0, offline=True)
-    await cluster.truth.commit(Change((node,)))
+    await cluster.config_store.commit(Change((node,)))
 
 
 async def marked(cluster: SimCluster, name: str) -> None:
@@ -305,7 +305,7 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     monkeypatch.setattr(TEMPLATES["file"], "check_made", lambda _disk: None)
     (uuid,) = cluster.config.instance("w").disks
     pair = successor(cluster.config.disk(uuid), 1.0, nodes=("node1", "node2"))
-    await cluster.truth.commit(Change((pair,)))
+    await cluster.config_store.commit(Change((pair,)))
     files = cluster.nodes.san.files
     files[f"node2:{pair.volume}"] = dict(files[f"node1:{pair.volume}"])
     await cluster.run(move, **there)

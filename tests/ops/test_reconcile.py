@@ -59,7 +59,9 @@ async def hold(cluster: SimCluster, node: str, name: str, later: int = 0) -> Non
     call = AttachDisk(**of_disk(cluster.config, disk))
     verb, args = to_wire(call)
     agent = cluster.nodes.nodes[node].agent
-    await agent.handle(verb, to_builtins(args), cluster.truth.term, lambda *_: None)
+    await agent.handle(
+        verb, to_builtins(args), cluster.config_store.term, lambda *_: None
+    )
 
 
 async def test_what_is_in_order_needs_nothing(cluster: SimCluster) -> None:
@@ -247,7 +249,7 @@ async def test_what_a_guest_uses_is_no_step_of_a_plan(cluster: SimCluster) -> No
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
     web1, config = cluster.config.instance("web1"), cluster.config
     moved = successor(web1, 1.0, primary_node="node2")
-    await cluster.truth.commit(Change((moved,)))
+    await cluster.config_store.commit(Change((moved,)))
     found = await looked(cluster)
     assert [(one["node"], one["used"]) for one in found["attached"]] == [
         ("node1", True)
@@ -345,7 +347,9 @@ async def test_a_strangers_volume_is_adopted_by_a_persons_word(
     assert cluster.nodes.san.volumes["hers"]["data"] == "hers"
     taken = await cluster.refused("OP_DISK_ADOPT", **asked)
     assert str(taken) == "volume 'hers' is that of disk mine"
-    (told,) = [one for one in await cluster.truth.story(uuid) if one.kind == "made"]
+    (told,) = [
+        one for one in await cluster.config_store.story(uuid) if one.kind == "made"
+    ]
     assert told.op == "DISK_ADOPT(hers)"
 
 

@@ -109,7 +109,9 @@ async def reached(cluster: SimCluster) -> None:
     """Fail unless the master reaches every node."""
     for node in cluster.config.named(Node):
         facts = GetFacts()
-        await cluster.nodes.call(node, facts, cluster.truth.term, lambda *_: None)
+        await cluster.nodes.call(
+            node, facts, cluster.config_store.term, lambda *_: None
+        )
 
 
 def pins(cluster: SimCluster) -> list[tuple[str, ...]]:
@@ -295,7 +297,7 @@ async def test_records_that_are_older_than_the_keys_have_a_way_out(
     cluster = await keyed(tmp_path, 1)
     await renew(cluster, **NODES)
     (node,) = cluster.config.named(Node)
-    await cluster.truth.commit(Change((successor(node, 1.0, pins=("0" * 64,)),)))
+    await cluster.config_store.commit(Change((successor(node, 1.0, pins=("0" * 64,)),)))
     error = await cluster.refused("OP_NODE_RENEW_CRYPTO", node_name="node1")
     assert isinstance(error, Unreachable)
     assert await renew(cluster, **NODES, force=True) == []

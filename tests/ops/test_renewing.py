@@ -41,7 +41,7 @@ async def asked_for(
     builder.node("node2", pins=pins, offline=True)
     cluster = await SimCluster.start(directory, builder)
     found = Showing(days)
-    at = Sources(cluster.truth, found, cluster.engine, clock=lambda: 0.0)
+    at = Sources(cluster.config_store, found, cluster.engine, clock=lambda: 0.0)
     await renew_due(at)
     await renew_due(at)
     inputs = [job.ops[0].input for job in cluster.engine.jobs.values()]

@@ -54,7 +54,7 @@ async def test_what_nodes_say_of_their_master(
     nodes = Words(node1=words[0], node2=words[1], node3=words[2])
     standing = Standing(nodes)
     watching = asyncio.create_task(
-        standing.watch(Sources(cluster.truth, standing, cluster.engine))
+        standing.watch(Sources(cluster.config_store, standing, cluster.engine))
     )
     with pytest.raises(Stale):
         await standing.call(cluster.config.node("node1"), GetFacts(), 3, print)

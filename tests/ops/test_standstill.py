@@ -34,7 +34,7 @@ def stands_still(cluster: SimCluster, cause: str) -> None:
 
 
 async def cells(cluster: SimCluster, what: str, *fields: str) -> list[Any]:
-    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
     name = "web1" if what == "instance" else "node1"
     answer = await query(what, fields, ["==", "name", name], sources)
     return [value for _, value in answer["data"][0]]
@@ -83,7 +83,7 @@ async def test_nobody_can_tell_what_runs_on_a_node_that_is_off(
     cluster: SimCluster,
 ) -> None:
     node = successor(cluster.config.node("node1"), 1.0, offline=True)
-    await cluster.truth.commit(Change((node,)))
+    await cluster.config_store.commit(Change((node,)))
     (told,) = (await cluster.run("OP_INSTANCE_QUERY_DATA", instances=["web1"])).values()
     assert shown(told)["State"] == "configured to be up"
 

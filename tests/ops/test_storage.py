@@ -92,10 +92,14 @@ async def test_columns_and_names_are_chosen(sim):
 async def test_systems_that_every_node_has_are_valid(sim):
     ((name, valid, variants, parameters, nodes, *_),) = await sim.run("OP_OS_DIAGNOSE")
     assert (name, valid, variants, parameters) == ("tiny", True, [], [])
-    assert nodes["node1"] == [["/sim/os/tiny", True, "", [], []]]
+    assert nodes["node1"] == [["/sim/os/tiny", True, "", [], [], [20], True]]
     sim.nodes.nodes["node1"].lose_power()
-    ((valid,),) = await sim.run("OP_OS_DIAGNOSE", output_fields=["valid"])
+    wanted = ["valid", "node_status"]
+    ((valid, nodes),) = await sim.run("OP_OS_DIAGNOSE", output_fields=wanted)
     assert not valid
+    ((_, _, why, *rest),) = nodes["node1"]
+    assert why.startswith("no answer")
+    assert rest == [[], [], [], True]
     error = await sim.refused("OP_OS_DIAGNOSE", output_fields=["colour"])
     assert isinstance(error, BadInput)
 
@@ -110,7 +114,7 @@ async def test_only_nodes_that_are_on_and_may_run_instances_count(sim):
     assert (await diagnose(sim))["san"][1] == {"default": False, "far": True}
     for change in ({"offline": True}, {"offline": False, "vm_capable": False}):
         node2 = successor(sim.config.node("node2"), 1.0, **change)
-        await sim.truth.commit(Change((node2,)))
+        await sim.config_store.commit(Change((node2,)))
         nodes, groups, _ = (await diagnose(sim))["san"]
         assert groups == {"default": True, "far": True}
         assert "node2" not in nodes

@@ -28,8 +28,8 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
 
 
 async def told(cluster: SimCluster, ref: str) -> list[Event]:
-    uuid = cluster.truth.stories.find(cluster.config, ref)
-    return await cluster.truth.story(uuid)
+    uuid = cluster.config_store.stories.find(cluster.config, ref)
+    return await cluster.config_store.story(uuid)
 
 
 async def lived(cluster: SimCluster) -> str:
@@ -131,7 +131,7 @@ async def test_names_of_disks_that_are_gone(cluster: SimCluster) -> None:
     with pytest.raises(NotFound, match="'data2' is not known, and was not"):
         await told(cluster, "data2")
     living = await cluster.run("OP_DISK_ADD", name="data1", **NEW)
-    assert cluster.truth.stories.find(cluster.config, "data1") == living
+    assert cluster.config_store.stories.find(cluster.config, "data1") == living
 
 
 # -- the store -------------------------------------------------------------------------
@@ -149,8 +149,8 @@ def disk(uuid: str = "d1", **more: Any) -> Disk:
 
 
 async def opened(store: MemoryStore | SqliteStore) -> ConfigStore:
-    truth, _ = await ConfigStore.open(store)
-    return truth
+    config_store, _ = await ConfigStore.open(store)
+    return config_store
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
@@ -162,29 +162,29 @@ async def test_an_old_store_without_stories_is_taken(tmp_path: Path, kind: str) 
     version = (await store.load()).version
     drop = [((stories.KIND, name), None) for name in before]
     await store.commit(drop, expected=version)
-    truth = await opened(store)
-    assert await truth.story("d1") == []
-    change = Change((successor(truth.config.disk("d1"), 5.0, size=Mib(2)),))
-    await truth.commit(change, occasion=Occasion(time=7.0, job=3))
-    (event,) = await truth.story("d1")
+    config_store = await opened(store)
+    assert await config_store.story("d1") == []
+    change = Change((successor(config_store.config.disk("d1"), 5.0, size=Mib(2)),))
+    await config_store.commit(change, occasion=Occasion(time=7.0, job=3))
+    (event,) = await config_store.story("d1")
     assert (event.kind, event.changed, event.time) == ("changed", {"size": (1, 2)}, 7.0)
-    await truth.close()
+    await config_store.close()
 
 
 async def test_a_story_has_an_end_of_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stories, "LONGEST", 5)
     store = MemoryStore()
     await create(store, Change((*ClusterBuilder().change().put, disk())))
-    truth = await opened(store)
+    config_store = await opened(store)
     for size in range(2, 12):
-        now = truth.config.disk("d1")
-        await truth.commit(Change((successor(now, 5.0, size=Mib(size)),)))
+        now = config_store.config.disk("d1")
+        await config_store.commit(Change((successor(now, 5.0, size=Mib(size)),)))
         if size == 6:
-            truth = await opened(store)
-    events = await truth.story("d1")
+            config_store = await opened(store)
+    events = await config_store.story("d1")
     assert [one.kind for one in events] == ["made"] + ["changed"] * 4
     assert [one.changed["size"][1] for one in events] == [1, 8, 9, 10, 11]
-    assert truth.stories.left_out("d1") == 6
+    assert config_store.stories.left_out("d1") == 6
     assert (await opened(store)).stories.left_out("d1") == 6
 
 
@@ -194,36 +194,36 @@ async def test_of_disks_that_are_gone_the_newest_are_told(
     monkeypatch.setattr(stories, "GONE", 2)
     store = MemoryStore()
     await create(store, ClusterBuilder().change())
-    truth = await opened(store)
+    config_store = await opened(store)
     for number in range(5):
         one = disk(f"d{number}")
-        await truth.commit(Change((one,)), occasion=Occasion(time=number))
-        await truth.commit(Change((), (one,)), occasion=Occasion(time=number))
+        await config_store.commit(Change((one,)), occasion=Occasion(time=number))
+        await config_store.commit(Change((), (one,)), occasion=Occasion(time=number))
     told_of = {name.split()[0] for name in await store.read(stories.KIND, "")}
     assert told_of == {"d3", "d4"}
     again = await opened(store)
-    assert list(again.stories.ended) == list(truth.stories.ended) == ["d3", "d4"]
+    assert list(again.stories.ended) == list(config_store.stories.ended) == ["d3", "d4"]
     assert again.stories.former(("p", "d4")) == "d4"
-    assert truth.stories.former(("p", "d0")) == ""
+    assert config_store.stories.former(("p", "d0")) == ""
 
 
 async def test_a_volume_is_of_the_disk_that_had_it_last() -> None:
     """For a new master, too, whatever the uuids of the disks are."""
     store = MemoryStore()
     await create(store, ClusterBuilder().change())
-    truth = await opened(store)
+    config_store = await opened(store)
     for time, uuid in enumerate(("z", "b")):
         one = replace(disk(uuid), logical_id=("p", "lun"))
         for change in (Change((one,)), Change((), (one,))):
-            await truth.commit(change, occasion=Occasion(time=time))
+            await config_store.commit(change, occasion=Occasion(time=time))
     for before, after in (("a", "y"), ("x", "c")):  # as a conversion does
         one = replace(disk(before), logical_id=("p", before))
-        await truth.commit(Change((one,)), occasion=Occasion(time=5.0))
+        await config_store.commit(Change((one,)), occasion=Occasion(time=5.0))
         other = replace(disk(after), name=None, logical_id=one.logical_id)
         fresh = {"logical_id": ("p", f"new-{before}")}
         change = Change((successor(one, 6.0, **fresh), other))
-        await truth.commit(change, occasion=Occasion(time=6.0))
-    for known in (truth.stories, (await opened(store)).stories):
+        await config_store.commit(change, occasion=Occasion(time=6.0))
+    for known in (config_store.stories, (await opened(store)).stories):
         assert known.former(("p", "lun")) == "b"
         assert [known.former(("p", one)) for one in "ax"] == ["y", "c"]
         assert [known.former(("p", f"new-{one}")) for one in "ax"] == ["a", "x"]
@@ -232,11 +232,11 @@ async def test_a_volume_is_of_the_disk_that_had_it_last() -> None:
 async def test_a_change_that_is_refused_is_told_nowhere() -> None:
     store = MemoryStore()
     await create(store, Change((*ClusterBuilder().change().put, disk())))
-    truth = await opened(store)
+    config_store = await opened(store)
     stale = disk(serial_no=7)
     with pytest.raises(Exception, match="changed meanwhile"):
-        await truth.commit(Change((stale,)))
-    assert len(await truth.story("d1")) == 1
+        await config_store.commit(Change((stale,)))
+    assert len(await config_store.story("d1")) == 1
 
 
 async def test_reading_a_story_finds_damage(tmp_path: Path) -> None:

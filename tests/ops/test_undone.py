@@ -143,7 +143,7 @@ async def test_an_instance_is_removed_without_its_guest_starting_again(
 async def test_a_guest_that_cannot_be_stopped_is_left_as_it_was(
     cluster: SimCluster, op_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hypervisor = cluster.nodes.nodes["node1"].agent._station.hypervisors["kvm"]
+    hypervisor = cluster.nodes.nodes["node1"].agent._context.hypervisors["kvm"]
 
     async def stuck(uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         raise OSError(f"{uuid} {timeout}")
@@ -178,7 +178,7 @@ async def test_a_disk_held_by_an_older_epoch_has_a_hint_that_works(
     cluster: SimCluster,
 ) -> None:
     """Such as an earlier version left behind its undone failovers."""
-    facts = cluster.nodes.nodes["node1"].agent._station.held
+    facts = cluster.nodes.nodes["node1"].agent._context.attachments
     data1 = cluster.config.disk("data1")
     where = facts.get(data1.uuid)
     assert where

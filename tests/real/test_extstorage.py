@@ -293,7 +293,7 @@ def test_the_guest_gets_the_uri_of_its_hypervisor(both: Any, rec: Provider) -> N
     town.inside("ext1", f"echo here > {town.device('ext1', disk['uuid'])}; sync")
     assert image.read_bytes()[:5] == b"here\n"
     info = json.loads(town.look("gnt-instance info --json ext1"))
-    assert info[0]["disks"][0]["pstatus"]["path"] is None
+    assert info[0]["disks"][0]["held"]["path"] is None
 
 
 # -- providers of the first interface --------------------------------------------------

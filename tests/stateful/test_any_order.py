@@ -17,7 +17,7 @@ from expected import Expected
 from rules import Anything
 
 PARTS = 4
-"""Tests that share the steps; each has a seed of its own."""
+"""Tests that share the steps; each has a seed of its own. Only the first is fast."""
 LENGTH = 100
 """Steps in the life of one cluster, at most."""
 KINDS = (
@@ -30,7 +30,9 @@ OPCODES = {f"OP_{name.upper()}" for name in vars(Expected) if name.startswith(KI
 
 @pytest.mark.requirement("S3-24")
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, PARTS))]
+)
 def test_any_order_of_requests_and_mishaps(
     in_memory: Path, pytestconfig: pytest.Config, part: int
 ) -> None:

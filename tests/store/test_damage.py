@@ -28,8 +28,8 @@ async def file(tmp_path: Path) -> Path:
     store = SqliteStore(path)
     await create(store, _change())
     await store.close()
-    truth, _ = await ConfigStore.open(again := SqliteStore(path))
-    await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": []}' * 50)])
+    config_store, _ = await ConfigStore.open(again := SqliteStore(path))
+    await config_store.commit(None, [(("job", "1"), b'{"id": 1, "ops": []}' * 50)])
     await again.close()
     return path
 
@@ -41,8 +41,8 @@ def _change() -> Change:
 async def loaded(path: Path) -> object:
     store = SqliteStore(path)
     try:
-        truth, others = await ConfigStore.open(store)
-        return truth.term, dict(truth.config.objects), others
+        config_store, others = await ConfigStore.open(store)
+        return config_store.term, dict(config_store.config.objects), others
     finally:
         await store.close()
 
@@ -146,22 +146,24 @@ async def test_a_story_that_was_damaged_since_is_not_told(tmp_path: Path) -> Non
     path = tmp_path / "state.sqlite"
     await create(store := SqliteStore(path), ClusterBuilder().disk("a").change())
     await store.close()
-    truth, _ = await ConfigStore.open(SqliteStore(path))
-    await truth.commit(Change((successor(truth.config.disk("a"), 1.0, name="b"),)))
-    assert await truth.story("a")
+    config_store, _ = await ConfigStore.open(SqliteStore(path))
+    await config_store.commit(
+        Change((successor(config_store.config.disk("a"), 1.0, name="b"),))
+    )
+    assert await config_store.story("a")
     edited(path, "UPDATE records SET value = X'7B7D' WHERE kind = 'story'")
     with pytest.raises(Damaged, match="the record of story a 0") as caught:
-        await truth.story("a")
+        await config_store.story("a")
     assert str(path) in caught.value.message
-    await truth.close()
+    await config_store.close()
 
 
 async def test_an_older_page_is_noticed(file: Path) -> None:
     """Each record fits its checksum, but one of them is an earlier one."""
     with closing(sqlite3.connect(file)) as database:
         row = database.execute("SELECT * FROM records WHERE kind = 'job'").fetchone()
-    truth, _ = await ConfigStore.open(store := SqliteStore(file))
-    await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": [1]}')])
+    config_store, _ = await ConfigStore.open(store := SqliteStore(file))
+    await config_store.commit(None, [(("job", "1"), b'{"id": 1, "ops": [1]}')])
     await store.close()
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", row)

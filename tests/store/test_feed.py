@@ -34,20 +34,24 @@ def grown(length: int) -> Feed:
 
 
 async def opened(path: Path) -> ConfigStore:
-    truth, _ = await ConfigStore.open(SqliteStore(path))
-    return truth
+    config_store, _ = await ConfigStore.open(SqliteStore(path))
+    return config_store
 
 
 async def test_each_object_that_a_commit_touches_is_in_its_entry() -> None:
     store = MemoryStore()
     await create(store, ClusterBuilder().disk("a").disk("b").change())
-    truth, _ = await ConfigStore.open(store)
-    start, a, b = truth.feed.last, truth.config.disk("a"), truth.config.disk("b")
+    config_store, _ = await ConfigStore.open(store)
+    start, a, b = (
+        config_store.feed.last,
+        config_store.config.disk("a"),
+        config_store.config.disk("b"),
+    )
     change = Change(
         (successor(a, 5.0, tags=("x",)), replace(a, uuid="c", name="c")), (b,)
     )
-    await truth.commit(change)
-    (entry,) = entries(truth.feed.after(start))
+    await config_store.commit(change)
+    (entry,) = entries(config_store.feed.after(start))
     told = {(one.event, one.kind, one.name, one.tags) for one in entry.events}
     assert told == {
         ("changed", "disk", "a", ("x",)),
@@ -60,10 +64,10 @@ async def test_each_object_that_a_commit_touches_is_in_its_entry() -> None:
 async def test_what_nobody_may_hear_of_is_in_no_entry() -> None:
     store = MemoryStore()
     await create(store, ClusterBuilder().change())
-    truth, _ = await ConfigStore.open(store)
-    start = truth.feed.last
-    await truth.commit(None, [(("queue", "last"), b"7")])
-    assert truth.feed.after(start) == []
+    config_store, _ = await ConfigStore.open(store)
+    start = config_store.feed.last
+    await config_store.commit(None, [(("queue", "last"), b"7")])
+    assert config_store.feed.after(start) == []
 
 
 async def test_entries_and_their_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
@@ -73,13 +77,15 @@ async def test_entries_and_their_numbers_go_on_after_a_restart(tmp_path: Path) -
     await store.close()
     numbers, last = [], None
     for _ in range(3):
-        truth = await opened(path)
-        last = truth.feed.last if last is None else last
-        await truth.commit(Change((successor(truth.config.disk("a"), 1.0),)))
-        found = entries(truth.feed.after(last))
+        config_store = await opened(path)
+        last = config_store.feed.last if last is None else last
+        await config_store.commit(
+            Change((successor(config_store.config.disk("a"), 1.0),))
+        )
+        found = entries(config_store.feed.after(last))
         numbers += [one.number for one in found]
         last = numbers[-1]
-        await truth.close()
+        await config_store.close()
     assert len(numbers) == 3
     assert numbers == sorted(set(numbers))
 
@@ -92,11 +98,11 @@ async def test_the_order_holds_up_to_the_highest_term() -> None:
     for term in (10**20 >> 32, HIGHEST - 1):
         store.term = term - 1
         for _ in range(2):  # the numbers of these terms differ in their length
-            truth, _ = await ConfigStore.open(store)
-            heard = heard or truth.feed.last
-            await truth.commit(None, jobs=[JOB])
-    truth, _ = await ConfigStore.open(store)
-    found = [one.number for one in entries(truth.feed.after(heard))]
+            config_store, _ = await ConfigStore.open(store)
+            heard = heard or config_store.feed.last
+            await config_store.commit(None, jobs=[JOB])
+    config_store, _ = await ConfigStore.open(store)
+    found = [one.number for one in entries(config_store.feed.after(heard))]
     assert len(found) == 4
     assert found == sorted(found)
 
@@ -104,34 +110,34 @@ async def test_the_order_holds_up_to_the_highest_term() -> None:
 async def test_nothing_is_told_before_the_copies_have_it() -> None:
     store = MemoryStore()
     await create(store, ClusterBuilder().disk("a").change())
-    truth, _ = await ConfigStore.open(store)
-    start, there = truth.feed.last, asyncio.Event()
+    config_store, _ = await ConfigStore.open(store)
+    start, there = config_store.feed.last, asyncio.Event()
 
     async def settled(_version: int) -> Sequence[str]:
         await there.wait()
         return ()
 
-    truth.settled = settled
-    change = Change((successor(truth.config.disk("a"), 1.0),))
-    commit = asyncio.create_task(truth.commit(change))
-    assert not await truth.feed.grown(start, 0.05)
-    assert truth.feed.after(start) == []
+    config_store.settled = settled
+    change = Change((successor(config_store.config.disk("a"), 1.0),))
+    commit = asyncio.create_task(config_store.commit(change))
+    assert not await config_store.feed.grown(start, 0.05)
+    assert config_store.feed.after(start) == []
     there.set()
     await commit
-    assert len(entries(truth.feed.after(start))) == 1
+    assert len(entries(config_store.feed.after(start))) == 1
 
 
 async def test_the_oldest_entries_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "KEPT", 10)
     store = MemoryStore()
     await create(store, ClusterBuilder().disk("a").change())
-    truth, _ = await ConfigStore.open(store)
-    start = truth.feed.last
+    config_store, _ = await ConfigStore.open(store)
+    start = config_store.feed.last
     for _ in range(25):
-        await truth.commit(None, jobs=[JOB])
+        await config_store.commit(None, jobs=[JOB])
     kept = await store.read(feed.KIND, "")
     assert len(kept) == 10
-    assert truth.feed.after(start) is None
+    assert config_store.feed.after(start) is None
     again, _ = await ConfigStore.open(store)
     first = min(entries(list(kept.values())), key=lambda one: one.number)
     assert len(entries(again.feed.after(first.number))) == 9

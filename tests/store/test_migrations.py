@@ -30,10 +30,10 @@ async def test_a_former_store_goes_on_and_its_copy_is_what_it_was(former: Path) 
     with closing(sqlite3.connect(former)) as database:
         before = list(database.iterdump())
     store = SqliteStore(former)
-    truth, others = await ConfigStore.open(store)
-    assert [one.name for one in truth.config.named(Instance)] == ["web1"]
+    config_store, others = await ConfigStore.open(store)
+    assert [one.name for one in config_store.config.named(Instance)] == ["web1"]
     assert decode_job(others["job"]["13"]).status == "running"
-    await truth.close()
+    await config_store.close()
     found = inspect(former, live=False)
     assert found.faults == []
     with closing(sqlite3.connect(kept(former, 1))) as database:
@@ -62,14 +62,16 @@ async def test_of_many_marked_nodes_ten_stay_candidates_and_the_master_is_one(
             put = "INSERT INTO records VALUES ('node', ?, CAST(? AS BLOB), 0)"
             database.execute(put, (more["uuid"], node))
     store = SqliteStore(former)
-    truth, _ = await ConfigStore.open(store)
-    marked = {one.uuid for one in truth.config.named(Node) if one.master_candidate}
+    config_store, _ = await ConfigStore.open(store)
+    marked = {
+        one.uuid for one in config_store.config.named(Node) if one.master_candidate
+    }
     assert marked == {master, *(f"0-{number:02}" for number in range(1, 10))}
-    assert truth.config.cluster.candidate_pool_size == 10
-    serials = [truth.config.node(f"a{number}").serial_no for number in (18, 19)]
+    assert config_store.config.cluster.candidate_pool_size == 10
+    serials = [config_store.config.node(f"a{number}").serial_no for number in (18, 19)]
     assert serials == [8, 2]
     assert store.head.version == version + 1  # later than all copies of it
-    await truth.close()
+    await config_store.close()
 
 
 async def test_a_step_that_fails_leaves_the_former_store(
@@ -87,9 +89,9 @@ async def test_a_step_that_fails_leaves_the_former_store(
         await store.lead()
     await store.close()
     monkeypatch.undo()
-    truth, _ = await ConfigStore.open(SqliteStore(former))
-    assert truth.config.instance("web1")
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(former))
+    assert config_store.config.instance("web1")
+    await config_store.close()
 
 
 async def test_a_later_store_is_refused_with_the_reason_and_a_way(former: Path) -> None:
@@ -104,15 +106,15 @@ async def test_a_later_store_is_refused_with_the_reason_and_a_way(former: Path) 
 
 
 async def test_back_with_the_kept_copy(former: Path) -> None:
-    truth, _ = await ConfigStore.open(SqliteStore(former))
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(former))
+    await config_store.close()
     kept(former, 1).replace(former)
     with closing(sqlite3.connect(former)) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    truth, _ = await ConfigStore.open(SqliteStore(former))
-    assert truth.config.instance("web1")
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(former))
+    assert config_store.config.instance("web1")
+    await config_store.close()
 
 
 async def test_the_copy_has_its_name_before_the_store_is_changed(
@@ -128,6 +130,6 @@ async def test_the_copy_has_its_name_before_the_store_is_changed(
             seen.append((kept(former, 1).exists(), number))
 
     monkeypatch.setattr(os, "fsync", synced)
-    truth, _ = await ConfigStore.open(SqliteStore(former))
-    await truth.close()
+    config_store, _ = await ConfigStore.open(SqliteStore(former))
+    await config_store.close()
     assert seen == [(True, 1)]

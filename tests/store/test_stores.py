@@ -169,18 +169,18 @@ async def test_a_cluster_is_made_once() -> None:
 
 
 async def test_without_a_cluster_the_hint_says_how_to_make_one() -> None:
-    truth, _ = await ConfigStore.open(MemoryStore())
+    config_store, _ = await ConfigStore.open(MemoryStore())
     with pytest.raises(NotFound) as caught:
-        require_cluster(truth)
+        require_cluster(config_store)
     assert caught.value.hint == "gnt-cluster init NAME"
 
 
 async def test_a_snapshot_survives_the_store(tmp_path: Path) -> None:
     builder = ClusterBuilder().disk("a").instance("web", "node1", ("a",))
     store = _sqlite(tmp_path)
-    truth, _ = await ConfigStore.open(store)
-    config = await truth.commit(builder.change(), [(("job", "4"), b"x")])
-    await truth.close()
+    config_store, _ = await ConfigStore.open(store)
+    config = await config_store.commit(builder.change(), [(("job", "4"), b"x")])
+    await config_store.close()
     again, others = await ConfigStore.open(_sqlite(tmp_path))
     assert dict(again.config.objects.items()) == dict(config.objects.items())
     assert again.config.serial_no == config.serial_no
@@ -207,9 +207,9 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
         builder.disk(f"d{number}")
     store = CountingStore()
     await create(store, builder.change())
-    truth, _ = await ConfigStore.open(store)
-    disk, web = truth.config.disk("d0"), truth.config.instance("web")
-    await truth.commit(
+    config_store, _ = await ConfigStore.open(store)
+    disk, web = config_store.config.disk("d0"), config_store.config.instance("web")
+    await config_store.commit(
         Change(
             (successor(disk, 1.0, epoch=1), successor(web, 1.0, disks=(disk.uuid,)))
         ),
@@ -222,30 +222,32 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
 async def test_readers_keep_their_snapshot() -> None:
     store = MemoryStore()
     await create(store, ClusterBuilder().disk("a").change())
-    truth, _ = await ConfigStore.open(store)
-    before: Config = truth.config
+    config_store, _ = await ConfigStore.open(store)
+    before: Config = config_store.config
     new = successor(before.disk("a"), 1.0, name="b")
-    await truth.commit(Change((new,)))
+    await config_store.commit(Change((new,)))
     assert before.disk("a").name == "a"
-    assert truth.config.disk("b").uuid == "a"
+    assert config_store.config.disk("b").uuid == "a"
 
 
 async def test_a_caller_that_goes_away_does_not_break_the_truth(tmp_path: Path) -> None:
-    truth, _ = await ConfigStore.open(_sqlite(tmp_path))
-    await truth.commit(ClusterBuilder().disk("a").change())
-    new = successor(truth.config.disk("a"), 1.0, name="b")
-    leaving = asyncio.create_task(truth.commit(Change((new,))))
+    config_store, _ = await ConfigStore.open(_sqlite(tmp_path))
+    await config_store.commit(ClusterBuilder().disk("a").change())
+    new = successor(config_store.config.disk("a"), 1.0, name="b")
+    leaving = asyncio.create_task(config_store.commit(Change((new,))))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     leaving.cancel()
     await asyncio.wait([leaving])
     assert leaving.cancelled()
-    last = successor(truth.config.disk("a"), 2.0)
+    last = successor(config_store.config.disk("a"), 2.0)
     with pytest.raises(Conflict, match="changed meanwhile"):
-        await truth.commit(Change((last,)))  # it lost a race, and sees who won
-    config = await truth.commit(Change((successor(truth.config.disk("a"), 3.0),)))
+        await config_store.commit(Change((last,)))  # it lost a race, and sees who won
+    config = await config_store.commit(
+        Change((successor(config_store.config.disk("a"), 3.0),))
+    )
     assert (config.disk("a").name, config.disk("a").serial_no) == ("b", 3)
-    await truth.close()
+    await config_store.close()
 
 
 WRITER = """

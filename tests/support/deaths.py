@@ -60,7 +60,7 @@ class Watch:
         self._dies = dies
         self._written = 0
         self.deaths: dict[Remains, Death] = {}
-        cluster.truth._store = self
+        cluster.config_store._store = self
         cluster.extra_point = self._point
 
     async def _point(self, _name: str) -> None:

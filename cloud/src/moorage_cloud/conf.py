@@ -44,6 +44,12 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease
         Seconds that a worker has for one request to a cluster; then another one asks
         again, with the same key.
+    policy_file
+        Rules that differ from the defaults, in the form that OpenStack's services have.
+    token_lasts
+        Seconds that a token is good for.
+    zone
+        The only availability zone, in which all volumes and servers are.
     quota
         What a project has by default.
     """
@@ -57,6 +63,9 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: float = 30.0
     lease: float = 90.0
     allowed_hosts: tuple[str, ...] = ("*",)
+    policy_file: str = "/etc/moorage/policy.yaml"
+    token_lasts: float = 3600.0
+    zone: str = "nova"
     quota: Quota = field(default_factory=Quota)
 
 

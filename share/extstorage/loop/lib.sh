@@ -27,8 +27,6 @@ run=${EXTP_RUN:-$RUN_DIR}
 open=${VOL_OPEN:-../../bin/moorage-open}
 mib=1048576
 
-# -- files, opened over no link ----------------------------------------------------
-#
 # Others may write to the directory of the images: every node that shares it. A link in
 # the place of a file must lead nowhere. So the directories are opened once, and the
 # image in its directory, and all that follows works on descriptors:

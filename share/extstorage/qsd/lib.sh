@@ -27,8 +27,6 @@ run=${EXTP_RUN:-$RUN_DIR}
 open=${VOL_OPEN:-../../bin/moorage-open}
 mib=1048576
 
-# -- files, opened over no link ----------------------------------------------------
-#
 # Others may write to the directory of the images: every node that shares it. A link in
 # the place of a file must lead nowhere. So the directories are opened once, and the
 # image in its directory, and all that follows works on descriptors:
@@ -109,8 +107,6 @@ lock() {
     flock --wait 60 9 || fail "image $image is locked by another script"
 }
 
-# -- the lease ---------------------------------------------------------------------
-
 # Refuse a step of an attachment that is over: this node, or "any" node, carries on
 # with a higher epoch.
 not_stale() {
@@ -170,8 +166,6 @@ drop_lease() {
     see "$lease" | awk -v me="$node" '$1 != me' | keep_lease
     [ -s "$lease" ] || rm -f -- "$lease"
 }
-
-# -- the daemons -------------------------------------------------------------------
 
 # Print the socket that serves the image at its present size. A daemon tells its clients
 # the size that it saw when it started, so a grown image gets another one.

@@ -51,6 +51,8 @@ async def submit_once(at: Sources, ops: Opcodes, caller: Caller, key: str) -> in
     ------
     Conflict
         If the key was another request's.
+    WrongState
+        If the caller has too many keys that are known.
     MoorageError
         As :func:`submit`.
     """
@@ -58,6 +60,7 @@ async def submit_once(at: Sources, ops: Opcodes, caller: Caller, key: str) -> in
     async with known.turn(name):
         number = known.job(name, ops)
         if number is None:
+            known.check(str(caller))
             number = await _queued(at, ops, caller, [], key=name)
         return number
 
@@ -118,7 +121,9 @@ async def changed(at: Sources, number: int, patience: float) -> bool:
     return await at.engine.queue.changed(number, patience)
 
 
-async def cancel(at: Sources, number: int, *, kill: bool = False) -> tuple[bool, str]:
+async def cancel(
+    at: Sources, number: int, caller: Caller, *, kill: bool = False
+) -> tuple[bool, str]:
     """Cancel a job, and end the script that it waits for if asked to.
 
     Returns whether it will end, and a sentence.
@@ -128,7 +133,7 @@ async def cancel(at: Sources, number: int, *, kill: bool = False) -> tuple[bool,
     NotFound
         If there is no such job.
     """
-    done, text = await at.engine.cancel(number)
+    done, text = await at.engine.cancel(number, caller)
     job = at.engine.queue.working.get(number)
     ends = job and (kill or job_kill.breakable(job))
     if job and ends and (done or job.current.undoing):
@@ -138,7 +143,9 @@ async def cancel(at: Sources, number: int, *, kill: bool = False) -> tuple[bool,
     return done, text
 
 
-async def change_priority(at: Sources, number: int, priority: int) -> tuple[bool, str]:
+async def change_priority(
+    at: Sources, number: int, priority: int, caller: Caller
+) -> tuple[bool, str]:
     """Change when a job gets its slot, and the locks that it does not wait for yet.
 
     Returns whether it has not ended, and a sentence.
@@ -152,12 +159,12 @@ async def change_priority(at: Sources, number: int, priority: int) -> tuple[bool
     """
     if priority not in PRIORITIES:
         raise BadInput(f"a priority is a number from -20 to 19, not {priority}")
-    if not await at.engine.change_priority(number, priority):
+    if not await at.engine.change_priority(number, priority, caller):
         return False, f"Job {number} has ended"
     return True, f"Job {number} has priority {priority} now"
 
 
-async def archive(at: Sources, number: int) -> bool:
+async def archive(at: Sources, number: int, caller: Caller = MASTER) -> bool:
     """Put a job away; return False if it, or one that depends on it, has not ended.
 
     Raises
@@ -167,11 +174,11 @@ async def archive(at: Sources, number: int) -> bool:
     """
     if at.engine.job(number).finished:
         await at.engine.finished(number)  # its end is stored: else it would come back
-    return await at.engine.queue.archive(number)
+    return await at.engine.queue.archive(number, caller)
 
 
 async def archive_old(
-    at: Sources, age: float, patience: float = 30.0
+    at: Sources, age: float, patience: float = 30.0, caller: Caller = MASTER
 ) -> tuple[int, int]:
     """Put away the jobs that ended more than `age` seconds ago, all if it is negative.
 
@@ -185,7 +192,7 @@ async def archive_old(
         if loop.time() >= end:
             break
         if number in at.engine.jobs:  # nobody else was faster
-            done += await at.engine.queue.archive(number)
+            done += await at.engine.queue.archive(number, caller)
     return done, len(old) - done
 
 
@@ -197,9 +204,9 @@ def _ended_before(at: Sources, age: float) -> Iterator[int]:
             yield job.id
 
 
-async def drain(at: Sources, *, draining: bool) -> None:
+async def drain(at: Sources, caller: Caller, *, draining: bool) -> None:
     """Refuse new jobs from now on, or take them again."""
-    await at.engine.queue.drain(draining=draining)
+    await at.engine.queue.drain(draining=draining, caller=caller)
 
 
 async def done(at: Sources, ops: Opcodes, caller: Caller = MASTER) -> Job:

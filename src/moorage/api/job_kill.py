@@ -27,8 +27,8 @@ async def kill(at: Sources, job: Job) -> bool:
         return False
     call = KillPrograms(objects=tuple(sorted(step.do.touched())))
     with suppress(MoorageError):
-        node = at.truth.config.node(step.node)
-        return bool(await at.nodes.call(node, call, at.truth.term, silent))
+        node = at.config_store.config.node(step.node)
+        return bool(await at.nodes.call(node, call, at.config_store.term, silent))
     return False
 
 

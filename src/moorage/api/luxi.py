@@ -27,9 +27,6 @@ NOCHANGE = "nochange"
 """What ``WaitForJobChange`` returns when the time is over."""
 
 
-# -- framing ---------------------------------------------------------------------------
-
-
 class Splitter:
     """Cuts a stream of bytes into messages, however it arrives.
 
@@ -69,9 +66,6 @@ class Splitter:
         self._held += len(rest)
         if self._held > self._longest:
             raise BadInput(f"a message of more than {self._longest} bytes has no end")
-
-
-# -- the client ------------------------------------------------------------------------
 
 
 class LuxiClient:

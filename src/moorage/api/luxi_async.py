@@ -65,6 +65,8 @@ class AsyncLuxi:
         The master's socket.
     timeout
         Longest wait for an answer, in seconds.
+    other
+        The socket of who knows the master, for when there is none; None for nobody.
 
     Attributes
     ----------
@@ -72,8 +74,11 @@ class AsyncLuxi:
         Whom it asks for; None for itself.
     """
 
-    def __init__(self, path: Path, timeout: float = 60.0) -> None:
+    def __init__(
+        self, path: Path, timeout: float = 60.0, other: Path | None = None
+    ) -> None:
         self.path = path
+        self._other = other
         self.caller: Mapping[str, Any] | None = None
         self._timeout = timeout
         self._idle: list[_Link] = []
@@ -135,11 +140,10 @@ class AsyncLuxi:
             if link.alive:
                 return link
             link.close()
-        try:
-            made = await asyncio.open_unix_connection(self.path, limit=_PIECE)
-        except OSError as error:
-            raise NoMaster(f"no master listens on {self.path}") from error
-        return _Link(*made)
+        for path in filter(None, (self.path, self._other)):
+            with suppress(OSError):
+                return _Link(*await asyncio.open_unix_connection(path, limit=_PIECE))
+        raise NoMaster(f"no master listens on {self.path}")
 
 
 def _number(text: str) -> float | int:

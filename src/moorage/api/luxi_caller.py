@@ -46,6 +46,7 @@ class _Said(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     role: Role
     detail: str = ""
+    request: str = ""
 
 
 def peer(writer: asyncio.StreamWriter) -> tuple[int, Caller]:
@@ -79,10 +80,10 @@ def said(believed: Believed, words: Any) -> Caller:  # noqa: ANN401
         ) from None
     if not told.name:
         raise Forbidden(f"nobody comes by {believed.door} without a name")
-    for text in (told.name, told.detail):
+    for text in (told.name, told.detail, told.request):
         if len(text) > _LONGEST or not text.isprintable():
             raise Forbidden(
                 f"who asks is said in {_LONGEST} printable characters at most"
             )
     role = min(told.role, believed.most)
-    return Caller(told.name, believed.door, role, told.detail)
+    return Caller(told.name, believed.door, role, told.detail, told.request)

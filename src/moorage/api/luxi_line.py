@@ -11,6 +11,7 @@ from typing import Any
 from moorage import protocol
 from moorage.errors import NotSupported, WrongState
 from moorage.model import Instance, Node, hvparams
+from moorage.model.audit import CONSOLE, SCREEN, TICKET, deed
 from moorage.model.caller import Role
 from moorage.model.token import Ticket, to_text
 from moorage.node.lines import ALWAYS, Line
@@ -57,7 +58,7 @@ async def open_line(
         If its node does not answer, or says why there is none.
     """
     instance, node = _guest(at, wanted.instance)
-    config = at.truth.config
+    config = at.config_store.config
     given = hvparams.filled(instance.hypervisor, node_tasks.hvparams(config, instance))
     asked = GuestLine(
         uuid=instance.uuid,
@@ -67,7 +68,12 @@ async def open_line(
         ticket=wanted.ticket,
         by=CALLER.get().detail,
     )
-    line = await at.lines(node, asked, at.truth.term)
+    line = await at.lines(node, asked, at.config_store.term)
+    try:
+        await _tell(at, CONSOLE if wanted.kind == "serial" else SCREEN, instance, node)
+    except BaseException:
+        await line.close()  # nobody is at a guest of whom nothing is told
+        raise
     told = {"instance": instance.name, "node": node.name}
     return told | {"by_ticket": not given.get("vnc_password_file")}, line
 
@@ -91,7 +97,8 @@ class DrawTicket(Method, frozen=True):
             address=node.primary_ip,
             by=CALLER.get().detail,
         )
-        drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
+        drawn = await at.nodes.call(node, asked, at.config_store.term, protocol.silent)
+        await _tell(at, TICKET, instance, node)
         _LOG.info(
             "a ticket for the console of %s on %s was drawn by %s",
             *(instance.name, node.name, asked.by),
@@ -107,6 +114,13 @@ class DrawTicket(Method, frozen=True):
         return {"ticket": to_text(ticket), "lasts": drawn.lasts}
 
 
+async def _tell(at: Sources, what: str, instance: Instance, node: Node) -> None:
+    """Tell the audit log who is let to a guest; it is stored before anybody is."""
+    about = f"{instance.name} on {node.name}"
+    done = deed(CALLER.get(), at.clock(), what, about=about)
+    await at.config_store.commit(None, deeds=[done])
+
+
 def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
     """Return an instance that should run, and its node.
 
@@ -115,7 +129,7 @@ def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
     WrongState
         If it does not run.
     """
-    config = at.truth.config
+    config = at.config_store.config
     instance = config.instance(word)
     node = config.home(instance)
     if node.offline:

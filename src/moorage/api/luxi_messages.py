@@ -97,8 +97,8 @@ def encode_request(
     Parameters
     ----------
     caller
-        Who asks, where a door asks for somebody: ``name``, ``role`` (its number) and
-        ``detail``.
+        Who asks, where a door asks for somebody: ``name``, ``role`` (its number),
+        ``detail`` and ``request``.
     """
     told = {"caller": caller} if caller else {}
     return _encode({"method": method, "args": list(args), **told, **_ourselves()})

@@ -28,8 +28,6 @@ LONGEST_WAIT = 89.0
 MOST_ENTRIES = 500
 """Entries of the feed in one answer."""
 
-# -- submitting ----------------------------------------------------------------------
-
 
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
@@ -83,9 +81,6 @@ class SubmitManyJobs(Method, frozen=True):
         ]
 
 
-# -- jobs ----------------------------------------------------------------------------
-
-
 class WaitForJobChange(Method, frozen=True):
     """Wait until a job differs from what the client has seen of it."""
 
@@ -125,7 +120,7 @@ def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]
     for field in fields:
         if field.kind == "unknown":
             raise BadInput(f"no job has the field '{field.name}'")
-    found = rows(fields, jobs, at.scene())
+    found = rows(fields, jobs, at.snapshot())
     return [[_as_json(value) for _, value in row] for row in found]
 
 
@@ -166,7 +161,7 @@ class CancelJob(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[Any]:
         """Cancel, and end the script that the job waits for, if asked to."""
-        return list(await deeds.cancel(at, self.job, kill=self.kill))
+        return list(await deeds.cancel(at, self.job, CALLER.get(), kill=self.kill))
 
 
 class ChangeJobPriority(Method, frozen=True):
@@ -178,7 +173,8 @@ class ChangeJobPriority(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[Any]:
         """Change it for the slot, and the locks that the job does not wait for yet."""
-        return list(await deeds.change_priority(at, self.job, self.priority))
+        who = CALLER.get()
+        return list(await deeds.change_priority(at, self.job, self.priority, who))
 
 
 class ArchiveJob(Method, frozen=True):
@@ -189,7 +185,7 @@ class ArchiveJob(Method, frozen=True):
 
     async def answer(self, at: Sources) -> bool:
         """Archive it."""
-        return await deeds.archive(at, self.job)
+        return await deeds.archive(at, self.job, CALLER.get())
 
 
 class AutoArchiveJobs(Method, frozen=True):
@@ -201,7 +197,8 @@ class AutoArchiveJobs(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[int]:
         """Archive those older than `age` seconds, all if it is negative."""
-        return list(await deeds.archive_old(at, self.age, self.timeout))
+        who = CALLER.get()
+        return list(await deeds.archive_old(at, self.age, self.timeout, who))
 
 
 class SetDrainFlag(Method, frozen=True):
@@ -212,7 +209,7 @@ class SetDrainFlag(Method, frozen=True):
 
     async def answer(self, at: Sources) -> bool:
         """Set it."""
-        await deeds.drain(at, draining=self.flag)
+        await deeds.drain(at, CALLER.get(), draining=self.flag)
         return True
 
 
@@ -229,9 +226,6 @@ class SetWatcherPause(Method, frozen=True):
         setting = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "watcher_pause": self.until or 0.0}
         await deeds.done(at, [setting], CALLER.get())
         return self.until
-
-
-# -- events --------------------------------------------------------------------------
 
 
 class WaitForEvents(Method, frozen=True):
@@ -251,7 +245,7 @@ class WaitForEvents(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Wait for them."""
-        feed = at.truth.feed
+        feed = at.config_store.feed
         if self.after is None:
             return {"number": feed.last, "reset": False, "entries": []}
         found = feed.after(self.after, MOST_ENTRIES)
@@ -265,7 +259,24 @@ class WaitForEvents(Method, frozen=True):
         return {"number": number, "reset": False, "entries": entries}
 
 
-# -- all -----------------------------------------------------------------------------
+class QueryAudit(Method, frozen=True):
+    """Return entries of the audit log behind one, as lines, and where the log stands.
+
+    The answer has the ``lines`` (at most `MOST_ENTRIES`), and the numbers of the
+    ``first`` entry that is kept and of the ``last``.
+    """
+
+    role = Role.READ
+
+    after: int = 0
+
+    async def answer(self, at: Sources) -> dict[str, Any]:
+        """Read them."""
+        found = await at.config_store.audited(self.after)
+        lines = [one.decode() for one in found[:MOST_ENTRIES]]
+        log = at.config_store.audit
+        return {"lines": lines, "first": log.first, "last": log.shown}
+
 
 _METHODS: tuple[type[Method], ...] = (
     SubmitJob,
@@ -283,6 +294,7 @@ _METHODS: tuple[type[Method], ...] = (
     DrawTicket,
     SetWatcherPause,
     WaitForEvents,
+    QueryAudit,
     *QUERIES,
     *UNNEEDED,
 )

@@ -86,7 +86,7 @@ class QueryExports(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, list[str] | bool]:
         """Ask every node."""
-        config, told = at.truth.config, await ask_exports(at)
+        config, told = at.config_store.config, await ask_exports(at)
         wanted = {config.node(name).uuid for name in self.nodes or ()} or set(told)
         return {
             config.node(uuid).name: False
@@ -102,12 +102,12 @@ class QueryClusterInfo(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Look in the configuration, and ask the master's node where it looks."""
-        config = at.truth.config
+        config = at.config_store.config
         master = config.cluster.master_node
         said = (await ask(at, config, [master])).get(master)
         found = cluster_info(config, said if isinstance(said, NodeFacts) else None)
         with suppress(MoorageError):
-            node, term = config.node(master), at.truth.term
+            node, term = config.node(master), at.config_store.term
             told = await at.nodes.call(node, GetAuthority(), term, silent)
             found["authority"] = to_builtins(told)
         return found
@@ -121,7 +121,9 @@ class QueryConfigValues(Method, frozen=True):
     async def answer(self, at: Sources) -> list[Any]:
         """Look each one up."""
         draining = at.engine.queue.draining
-        return [config_value(at.truth.config, one, draining) for one in self.fields]
+        return [
+            config_value(at.config_store.config, one, draining) for one in self.fields
+        ]
 
 
 class QueryTags(Method, frozen=True):
@@ -132,7 +134,7 @@ class QueryTags(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[str]:
         """Look in the configuration."""
-        return sorted(tagged(at.truth.config, self.kind, self.name).tags)
+        return sorted(tagged(at.config_store.config, self.kind, self.name).tags)
 
 
 class QueryDiskStory(Method, frozen=True):
@@ -142,7 +144,7 @@ class QueryDiskStory(Method, frozen=True):
 
     async def answer(self, at: Sources) -> dict[str, Any]:
         """Return uuid, name, whether it is there, and its events, the oldest first."""
-        config, stories = at.truth.config, at.truth.stories
+        config, stories = at.config_store.config, at.config_store.stories
         uuid = stories.find(config, self.disk)
         known = config.objects.get(uuid)
         return {
@@ -150,7 +152,7 @@ class QueryDiskStory(Method, frozen=True):
             "name": known.name if isinstance(known, Disk) else stories.name(uuid),
             "exists": known is not None,
             "left_out": stories.left_out(uuid),
-            "events": to_builtins(await at.truth.story(uuid)),
+            "events": to_builtins(await at.config_store.story(uuid)),
         }
 
 

@@ -137,8 +137,6 @@ class LuxiServer:
             await one.wait_closed()
             path.unlink(missing_ok=True)
 
-    # -- one client ---------------------------------------------------------------
-
     async def _client(
         self,
         believed: Believed | None,
@@ -207,6 +205,9 @@ class LuxiServer:
         try:
             _admit(request, wanted)
             told, line = await self._opened(wanted)
+        except StoreLost as lost:
+            await self._send(writer, encode_error(_lost(lost)))
+            return
         except Exception as error:  # noqa: BLE001
             await self._send(writer, encode_error(sentence(error)))
             return
@@ -221,8 +222,6 @@ class LuxiServer:
         if self.sources is None:
             raise self.excuse()
         return await open_line(self.sources, wanted)
-
-    # -- one request --------------------------------------------------------------
 
     async def _answer(self, request: bytes, gone: asyncio.Task[Any]) -> bytes:
         """Return the answer to a request, whatever it holds."""

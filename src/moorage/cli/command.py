@@ -113,12 +113,7 @@ class Call:
     @property
     def given(self) -> dict[str, Any]:
         """The opcode's fields that options fill in, of those that were given."""
-        values = vars(self.options)
-        return {
-            option.name: values[option.name]
-            for option in self.command.options
-            if option.field and option.is_given(values[option.name])
-        }
+        return self.command.given(self.options)
 
     def show(self, value: Any, lines: Iterable[str]) -> None:  # noqa: ANN401
         """Print a value for programs, or lines for people."""

@@ -210,6 +210,16 @@ class Command(NamedTuple):
         """Every name that calls it."""
         return (self.name, *self.aliases)
 
+    def given(self, options: Options) -> dict[str, Any]:
+        """Return the opcode's fields that options fill in, of those that were given."""
+        filling = {one.name: one for one in self.options if one.field}
+        values = {name: getattr(options, name) for name in filling}
+        return {
+            name: value
+            for name, value in values.items()
+            if filling[name].is_given(value)
+        }
+
 
 class Verb(NamedTuple):
     """What a program knows of a command before it is asked for.

@@ -157,9 +157,6 @@ def _message(kind: str, message: Any) -> str:  # noqa: ANN401
     return str(message)
 
 
-# -- commands' side --------------------------------------------------------------------
-
-
 def opcode(call: Call, op_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an opcode with what the common options add to it."""
     op = {"OP_ID": op_id or call.command.operation, **fields}

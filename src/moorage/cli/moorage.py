@@ -24,6 +24,9 @@ PROGRAM = Program(
         ),
         Verb("master", "daemon", "run, start or stop the master, or look at its store"),
         Verb("events", "events", "print what happens in the cluster, as it happens"),
+        Verb("audit list", "audit", "print who had what changed"),
+        Verb("audit check", "audit", "say whether anybody changed the audit log"),
+        Verb("audit save", "audit", "add what is new in the audit log to a file"),
         Verb(
             "backup", "state_backup", "write the cluster's state and keys into a file"
         ),

@@ -63,8 +63,9 @@ def _typed() -> str:
 def _add_token(call: Call) -> None:
     (name,) = call.words
     role = import_module("moorage.api.rapi.roles").Role.named(call.option("role"))
-    path = Path(_settings(call).tokens)
-    token = _daemons("rapi_keys").add_token(path, name, role, call.option("days"))
+    settings, days = _settings(call), call.option("days")
+    files = Path(settings.tokens), Path(settings.users)
+    token = _daemons("rapi_keys").add_token(files[0], name, role, days, files[1])
     call.terminal.print(token)
     call.terminal.talk("It is shown this once")
 

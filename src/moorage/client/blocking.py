@@ -5,21 +5,17 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
-from uuid import uuid4
 
 from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 
 from . import asks
-from .asks import Ask, Filter, Opcode
+from .asks import AGAIN, PATIENCE, TIMEOUT, Ask, Filter, Opcode, Row, is_lost
 from .places import Door, Socket
-from .rest import is_lost
-from .told import Entry, Field, Job, Table
+from .told import Change, Entry, Field, Job, Table
 
 T = TypeVar("T")
 Results: TypeAlias = Sequence[Any]
-_AGAIN = 0.5
-"""Seconds before a request is sent again."""
 
 
 class _Way(Protocol):
@@ -62,8 +58,8 @@ class Client:
         self,
         at: Door | Socket,
         *,
-        timeout: float = 180.0,
-        patience: float = 30.0,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
     ) -> None:
         self._way: _Way
         if isinstance(at, Door):
@@ -124,6 +120,14 @@ class Client:
         """Return the names of what a program may rely on."""
         return self._ask(asks.features())
 
+    def tags(self, kind: str, name: str = "") -> list[str]:
+        """Return the tags of an object, sorted; the cluster has no name."""
+        return self._ask(asks.tags(kind, name))
+
+    def story(self, disk: str) -> dict[str, Any]:
+        """Return what happened to a disk, which may be gone."""
+        return self._ask(asks.story(disk))
+
     # -- jobs --------------------------------------------------------------------------
 
     def submit(self, *ops: Opcode, key: str = "") -> int:
@@ -144,13 +148,29 @@ class Client:
         Conflict
             If the key was another request's.
         """
-        found = key or uuid4().hex
+        found = key or asks.new_key()
         try:
             return self._ask(asks.submit(ops, found))
         except MoorageError as error:
             if is_lost(error):
                 error.facts = {**error.facts, "key": found}
             raise
+
+    def submit_many(self, jobs: Sequence[Sequence[Opcode]]) -> list[int | MoorageError]:
+        """Make jobs, one after the other; return the number of each, or why not.
+
+        A job that depends on -1 does so on the one before it in the list, and so on. A
+        refusal does not hold the others up.
+        """
+        made: list[int | MoorageError] = []
+        for ops in jobs:
+            try:
+                made.append(self.submit(*asks.resolved(ops, made)))
+            except MoorageError as error:
+                made.append(error)
+                if is_lost(error):
+                    break
+        return [*made, *made[-1:] * (len(jobs) - len(made))]
 
     def job(self, number: int) -> Job:
         """Return how a job stands; raise `NotFound` if there is none."""
@@ -188,6 +208,87 @@ class Client:
             If it has not ended after so many seconds.
         """
         return self.wait(self.submit(*ops, key=key), timeout).outcome()
+
+    def jobs(
+        self, numbers: Sequence[int] | None, fields: Sequence[str]
+    ) -> Sequence[Row | None]:
+        """Return fields of jobs, of all where none is named; None for an unknown one.
+
+        >>> client.jobs([7, 8], ["status"])  # doctest: +SKIP
+        [['success'], None]
+        """
+        if numbers is not None and not numbers:
+            return []
+        return self._ask(asks.jobs(numbers, fields))
+
+    def change(
+        self,
+        number: int,
+        fields: Sequence[str],
+        seen: Row | None = None,
+        serial: int | None = None,
+        timeout: float = asks.LONGEST_WAIT,
+    ) -> Change | None:
+        """Wait until a job differs from what was seen of it; None if it does not.
+
+        For who shows a job's log and its progress; :meth:`wait` is for its end.
+
+        Parameters
+        ----------
+        seen
+            Values of the fields; None for nothing.
+        serial
+            Number of the last entry of the log that was seen.
+        timeout
+            Seconds, at most `LONGEST_WAIT`; a door waits ten.
+        """
+        return self._ask(asks.change(number, fields, seen, serial, timeout))
+
+    def cancel(self, number: int, *, kill: bool = False) -> tuple[bool, str]:
+        """Cancel a job; return whether it will end, and a sentence.
+
+        Parameters
+        ----------
+        kill
+            Whether the script that it waits for is ended, too.
+        """
+        return self._ask(asks.cancel(number, kill=kill))
+
+    def set_priority(self, number: int, priority: int) -> tuple[bool, str]:
+        """Change when a job gets its turn, -20 first and 19 last.
+
+        Returns whether it has not ended, and a sentence.
+        """
+        return self._ask(asks.set_priority(number, priority))
+
+    def archive(self, number: int) -> bool:
+        """Put a job away; False if it, or one that depends on it, has not ended."""
+        return self._ask(asks.archive(number))
+
+    def archive_ended(self, age: float) -> tuple[int, int]:
+        """Put away jobs that ended `age` seconds ago, all of them if it is negative.
+
+        Returns how many, and how many are left for the next time.
+        """
+        return self._ask(asks.archive_ended(age))
+
+    # -- the cluster's chores ----------------------------------------------------------
+
+    def drained(self) -> bool:
+        """Return whether new jobs are refused."""
+        return self._ask(asks.drained())
+
+    def drain(self, *, drained: bool) -> None:
+        """Refuse new jobs from now on, or take them again."""
+        self._ask(asks.drain(drained=drained))
+
+    def watcher_pause(self) -> float | None:
+        """Return until when the watcher does nothing, in seconds; None for no pause."""
+        return self._ask(asks.watcher_pause())
+
+    def pause_watcher(self, until: float | None) -> float | None:
+        """Let the watcher do nothing until some time, in seconds; None: go on."""
+        return self._ask(asks.pause_watcher(until))
 
     # -- what happens ------------------------------------------------------------------
 
@@ -235,7 +336,11 @@ class Client:
                 away = away or time.monotonic()
                 if not is_lost(error) or time.monotonic() - away >= self._patience:
                     raise
-                time.sleep(_AGAIN)
+                time.sleep(AGAIN)
+
+    def newest(self) -> int:
+        """Return the number of the newest entry of what happens."""
+        return self._ask(asks.newest())
 
     def _ask(self, ask: Ask[T]) -> T:
         end = time.monotonic() + self._patience
@@ -243,7 +348,7 @@ class Client:
             try:
                 return ask.read(self._way.call(ask.method, ask.args))
             except MoorageError as error:
-                lost = is_lost(error) and (ask.again or error.code == "no-master")
-                if not lost or time.monotonic() >= end:
+                late = time.monotonic() >= end
+                if late or not asks.may_go_again(ask, error):
                     raise
-            time.sleep(_AGAIN)
+            time.sleep(AGAIN)

@@ -2,7 +2,8 @@
 """Connections to a door on the network, that block."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 
@@ -49,6 +50,9 @@ class Https:
         Unreachable
             If the answer did not come.
         """
+        if method == "WaitForEvents":  # a stream begins with it
+            with closing(self.listen(None, Wanted(), None)) as stream:
+                return {"number": next(filter(None, stream)).number}
         http = rest.request(method, args)
         with self._pool.lent() as link:
             try:
@@ -58,11 +62,11 @@ class Https:
                 raise broken(self.door, error, self._timeout) from error
             if answer.will_close:
                 link.close()  # it opens again by itself
-        return rest.result(answer.status, text)
+        return rest.answer(method, answer.status, text)
 
     def listen(
         self, after: int | None, wanted: Wanted, end: float | None
-    ) -> Iterator[Entry | None]:
+    ) -> Generator[Entry | None, None, None]:
         """Yield what happens until time is over; None says that the door lives.
 
         Parameters
@@ -84,6 +88,7 @@ class Https:
             answer = self._asked(link, rest.events(after, wanted))
             if answer.status != 200:
                 rest.result(answer.status, answer.read())
+            yield None
             while not over:
                 left = SILENCE if end is None else min(SILENCE, end - time.monotonic())
                 link.sock.settimeout(max(left, 0.001))

@@ -12,7 +12,7 @@ from .places import Socket
 from .pool import Pool
 from .told import Entry, entry
 
-_WAIT = 30.0
+WAIT = 30.0
 """Seconds that one question waits for something to happen."""
 
 
@@ -51,9 +51,9 @@ class Luxi:
         if at is None:
             at = self.call("WaitForEvents", (None, 0.0))["number"]
             yield Entry(at, reset=True)
-        left = _WAIT
+        left = WAIT
         while left > 0:
-            left = _WAIT if end is None else min(_WAIT, end - time.monotonic())
+            left = WAIT if end is None else min(WAIT, end - time.monotonic())
             told = self.call("WaitForEvents", (at, max(left, 0.0)))
             yield from heard(told, wanted)
             yield None

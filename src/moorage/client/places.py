@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where a cluster is: behind a door on the network, or behind its master's socket."""
 
-from base64 import b64encode
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from moorage.errors import BadInput
 
@@ -56,6 +54,8 @@ class Door(NamedTuple):
     @property
     def authorization(self) -> str:
         """The header that says who asks."""
+        from base64 import b64encode  # noqa: PLC0415 - start-up time
+
         if self.token:
             return f"Bearer {self.token}"
         pair = f"{self.user}:{self.password}".encode()
@@ -91,6 +91,8 @@ def door(
     >>> door("https://anna:secret@cluster.example.org").url
     'https://cluster.example.org:5080'
     """
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - start-up time
+
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from moorage.api.luxi import NOCHANGE
 from moorage.api.wanted import Wanted
 from moorage.errors import (
     BadInput,
@@ -89,13 +90,86 @@ def _submit(key: str, ops: list[dict[str, Any]]) -> Http:
     return Http("POST", "/2/jobs", {"ops": ops}, key)
 
 
-_REQUESTS: Mapping[str, Callable[..., Http]] = {
-    "Features": lambda: Http("GET", "/2/features"),
-    "Query": _query,
-    "QueryClusterInfo": lambda: Http("GET", "/2/info"),
-    "QueryFields": _query_fields,
-    "QueryJobs": _query_jobs,
-    "SubmitJobOnce": _submit,
+def _change(
+    job: int,
+    fields: list[str],
+    seen: list[Any] | None,
+    serial: int | None,
+    timeout: float,
+) -> Http:
+    body = {"fields": fields, "previous_job_info": seen, "timeout": timeout}
+    body["previous_log_serial"] = serial
+    return Http("GET", f"/2/jobs/{job}/wait", body)
+
+
+def _priority(job: int, priority: int) -> Http:
+    return Http("PUT", f"/2/jobs/{job}/priority", {"priority": priority})
+
+
+_TAGGED = {
+    "cluster": "/2",
+    "disk": "/2/disks",
+    "group": "/2/groups",
+    "instance": "/2/instances",
+    "network": "/2/networks",
+    "node": "/2/nodes",
+    "nodegroup": "/2/groups",
+    "pool": "/2/storage/pools",
+}
+"""What has tags, and where that is."""
+
+
+def _tags(kind: str, name: str = "") -> Http:
+    if kind not in _TAGGED:
+        known = ", ".join(sorted(_TAGGED))
+        raise BadInput(f"no '{kind}' has tags: there is {known}")
+    path = _TAGGED[kind] + (f"/{_part(name)}" if name else "")
+    return Http("GET", f"{path}/tags")
+
+
+def _setting(fields: list[str]) -> Http:
+    (name,) = fields
+    return Http("GET", {"drain_flag": "/2/queue", "watcher_pause": "/2/watcher"}[name])
+
+
+class _Resource(NamedTuple):
+    """How a method of LUXI is said, and how what comes is read as its answer."""
+
+    say: Callable[..., Http]
+    read: Callable[[Any], Any] = lambda answer: answer
+
+
+_RESOURCES: Mapping[str, _Resource] = {
+    "ArchiveJob": _Resource(lambda job: Http("POST", f"/2/jobs/{job}/archive")),
+    "AutoArchiveJobs": _Resource(
+        lambda age, _patience: Http("POST", "/2/jobs/archive", {"age": age})
+    ),
+    "CancelJob": _Resource(
+        lambda job, kill: Http("DELETE", f"/2/jobs/{job}?kill={kill:d}")
+    ),
+    "ChangeJobPriority": _Resource(_priority),
+    "Features": _Resource(lambda: Http("GET", "/2/features")),
+    "Query": _Resource(_query),
+    "QueryClusterInfo": _Resource(lambda: Http("GET", "/2/info")),
+    "QueryConfigValues": _Resource(_setting, lambda told: list(told.values())),
+    "QueryDiskStory": _Resource(
+        lambda disk: Http("GET", f"/2/disks/{_part(disk)}/story")
+    ),
+    "QueryFields": _Resource(_query_fields),
+    "QueryJobs": _Resource(_query_jobs),
+    "QueryTags": _Resource(_tags),
+    "SetDrainFlag": _Resource(
+        lambda drained: Http("PUT", "/2/queue", {"drained": drained})
+    ),
+    "SetWatcherPause": _Resource(
+        lambda until: Http("PUT", "/2/watcher", {"paused_until": until}),
+        lambda told: told["paused_until"],
+    ),
+    "SubmitJobOnce": _Resource(_submit),
+    "WaitForJobChange": _Resource(
+        _change,
+        lambda told: [told["job_info"], told["log_entries"]] if told else NOCHANGE,
+    ),
 }
 """Methods of LUXI as resources."""
 
@@ -108,9 +182,18 @@ def request(method: str, args: Sequence[Any]) -> Http:
     NotSupported
         If there is no resource that does the same.
     """
-    if method not in _REQUESTS:
+    if method not in _RESOURCES:
         raise NotSupported(f"{method} works on the master's machine alone")
-    return _REQUESTS[method](*args)
+    return _RESOURCES[method].say(*args)
+
+
+def answer(method: str, status: int, text: bytes) -> Any:  # noqa: ANN401
+    """Return the result of a method; raise as :func:`result` does."""
+    told = result(status, text)
+    try:
+        return _RESOURCES[method].read(told)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise Unreachable(f"what came is no answer to {method}: {error!r}") from error
 
 
 def events(after: int | None, wanted: Wanted) -> Http:
@@ -164,11 +247,3 @@ def _refused(status: int, told: Mapping[str, Any]) -> MoorageError:
     if status in _KINDS:
         return _KINDS[status](why, status=status)
     return (BadInput if status < 500 else Failed)(why, status=status)
-
-
-def is_lost(error: MoorageError) -> bool:
-    """Whether an answer is lost, or the one who could give it: asking again may help.
-
-    What a node's silence did to a job, or to a field, is an answer.
-    """
-    return error.code == "no-master" or bool(error.facts.get("lost"))

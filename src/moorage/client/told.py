@@ -107,6 +107,21 @@ class Job(NamedTuple):
         return self.results
 
 
+class Change(NamedTuple):
+    """What became of a job.
+
+    Attributes
+    ----------
+    values
+        Of the fields that were asked for.
+    log
+        New entries of its log: number, time (seconds and microseconds), kind, message.
+    """
+
+    values: Sequence[Any]
+    log: Sequence[Sequence[Any]]
+
+
 class Event(NamedTuple):
     """What became of an object or a job.
 

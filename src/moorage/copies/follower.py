@@ -100,7 +100,7 @@ class Follower:
     """
 
     node: Node
-    truth: ConfigStore
+    config_store: ConfigStore
     log: CommitLog
     nodes: Nodes
     keys: Callable[[], Mapping[str, bytes]]
@@ -118,8 +118,6 @@ class Follower:
     _has: int | None = None
     _kept: Mapping[str, bytes] | None = None
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
-
-    # -- for those who commit -----------------------------------------------------
 
     def reached(self, version: int) -> asyncio.Future[None]:
         """Return what is done when it has a commit, or nobody waits for it any more."""
@@ -165,8 +163,6 @@ class Follower:
             self._waiting.remove(one)
             if not one[1].done():
                 one[1].set_result(None)
-
-    # -- its life -----------------------------------------------------------------
 
     async def run(self) -> None:
         """Keep the copy equal to the store, for ever."""
@@ -268,7 +264,7 @@ class Follower:
             self.fall_behind(f"it is damaged ({faults[0]}): it gets a new one")
 
     async def _ask(self, call: Verb[T]) -> T:
-        answer = await self.nodes.call(self.node, call, self.truth.term, silent)
+        answer = await self.nodes.call(self.node, call, self.config_store.term, silent)
         self.moved = asyncio.get_running_loop().time()
         return answer
 

@@ -52,14 +52,14 @@ class Replication:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         log: CommitLog,
         nodes: Nodes,
         keys: Callable[[], Mapping[str, bytes]],
         superseded: Callable[[float | None], Awaitable[bool]],
         pace: Pace = Pace(),  # noqa: B008 - it is frozen
     ) -> None:
-        self._truth = truth
+        self._config_store = config_store
         self._log = log
         self._nodes = nodes
         self._keys = keys
@@ -126,8 +126,6 @@ class Replication:
             f"({one.why or 'for a moment'}): what is done from now on is not on it"
         )
 
-    # -- the next master ----------------------------------------------------------
-
     def _wish(self, uuid: str) -> None:
         if not self.wished.is_set():
             name = self._followers[uuid].node.name
@@ -150,13 +148,11 @@ class Replication:
             return False
         call = ReleaseLead(head=head)
         try:
-            await self._nodes.call(heir.node, call, self._truth.term, silent)
+            await self._nodes.call(heir.node, call, self._config_store.term, silent)
         except MoorageError as error:
             _LOG.warning("%s was not told: %s", heir.node.name, error.message)
             return False
         return True
-
-    # -- who is on record ---------------------------------------------------------
 
     async def _strike(self) -> None:
         """Strike off the record whom nobody waits for any more.
@@ -174,7 +170,7 @@ class Replication:
             if self._followers.keys() & set(gone):  # the others were demoted
                 await self._judge(self._pace.patience)
             if gone:
-                await self._truth.note([((KIND, uuid), None) for uuid in gone])
+                await self._config_store.note([((KIND, uuid), None) for uuid in gone])
                 self._recorded -= set(gone)
 
     def _awaited(self) -> set[str]:
@@ -185,7 +181,7 @@ class Replication:
         async with self._recording:
             if uuid in self._recorded or not self._followers[uuid].awaited:
                 return
-            await self._truth.note([((KIND, uuid), b"current")])
+            await self._config_store.note([((KIND, uuid), b"current")])
             self._recorded.add(uuid)
 
     async def begin(self) -> asyncio.Task[None]:
@@ -234,9 +230,9 @@ class Replication:
 
     async def run(self) -> None:
         """Keep a copy on every candidate, and none anywhere else, for ever."""
-        self._truth.watchers.append(self._look)
+        self._config_store.watchers.append(self._look)
         # One that was demoted under the master before may have been off ever since.
-        self._former = {*_not_keeping(self._truth.config)}
+        self._former = {*_not_keeping(self._config_store.config)}
         dismissal: asyncio.Task[None] | None = None
         try:
             self._recorded = {*await self._log.read(KIND, "")}
@@ -252,7 +248,7 @@ class Replication:
                     async with asyncio.timeout(_LATER):
                         await self._changed.wait()
         finally:
-            self._truth.watchers.remove(self._look)
+            self._config_store.watchers.remove(self._look)
             for life in (*self._lives.values(), *filter(None, [dismissal])):
                 life.cancel()
 
@@ -262,7 +258,7 @@ class Replication:
 
     def _appoint(self) -> None:
         """Begin to follow new candidates, and leave those that are none any more."""
-        wanted = {node.uuid: node for node in _keeping(self._truth.config)}
+        wanted = {node.uuid: node for node in _keeping(self._config_store.config)}
         known = self._recorded
         if not (known or self._begun.is_set()):
             known = {*wanted}  # a store of before has nobody on record: it may be any
@@ -277,7 +273,7 @@ class Replication:
                 continue
             follower = Follower(
                 node=node,
-                truth=self._truth,
+                config_store=self._config_store,
                 log=self._log,
                 nodes=self._nodes,
                 keys=self._keys,
@@ -292,14 +288,16 @@ class Replication:
 
     async def _dismiss(self) -> None:
         """Let nodes that are no candidates forget what they kept as such."""
-        config = self._truth.config
+        config = self._config_store.config
         self._former &= {one.uuid for one in config.all(Node)}  # the others forgot all
         for uuid in sorted(self._former):
             node = config.node(uuid)
             if node.offline:
                 continue  # it is told when it is back
             with contextlib.suppress(MoorageError):
-                await self._nodes.call(node, DropCopy(), self._truth.term, silent)
+                await self._nodes.call(
+                    node, DropCopy(), self._config_store.term, silent
+                )
                 self._former.discard(uuid)
 
 

@@ -24,6 +24,8 @@ from moorage.node.certificates.keys import Keys, forget
 from moorage.node.doors import enrolment
 from moorage.node.extensions.admin_scripts import DIRECTORY as SCRIPTS
 from moorage.node.extensions.admin_scripts import AdminScripts
+from moorage.node.extensions.allocators import SEARCH_PATH as ALLOCATORS
+from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import DIRECTORY as HOOKS
 from moorage.node.extensions.hooks import Hooks
 from moorage.node.extensions.oses import SEARCH_PATH as OS_PATH
@@ -72,6 +74,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scripts_dir
         Has the directories ``restricted-commands`` and ``oob``: scripts that the
         cluster may run by their names.
+    iallocator_path
+        Where allocators are looked for: Ganeti's programs that choose nodes.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
     network_scripts
@@ -92,6 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file_storage_paths: str = LIST
     hooks_dir: str = HOOKS
     scripts_dir: str = SCRIPTS
+    iallocator_path: tuple[str, ...] = ALLOCATORS
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
     san: str = ""
@@ -249,6 +254,7 @@ async def _wait_outside(
 def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
+    allocators = [Path(one) for one in settings.iallocator_path]
     if settings.hypervisor == SIMULATED:
         # Simulated nodes are for trying and testing: a real one never loads them.
         from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
@@ -258,6 +264,7 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         simulated = SimMachine(name, san)
         simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
+        simulated.allocators = Allocators(allocators, apart=False)
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
@@ -279,6 +286,7 @@ def _parts(
     machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
     own = Path(settings.scripts_dir)
     machine.admin_scripts = AdminScripts(own, scripts)
+    machine.allocators = Allocators(allocators, scripts)
     station = Station(
         run=places.run,
         address=settings.address,

@@ -310,17 +310,21 @@ def _named(name: str) -> str:
 async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
     """Make a store that was put back one that nodes take orders of."""
     path = draft / _STORE
-    truth, _ = await ConfigStore.open(store_at(path))
+    config_store, _ = await ConfigStore.open(store_at(path))
     try:
-        votes = await _heard(truth.config, draft / "keys")
+        votes = await _heard(config_store.config, draft / "keys")
         if not force:
-            _check(truth.config, votes)
-        own = _own(truth.config, node)
-        keepers = voting.keepers(truth.config)
-        term = votes.highest(truth.term, keepers) + LEAP
-        away = own and truth.config.node(own).uuid != truth.config.cluster.master_node
+            _check(config_store.config, votes)
+        own = _own(config_store.config, node)
+        keepers = voting.keepers(config_store.config)
+        term = votes.highest(config_store.term, keepers) + LEAP
+        away = (
+            own
+            and config_store.config.node(own).uuid
+            != config_store.config.cluster.master_node
+        )
     finally:
-        await truth.close()
+        await config_store.close()
     if own and away:
         await hand_over(path, own, term)
     else:

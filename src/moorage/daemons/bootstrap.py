@@ -301,19 +301,19 @@ def _dissolve(places: MasterPlaces, *passed_over: type[Exception]) -> None:
 async def _leave(places: MasterPlaces) -> None:
     """Let the last node go, if the cluster is empty."""
     nodes = HttpNodes(master.authority(places))
-    truth, _ = await ConfigStore.open(store_at(places.store))
+    config_store, _ = await ConfigStore.open(store_at(places.store))
     try:
-        require_cluster(truth)
-        _check_empty(truth.config)
-        cluster, term = truth.config.cluster, truth.term
-        last = truth.config.node(cluster.master_node)
+        require_cluster(config_store)
+        _check_empty(config_store.config)
+        cluster, term = config_store.config.cluster, config_store.term
+        last = config_store.config.node(cluster.master_node)
         await _run_hooks(nodes, last, cluster, term, "destroy", "OP_CLUSTER_DESTROY")
         # A node that gives no answer forgets the cluster when it is let in elsewhere.
         with contextlib.suppress(Failed):
             await nodes.call(last, LeaveCluster(), term, silent)
     finally:
         await nodes.close()
-        await truth.close()
+        await config_store.close()
 
 
 def _check_empty(config: Config) -> None:

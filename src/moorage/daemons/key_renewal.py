@@ -33,7 +33,7 @@ async def renew_due(at: Sources) -> None:
 
     A node that gives no answer, or is marked offline, is looked at the next time.
     """
-    nodes = at.truth.config.online()
+    nodes = at.config_store.config.online()
     found = await together(_is_due(at, node) for node in nodes)
     under_way = {
         op.input.get("node_name")
@@ -52,7 +52,7 @@ async def renew_due(at: Sources) -> None:
 async def _is_due(at: Sources, node: Node) -> bool:
     call = GetFacts(brief=True)
     try:
-        said = await at.nodes.call(node, call, at.truth.term, silent)
+        said = await at.nodes.call(node, call, at.config_store.term, silent)
     except MoorageError as error:
         return error.facts.get("expired") is True
     ends = said.certificate_ends

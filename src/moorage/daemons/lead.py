@@ -45,10 +45,12 @@ async def taken(
     WrongState
         If another master has followed this one; its store goes.
     """
-    log, truth, _ = opened
-    votes = await _heard(places, authority, log, truth)
-    first = succession.jumped(votes, truth.term)
-    if votes.later(truth.term) and await _raised(places, authority, log, truth):
+    log, config_store, _ = opened
+    votes = await _heard(places, authority, log, config_store)
+    first = succession.jumped(votes, config_store.term)
+    if votes.later(config_store.term) and await _raised(
+        places, authority, log, config_store
+    ):
         again = await reopen()
         if again is None:
             return None
@@ -60,23 +62,28 @@ async def taken(
 
 
 async def followed(
-    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+    places: MasterPlaces,
+    authority: Authority,
+    log: CommitLog,
+    config_store: ConfigStore,
 ) -> WrongState:
     """Return what a master says whose nodes obey another one, or have to."""
     for _ in range(_HEARD):  # its successor may be about to start
         async with voting.asking(authority) as nodes:
-            leader = await succession.follower(nodes, truth.config, truth.term)
+            leader = await succession.follower(
+                nodes, config_store.config, config_store.term
+            )
         if leader:
             return succession.stand_down(places, log.head, leader)
         await asyncio.sleep(1.0)
-    return fenced(truth.term)
+    return fenced(config_store.term)
 
 
 async def handed_over(
     places: MasterPlaces,
     authority: Authority,
     log: CommitLog,
-    truth: ConfigStore,
+    config_store: ConfigStore,
     stopped: asyncio.Event,
 ) -> bool:
     """Wait until the node leads that was let lead; then lay this store aside.
@@ -85,7 +92,9 @@ async def handed_over(
     """
     for _ in range(_HANDED):
         async with voting.asking(authority) as nodes:
-            leader = await succession.follower(nodes, truth.config, truth.term)
+            leader = await succession.follower(
+                nodes, config_store.config, config_store.term
+            )
         if leader:
             said = succession.stand_down(places, log.head, leader)
             _LOG.info("%s", said.message)
@@ -98,24 +107,30 @@ async def handed_over(
 
 
 async def _heard(
-    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+    places: MasterPlaces,
+    authority: Authority,
+    log: CommitLog,
+    config_store: ConfigStore,
 ) -> voting.Votes:
     """Return which masters some nodes have heard."""
     async with voting.asking(authority) as nodes:
-        votes = await succession.ask_some(nodes, truth.config)
-    leader = succession.followed(votes, truth.config, truth.term)
+        votes = await succession.ask_some(nodes, config_store.config)
+    leader = succession.followed(votes, config_store.config, config_store.term)
     if leader:
-        await truth.close()
+        await config_store.close()
         raise succession.stand_down(places, log.head, leader)
     return votes
 
 
 async def _raised(
-    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+    places: MasterPlaces,
+    authority: Authority,
+    log: CommitLog,
+    config_store: ConfigStore,
 ) -> bool:
     """Say whether the store was closed, for its next opening takes a higher term."""
     async with voting.asking(authority) as nodes:
-        term = await succession.claimed(nodes, truth.config, log.head)
+        term = await succession.claimed(nodes, config_store.config, log.head)
     if not term:
         return False
     _LOG.warning(
@@ -123,6 +138,6 @@ async def _raised(
         "goes on with term %s, which more than half have promised it",
         term + 1,
     )
-    await truth.close()
+    await config_store.close()
     raise_term(places.store, term)
     return True

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from moorage import durable
 from moorage.model import Change, Config, Lead, Node, successor
+from moorage.model.audit import LEAD, deed
+from moorage.model.caller import MASTER
 from moorage.node.certificates.keys import listed
 from moorage.node.records.copies import OWN, read_keys
 from moorage.store import ConfigStore, raise_term, store_at
@@ -53,11 +55,13 @@ async def hand_over(path: Path, own: str, term: int) -> None:
     have the number of something else that a former master told.
     """
     raise_term(path, term - 1)
-    truth, _ = await ConfigStore.open(store_at(path))
+    config_store, _ = await ConfigStore.open(store_at(path))
     try:
-        await truth.commit(moved(truth.config, own, term))
+        name = config_store.config.node(own).name
+        led = deed(MASTER, time.time(), LEAD, about=name)
+        await config_store.commit(moved(config_store.config, own, term), deeds=[led])
     finally:
-        await truth.close()
+        await config_store.close()
 
 
 def moved(config: Config, own: str, term: int) -> Change:

@@ -110,24 +110,24 @@ class Standing:
         """Ask all nodes when one refuses, until this master is not the one any more."""
         while True:
             await self.refused.wait()
-            if await self.left(at.truth):
+            if await self.left(at.config_store):
                 return
             await asyncio.sleep(_PAUSE)
             self.refused.clear()
 
-    async def left(self, truth: ConfigStore) -> bool:
+    async def left(self, config_store: ConfigStore) -> bool:
         """Say whether more than half of the nodes refuse this master; it is over then.
 
         They are asked if one has refused it.
         """
         if not self.refused.is_set():
             return False
-        words = await self._words(truth)
+        words = await self._words(config_store)
         if words.count(False) * 2 > len(words):
             self.over.set()
         return self.over.is_set()
 
-    async def superseded(self, truth: ConfigStore, within: float | None) -> bool:
+    async def superseded(self, config_store: ConfigStore, within: float | None) -> bool:
         """Whether a later master leads: a candidate has heard one, and may be right.
 
         It is not right when half of the nodes take this master's orders: the others are
@@ -141,10 +141,12 @@ class Standing:
             master; where all are silent, nobody is known to lead. None if one has
             refused it already.
         """
-        nodes = truth.config.online()
+        nodes = config_store.config.online()
         refused, obeying = within is None, 0
         turn = asyncio.Semaphore(_AT_ONCE)
-        asked = [asyncio.create_task(self._word(truth, one, turn)) for one in nodes]
+        asked = [
+            asyncio.create_task(self._word(config_store, one, turn)) for one in nodes
+        ]
         try:
             for answer in asyncio.as_completed(asked, timeout=within):
                 node, obeys = await answer
@@ -160,20 +162,20 @@ class Standing:
         return refused
 
     async def _word(
-        self, truth: ConfigStore, node: Node, turn: asyncio.Semaphore
+        self, config_store: ConfigStore, node: Node, turn: asyncio.Semaphore
     ) -> tuple[Node, bool | None]:
         async with turn:
-            return node, await self._obeys(truth, node)
+            return node, await self._obeys(config_store, node)
 
-    async def _words(self, truth: ConfigStore) -> list[bool | None]:
-        nodes = truth.config.online()
-        return await together(self._obeys(truth, node) for node in nodes)
+    async def _words(self, config_store: ConfigStore) -> list[bool | None]:
+        nodes = config_store.config.online()
+        return await together(self._obeys(config_store, node) for node in nodes)
 
-    async def _obeys(self, truth: ConfigStore, node: Node) -> bool | None:
+    async def _obeys(self, config_store: ConfigStore, node: Node) -> bool | None:
         """Return whether a node takes orders; None where it says nothing."""
         call = GetFacts(brief=True)
         try:
-            await self._nodes.call(node, call, truth.term, silent)
+            await self._nodes.call(node, call, config_store.term, silent)
         except Stale as error:
             return "term" not in error.facts
         except Unreachable:

@@ -58,29 +58,31 @@ class Watch:
     async def _recorded(self) -> str:
         """Let the master have a key of its own, on record; return its certificate."""
         at = self._at
-        node = at.truth.config.node(at.truth.config.cluster.master_node)
-        facts = await at.nodes.call(node, GetAuthority(), at.truth.term, silent)
+        node = at.config_store.config.node(at.config_store.config.cluster.master_node)
+        facts = await at.nodes.call(node, GetAuthority(), at.config_store.term, silent)
         if facts is None:
             return ""
         if not tls.introduces(tls.load_certificate(facts.master.encode())):
-            await at.nodes.call(node, RenewMaster(), at.truth.term, silent)
+            await at.nodes.call(node, RenewMaster(), at.config_store.term, silent)
             return await self._recorded()
         if facts.master not in node.master_certs:
             now = at.clock()
             new = certificates.with_key(node, facts.master, now, leads=True)
             with suppress(Conflict):  # it is tried again
-                await at.truth.commit(Change((new,)))
+                await at.config_store.commit(Change((new,)))
         return facts.master
 
     def _untold(self) -> Iterator[Node]:
-        config = self._at.truth.config
+        config = self._at.config_store.config
         masters = certificates.masters(config)
         nodes = config.online()
         return (one for one in nodes if self._told.get(one.uuid) != masters)
 
     async def _tell(self, node: Node) -> None:
-        masters = certificates.masters(self._at.truth.config)
-        telling = self._at.nodes.call(node, TellMasters(), self._at.truth.term, silent)
+        masters = certificates.masters(self._at.config_store.config)
+        telling = self._at.nodes.call(
+            node, TellMasters(), self._at.config_store.term, silent
+        )
         with suppress(MoorageError):  # an agent that is too old goes on as it did
             if await self._while_known(node, telling):
                 self._told[node.uuid] = masters  # or it was told of a later one already
@@ -94,15 +96,15 @@ class Watch:
         calling = asyncio.ensure_future(call)
 
         def look(_change: Change) -> None:
-            known = self._at.truth.config.objects.get(node.uuid)
+            known = self._at.config_store.config.objects.get(node.uuid)
             if not isinstance(known, Node) or known.pins != node.pins:
                 calling.cancel()
 
-        self._at.truth.watchers.append(look)
+        self._at.config_store.watchers.append(look)
         try:
             await asyncio.wait({calling})
         finally:
-            self._at.truth.watchers.remove(look)
+            self._at.config_store.watchers.remove(look)
             calling.cancel()
         if calling.cancelled():
             return False
@@ -110,7 +112,7 @@ class Watch:
         return True
 
     def _unsure(self) -> Iterator[Node]:
-        for node in self._at.truth.config.online():
+        for node in self._at.config_store.config.online():
             known = self._sure.get(node.uuid)
             if node.master_candidate and (not known or known != node.master_certs):
                 yield node
@@ -120,14 +122,14 @@ class Watch:
         at = self._at
         with suppress(MoorageError):
             call = GetStanding()
-            said = await at.nodes.call(node, call, at.truth.term, silent)
+            said = await at.nodes.call(node, call, at.config_store.term, silent)
             if _holds(node, said):
                 self._sure[node.uuid] = node.master_certs
                 self._tried.pop(node.uuid, None)  # it may be let in anew at once
-            elif node.uuid != at.truth.config.cluster.master_node:
+            elif node.uuid != at.config_store.config.cluster.master_node:
                 await self._submit(node)
             elif own in node.master_certs and _is_here(node.primary_ip):
-                await at.nodes.call(node, HandKeyOver(), at.truth.term, silent)
+                await at.nodes.call(node, HandKeyOver(), at.config_store.term, silent)
                 self._sure[node.uuid] = node.master_certs
 
     async def _submit(self, node: Node) -> None:
@@ -153,7 +155,7 @@ async def watch(at: Sources) -> None:
         if any(isinstance(one, Node | Cluster) for one in (*change.put, *change.drop)):
             changed.set()
 
-    at.truth.watchers.append(look)
+    at.config_store.watchers.append(look)
     watching = Watch(at)
     try:
         while True:
@@ -164,7 +166,7 @@ async def watch(at: Sources) -> None:
                 async with asyncio.timeout(_PAUSE):
                     await changed.wait()
     finally:
-        at.truth.watchers.remove(look)
+        at.config_store.watchers.remove(look)
 
 
 def _holds(node: Node, said: Standing) -> bool:

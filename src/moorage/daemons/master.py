@@ -189,18 +189,18 @@ async def _serve(
     places: MasterPlaces,
     server: LuxiServer,
     log: CommitLog,
-    truth: ConfigStore,
+    config_store: ConfigStore,
     records: dict[str, dict[str, bytes]],
     stopped: asyncio.Event,
 ) -> int:
     """Serve until the end; return the exit status."""
-    if not truth.config.objects:
-        await truth.close()
+    if not config_store.config.objects:
+        await config_store.close()
         raise _no_store(f"{places.store} holds no cluster")
     keys = authority(places)
     keys.complete()
     reopen = partial(_opened, places, server, stopped)
-    leading = await lead.taken(places, keys, (log, truth, records), reopen)
+    leading = await lead.taken(places, keys, (log, config_store, records), reopen)
     if leading is None:
         return 0
     return await _lead(places, server, keys, leading, stopped)
@@ -214,38 +214,41 @@ async def _lead(
     stopped: asyncio.Event,
 ) -> int:
     """Look after the cluster until the end; return the exit status."""
-    log, truth, records = leading
-    nodes = NodesAside(keys, _sender(truth.config))
+    log, config_store, records = leading
+    nodes = NodesAside(keys, _sender(config_store.config))
     standing = Standing(nodes)
-    copies = _replication(places, log, truth, standing)
-    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
+    copies = _replication(places, log, config_store, standing)
+    engine = Engine(config_store, standing, ops.parse, hooks=hooks.of)
     standing.masters = lambda: replace(
-        certificates.masters(truth.config), doors=carrying.doors(engine.jobs.values())
+        certificates.masters(config_store.config),
+        doors=carrying.doors(engine.jobs.values()),
     )
     # Jobs go on at once, and none may if a candidate has heard a later master.
     copying = await copies.begin()
-    if not await standing.left(truth):
+    if not await standing.left(config_store):
         await engine.start(records)
-        _LOG.info("master of term %s serves at %s", truth.term, places.socket)
+        _LOG.info("master of term %s serves at %s", config_store.term, places.socket)
     pauses.keep_short()
     sources = server.sources = Sources(
-        truth, standing, engine, copies=copies.status, lines=nodes.line
+        config_store, standing, engine, copies=copies.status, lines=nodes.line
     )
     begun = chores.begun(sources, standing.watch)
-    await _able(nodes, copying, stopped, truth.lost, standing.over, copies.wished)
+    await _able(
+        nodes, copying, stopped, config_store.lost, standing.over, copies.wished
+    )
     for one in begun:
         one.cancel()
-    handed = await _ended(server, engine, truth, copies, stopped, standing.over)
+    handed = await _ended(server, engine, config_store, copies, stopped, standing.over)
     copying.cancel()  # now that no job does anything more
-    if truth.lost.is_set():
+    if config_store.lost.is_set():
         _LOG.critical("the store is lost: ending, to start from what it holds")
         await asyncio.sleep(_LAST_WORDS)
         os._exit(STORE_LOST)
     await nodes.close()
-    await truth.close()
+    await config_store.close()
     if standing.over.is_set():
-        raise await lead.followed(places, keys, log, truth)
-    if handed and await lead.handed_over(places, keys, log, truth, stopped):
+        raise await lead.followed(places, keys, log, config_store)
+    if handed and await lead.handed_over(places, keys, log, config_store, stopped):
         return HANDED_OVER
     if stopped.is_set() or not copies.wished.is_set():
         return 0
@@ -256,7 +259,7 @@ async def _lead(
 async def _ended(
     server: LuxiServer,
     engine: Engine,
-    truth: ConfigStore,
+    config_store: ConfigStore,
     copies: Replication,
     *ends: asyncio.Event,
 ) -> bool:
@@ -264,27 +267,27 @@ async def _ended(
 
     When the store is lost, those who wait still learn that.
     """
-    if not truth.lost.is_set():
+    if not config_store.lost.is_set():
         await engine.leave(_LEAVE)
-    if truth.lost.is_set():
+    if config_store.lost.is_set():
         return False
     await server.stop()  # nobody asks for what could no longer be written
-    await truth.end()
+    await config_store.end()
     return not any(one.is_set() for one in ends) and await copies.release()
 
 
 def _replication(
-    places: MasterPlaces, log: CommitLog, truth: ConfigStore, standing: Standing
+    places: MasterPlaces, log: CommitLog, config_store: ConfigStore, standing: Standing
 ) -> Replication:
     """Return the copies that commits wait for from now on."""
     made = Replication(
-        truth,
+        config_store,
         log,
         standing,
         lambda: public_keys(places.keys),
-        lambda within: standing.superseded(truth, within),
+        lambda within: standing.superseded(config_store, within),
     )
-    truth.settled = made.settled
+    config_store.settled = made.settled
     standing.copies = made.status
     standing.watcher = watched.since_now(places)
     return made

@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from moorage import durable
@@ -83,9 +84,6 @@ def _write(path: Path, text: bytes) -> None:
         raise Failed(f"{path} cannot be written: {error.strerror}") from error
 
 
-# -- tokens ----------------------------------------------------------------------------
-
-
 def tokens(path: Path) -> list[User]:
     """Return whom tokens are of, by their names."""
     return sorted((one.user for one in _tokens(path)), key=lambda user: user.name)
@@ -95,15 +93,20 @@ def _tokens(path: Path) -> list[Entry]:
     return list(entries(_read(path).decode()))
 
 
-def add_token(path: Path, name: str, role: Role, days: int) -> str:
+def add_token(path: Path, name: str, role: Role, days: int, users: Path) -> str:
     """Make a token; return it: nobody can read it again.
+
+    Parameters
+    ----------
+    users
+        The file of users: of who is in it, no token counts.
 
     Raises
     ------
     BadInput
         If the name is none, or it would not last.
     Exists
-        If there is one of that name.
+        If there is one of that name, or a user.
     """
     if not name or name.startswith("#") or set(name) & set(": \t\n"):
         raise BadInput(f"'{name}' is no name of a token: no blanks and no colons")
@@ -114,10 +117,19 @@ def add_token(path: Path, name: str, role: Role, days: int) -> str:
         raise Exists(
             f"there is a token '{name}'", hint=f"moorage rapi remove-token {name}"
         )
+    if _names_user(users, name):
+        raise Exists(f"{users} has the user '{name}', who counts before a token")
     token = secrets.token_urlsafe(32)
     user = User(name, role, time.time() + days * _DAY)
     _write_tokens(path, [*known, Entry(passwords.sha256(token), user)])
     return token
+
+
+def _names_user(users: Path, name: str) -> bool:
+    found: list[Entry] = []
+    with suppress(Failed):  # who may not read it finds nothing
+        found += entries(_read(users).decode(errors="replace"))
+    return any(one.user.name == name for one in found)
 
 
 def remove_token(path: Path, name: str) -> None:

@@ -32,11 +32,11 @@ async def tell_nodes(at: Sources) -> None:
     was asked before another. A node that gives no answer keeps what it has until the
     next time, and holds up no other.
     """
-    await together(_tell(at, node) for node in at.truth.config.online())
+    await together(_tell(at, node) for node in at.config_store.config.online())
 
 
 async def _tell(at: Sources, node: Node) -> None:
-    term = at.truth.term
+    term = at.config_store.term
     with suppress(MoorageError):
         kept = await at.nodes.call(node, ListOldObjects(), term, silent)
         if gone := _unknown(at, kept):
@@ -45,7 +45,7 @@ async def _tell(at: Sources, node: Node) -> None:
 
 def _unknown(at: Sources, uuids: Iterable[str]) -> tuple[str, ...]:
     """Return what is neither on record now, nor in the hands of a job."""
-    gone = [one for one in uuids if one not in at.truth.config.objects]
+    gone = [one for one in uuids if one not in at.config_store.config.objects]
     busy = set(under_way(at.engine.jobs.values() if gone else ()))
     return tuple(one for one in gone if one not in busy)
 

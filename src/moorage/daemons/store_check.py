@@ -13,17 +13,21 @@ from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
 from moorage.model.apply import assembled
+from moorage.model.audit import Chain
 from moorage.model.change import decode
 from moorage.model.objects import Entity
 from moorage.model.story import REMOVED, Event
-from moorage.store import feed, inspect, stories
+from moorage.store import audit, feed, inspect, stories
 from moorage.units import counted
 
 from . import master, process
 from .paths import MasterPlaces
 
 _OTHERS = frozenset(
-    {"config", "queue", "job", stories.KIND, feed.KIND, repeats.KIND, replication.KIND}
+    {
+        *("config", "queue", "job"),
+        *(stories.KIND, feed.KIND, audit.KIND, repeats.KIND, replication.KIND),
+    }
 )
 """Kinds of records that are no objects of the configuration."""
 
@@ -66,6 +70,7 @@ def check(places: MasterPlaces) -> Checked:
     told = _stories(records)
     faults = [*found.faults, *objects.faults, *jobs.faults, *told.faults]
     faults += _feed(records)
+    faults += _audit(records)
     faults += _keys(places)
     state = f"version {found.version}, term {found.term}"
     summary = f"{objects.summary}, {jobs.summary}, {told.summary}, {state}"
@@ -155,6 +160,13 @@ def _feed(records: _Records) -> Iterator[str]:
             feed.decoded(value)
         except _UNREADABLE as error:
             yield f"entry {name} of the feed: {error}"
+
+
+def _audit(records: _Records) -> Iterator[str]:
+    """Yield what does not fit in the audit log."""
+    found = records.get(audit.KIND, {})
+    told = Chain().read(found[name] for name in sorted(found))
+    yield from (f"the audit log: {fault}" for fault in told)
 
 
 def _wrong(job: Job, name: str) -> Iterator[str]:

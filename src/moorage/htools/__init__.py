@@ -36,7 +36,12 @@ if TYPE_CHECKING:
     from moorage.htools.health import GroupHealth, Health, check, summed
     from moorage.htools.loader import Loaded, Reading, load
     from moorage.htools.placement.allocate import Allocation, Asking
-    from moorage.htools.placement.evacuation import Evacuation, change_group, evacuate
+    from moorage.htools.placement.evacuation import (
+        Evacuation,
+        change_group,
+        evacuate,
+        evacuate_to,
+    )
     from moorage.htools.placement.requests import Allocate, Response, answer
     from moorage.htools.plans.balancing import Plan, Rules, Step, balance
     from moorage.htools.plans.compact import compacted
@@ -63,7 +68,9 @@ _HOMES: Final = {
     "health": ("GroupHealth", "Health", "check", "summed"),
     "loader": ("Loaded", "Reading", "load"),
     "placement.allocate": ("Allocation", "Asking"),
-    "placement.evacuation": ("Evacuation", "change_group", "evacuate"),
+    "placement.evacuation": (
+        *("Evacuation", "change_group", "evacuate", "evacuate_to"),
+    ),
     "placement.requests": ("Allocate", "Response", "answer"),
     "plans.balancing": ("Plan", "Rules", "Step", "balance"),
     "plans.compact": ("compacted",),

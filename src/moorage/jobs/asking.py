@@ -88,7 +88,7 @@ class Asker:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         queue: Queue,
         slots: Slots,
@@ -96,16 +96,14 @@ class Asker:
         ordered: Callable[[str, float], None],
     ) -> None:
         self.stuck: set[int] = set()
-        self._truth = truth
+        self._config_store = config_store
         self._nodes = nodes
         self._queue = queue
         self._slots = slots
         self._sleep = sleep
         self._ordered = ordered
         self._pending: set[_Pending] = set()
-        truth.watchers.append(self._heard)
-
-    # -- three ways to ask ----------------------------------------------------------
+        config_store.watchers.append(self._heard)
 
     async def call(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node once, and return its answer."""
@@ -116,8 +114,8 @@ class Asker:
             else:
                 self._queue.progress(job, done, total, unit, note)
 
-        target = reachable(self._truth.config, node)
-        term, doubt = self._truth.term, call.limit
+        target = reachable(self._config_store.config, node)
+        term, doubt = self._config_store.term, call.limit
         try:
             with self._queue.saying(job, op, lambda: _still(target, op)):
                 found = await self._unless_given_up(
@@ -149,7 +147,7 @@ class Asker:
                 away = lost and not error.facts.get("silent")
                 rests = patience.BROKEN_OFF if away else patience.ATTEMPT
                 once = not call.repeatable and error.facts.get("sent") is not False
-                target = self._truth.config.node(node)
+                target = self._config_store.config.node(node)
                 last = again >= len(rests)  # more, if it breaks off no longer
                 if last or once or target.offline or given_up(job, op):
                     raise
@@ -164,7 +162,7 @@ class Asker:
         try:
             return await self.call(job, op, node, call)
         except Unreachable as error:
-            target = self._truth.config.node(node)
+            target = self._config_store.config.node(node)
             if target.offline:
                 raise
             self._queue.note(job, op, _waiting(target, error))
@@ -187,7 +185,7 @@ class Asker:
             try:
                 return await self.call(job, op, node, call)
             except Unreachable:
-                if self._truth.config.node(node).offline:
+                if self._config_store.config.node(node).offline:
                     raise
             pause = min(pause * 2, PAUSE * 10)
 
@@ -195,8 +193,6 @@ class Asker:
         self.stuck.discard(job.id)
         if held:
             await self._slots.take(job)
-
-    # -- giving up ------------------------------------------------------------------
 
     def cancelled(self, job: Job) -> None:
         """Give up what a job waits for, if it can still be taken back."""
@@ -222,7 +218,7 @@ class Asker:
             ours = asyncio.current_task()
             if not pending.given_up or (ours and ours.cancelling()):
                 raise
-            name = self._truth.config.node(node).name
+            name = self._config_store.config.node(node).name
             raise Unreachable(
                 f"node {name} was not waited for: {pending.given_up}",
                 node=name,

@@ -2,7 +2,7 @@
 """From a request to its tasks: check, choose, claim."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from msgspec import json
 
-from moorage.errors import MoorageError
+from moorage.errors import MoorageError, NoCapacity
 from moorage.model import Claim, Config, Disk
+from moorage.protocol import RunAllocator
 from moorage.store import ConfigStore
 
 from .effects import Effects
@@ -29,12 +30,13 @@ Claims = dict[tuple[int, int, int], Claim]
 class Heard(NamedTuple):
     """What nodes answered, and whether some of it was said before it was asked.
 
-    And what other nodes have of guests that were sought.
+    And what other nodes have of guests that were sought, and what an allocator said.
     """
 
     answers: Answers
     lately: bool = False
     strays: Strays = {}
+    advice: str | None = None
 
 
 _MANY = 100
@@ -46,6 +48,13 @@ class AnswersFor(Protocol):
 
     def __call__(self, operation: Operation, *, anew: bool = False) -> Awaitable[Heard]:
         """Return the answers; `anew` if those that were given lately do not count."""
+
+
+_ADVICES = 3
+"""How often an allocator is asked, where others took room while it thought."""
+
+Consult = Callable[[RunAllocator], Awaitable[str]]
+"""Asks an allocator."""
 
 
 class _Before(NamedTuple):
@@ -104,17 +113,19 @@ class Deciding:
     """
 
     def __init__(
-        self, truth: ConfigStore, world: Effects, jobs: Mapping[int, Job]
+        self, config_store: ConfigStore, effects: Effects, jobs: Mapping[int, Job]
     ) -> None:
-        self._truth = truth
-        self._world = world
+        self._config_store = config_store
+        self._world = effects
         self._jobs = jobs
         self._choosing = asyncio.Lock()
         self._open: list[Claims] = []
         """What each job that is deciding has come to know of the others' claims."""
         self._kept = Kept()
 
-    async def decide(self, job: Job, operation: Operation, ask: AnswersFor) -> Decision:
+    async def decide(
+        self, job: Job, operation: Operation, ask: AnswersFor, consult: Consult
+    ) -> Decision:
         """Wait for what the nodes answer, then check a request, and say what to do.
 
         One that chooses among nodes chooses by what they said lately. Then it is
@@ -126,6 +137,8 @@ class Deciding:
         MoorageError
             If the request is refused.
         """
+        if isinstance(operation, Planner) and operation.allocator(self.view(job)):
+            return await self._advised(job, operation, ask, consult)
         with self._watching(job) as before:
             heard = await ask(operation)
             if not heard.lately:
@@ -144,6 +157,29 @@ class Deciding:
             heard = await ask(operation, anew=True)
             return await self._on(job, operation, heard, before)
 
+    async def _advised(
+        self, job: Job, operation: Planner, ask: AnswersFor, consult: Consult
+    ) -> Decision:
+        """Decide by what an allocator says.
+
+        Our planner waits for none, so others may take room while one thinks: then it
+        is asked again.
+        """
+        for left in reversed(range(_ADVICES)):
+            with self._watching(job) as before:
+                heard = await ask(operation, anew=True)
+                seen = self.view(job, heard, (*self._claims(job).values(),))
+                call = await self._world.aside(partial(operation.consults, seen))
+                advice = await consult(call) if call else None
+                told = heard._replace(advice=advice)
+                try:
+                    return await self._on(job, operation, told, before)
+                except NoCapacity:
+                    now = (*self._claims(job).values(),)
+                    if not left or advice is None or now == seen.claims:
+                        raise
+        raise AssertionError  # the last attempt returned or raised
+
     @contextmanager
     def _watching(self, job: Job) -> Iterator[_Before]:
         """Yield what is so before nodes are asked, and will learn of others' claims.
@@ -154,7 +190,7 @@ class Deciding:
         claims = self._claims(job)
         self._open.append(claims)
         try:
-            yield _Before(self._truth.config, self._in_hand(), claims)
+            yield _Before(self._config_store.config, self._in_hand(), claims)
         finally:
             self._open = [one for one in self._open if one is not claims]
 
@@ -234,7 +270,7 @@ class Deciding:
         """Return the newest snapshot, as an operation of a job sees it."""
         heard = heard or Heard({})
         return View(
-            self._truth.config,
+            self._config_store.config,
             heard.answers,
             self._world.clock(),
             self._world.fresh,
@@ -243,6 +279,7 @@ class Deciding:
             sight,
             self._kept,
             heard.strays,
+            heard.advice,
         )
 
     def _sight(self, earlier: Config, disks: Sequence[Disk]) -> Sight:
@@ -252,8 +289,8 @@ class Deciding:
             earlier=earlier,
             busy=frozenset(one for disk in busy for one in disk.volumes),
             disks=frozenset(disk.uuid for disk in busy),
-            former=self._truth.stories.former,
-            called=self._truth.stories.name,
+            former=self._config_store.stories.former,
+            called=self._config_store.stories.name,
         )
 
     def _in_hand(self) -> list[Disk]:

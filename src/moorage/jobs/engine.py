@@ -9,6 +9,7 @@ from typing import Any
 
 from moorage.errors import Failed, MoorageError, WrongState
 from moorage.model import Config, Instance
+from moorage.model.audit import CANCEL
 from moorage.model.caller import MASTER, Caller
 from moorage.store import ConfigStore
 
@@ -67,28 +68,32 @@ class Engine:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         parse: Parse,
-        world: Effects = REAL,
+        effects: Effects = REAL,
         hooks: HooksOf | None = None,
     ) -> None:
-        self.truth = truth
-        self.queue = Queue(truth, world.clock, world.patience)
+        self.config_store = config_store
+        self.queue = Queue(config_store, effects.clock, effects.patience)
         self.parking = False
         self._operation = parse
-        self._clock = world.clock
-        self._deciding = Deciding(truth, world, self.queue.working)
+        self._clock = effects.clock
+        self._deciding = Deciding(config_store, effects, self.queue.working)
         waiting = self._waiting = Waiting(
-            truth, nodes, self.queue, self._deciding.view, self.finished, world
+            config_store, nodes, self.queue, self._deciding.view, self.finished, effects
         )
         self.locks, self.slots = waiting.locks, waiting.slots
         self.recent = waiting.recent
         asker = self._asker = Asker(
-            truth, nodes, self.queue, self.slots, world.sleep, waiting.ordered
+            config_store, nodes, self.queue, self.slots, effects.sleep, waiting.ordered
         )
-        self._hooks = hooks and Hooks(truth, self.queue, asker, hooks, world.point)
-        self._executor = Executor(truth, self.queue, asker, world, lambda: self.parking)
+        self._hooks = hooks and Hooks(
+            config_store, self.queue, asker, hooks, effects.point
+        )
+        self._executor = Executor(
+            config_store, self.queue, asker, effects, lambda: self.parking
+        )
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
 
@@ -96,8 +101,6 @@ class Engine:
     def jobs(self) -> dict[int, Job]:
         """Every job as it is stored, by number."""
         return self.queue.jobs
-
-    # -- asking -------------------------------------------------------------------
 
     async def submit(
         self,
@@ -128,7 +131,7 @@ class Engine:
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes, caller)
-        more = self.queue.repeats.add(key, opcodes, job.id) if key else ()
+        more = self.queue.repeats.add(key, opcodes, job) if key else ()
         await self.queue.add([job], more=more)
         self._begin(job, self._live(job))
         return job.id
@@ -148,12 +151,13 @@ class Engine:
             await asyncio.shield(asyncio.wait([task]))
         return self.job(number)
 
-    async def cancel(self, number: int) -> tuple[bool, str]:
+    async def cancel(self, number: int, caller: Caller = MASTER) -> tuple[bool, str]:
         """Ask a job to stop: at once if it waits, as soon as possible if it runs.
 
         Returns whether it will, and a sentence; both are stored before they are told.
         """
         self.job(number)
+        await self.queue.asks(caller, CANCEL, number)
         job = self.queue.working.get(number)
         if job is None:
             return False, f"Job {number} is no longer waiting in the queue"
@@ -170,7 +174,9 @@ class Engine:
             await self.finished(number)
         return done, text
 
-    async def change_priority(self, number: int, priority: int) -> bool:
+    async def change_priority(
+        self, number: int, priority: int, caller: Caller = MASTER
+    ) -> bool:
         """Change when a job gets its turn; return whether it has not ended.
 
         It counts for the slot, and for locks that the job does not wait for yet.
@@ -179,12 +185,8 @@ class Engine:
         job = self.queue.working.get(number)
         if job is None:
             return False
-        async with self.queue.turn(job):
-            job.priority = priority
-            await self.queue.write(job)
+        await self.queue.put(job, priority, caller)
         return True
-
-    # -- life ---------------------------------------------------------------------
 
     async def start(self, records: Records) -> None:
         """Take over the jobs of an earlier process.
@@ -328,8 +330,9 @@ class Engine:
         """Take the locks and ask the nodes, then decide; its locks are held."""
         seen = await self._waiting.for_locks(job, op, operation)
         ask = partial(self._waiting.for_answers, job, op, seen)
-        decision = await self._deciding.decide(job, operation, ask)
-        if decision.operation is not operation:
+        consult = partial(self._waiting.for_allocator, job, op)
+        decision = await self._deciding.decide(job, operation, ask, consult)
+        if decision.operation is not operation or decision.view.advice is not None:
             self._waiting.keep_locks(job, op, decision.operation)
         return decision
 
@@ -364,8 +367,6 @@ class Engine:
     async def _after(self, job: Job, op: Op, operation: Operation) -> None:
         if self._hooks:
             await self._hooks.after(job, op, operation, self._deciding.view(job))
-
-    # -- ends ---------------------------------------------------------------------
 
     async def _finish(self, job: Job, op: Op, follow: Sequence[Job] = ()) -> None:
         async with self.queue.turn(job):

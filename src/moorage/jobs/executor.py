@@ -51,17 +51,17 @@ class Executor:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         queue: Queue,
         asker: Asker,
-        world: Effects,
+        effects: Effects,
         parking: Callable[[], bool],
     ) -> None:
-        self._truth = truth
+        self._config_store = config_store
         self._queue = queue
         self._asker = asker
-        self._world = world
-        self._clock = world.clock
+        self._world = effects
+        self._clock = effects.clock
         self._parking = parking
 
     def begin(self, op: Op, tasks: list[Task]) -> None:
@@ -69,7 +69,7 @@ class Executor:
         op.tasks, op.status = tasks, RUNNING
         op.exec_timestamp = stamp(self._clock())
         names = [lock.name for lock in op.locks if not lock.shared]
-        held = (self._truth.config.objects.get(name) for name in names)
+        held = (self._config_store.config.objects.get(name) for name in names)
         kept = (one for one in held if isinstance(one, Instance | Disk))
         op.versions = {one.uuid: one.serial_no for one in kept}
 
@@ -111,8 +111,6 @@ class Executor:
                 cause = "the job was canceled"
             await self._turn_back(job, op, Failed(cause))
         return await self.carry(job, op)
-
-    # -- forward ------------------------------------------------------------------
 
     async def _forward(self, job: Job, op: Op) -> None:
         await self._queue.save(job)
@@ -204,8 +202,6 @@ class Executor:
         op.suspects = _suspects(disk, why)
         await self._quarantine(job, op)
 
-    # -- back ---------------------------------------------------------------------
-
     async def _turn_back(self, job: Job, op: Op, error: MoorageError) -> None:
         op.error = error.to_json()
         op.undoing = True
@@ -235,7 +231,7 @@ class Executor:
             return []
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                undo = today(task.undo, self._truth.config)
+                undo = today(task.undo, self._config_store.config)
                 await self._asker.insist(job, op, task.node, undo)
             except MoorageError as error:
                 if self._is_gone(task):
@@ -254,14 +250,14 @@ class Executor:
 
     def _is_gone(self, task: Run) -> bool:
         """Whether what a task did went with the power of its node."""
-        return not task.lasting and self._truth.config.node(task.node).offline
+        return not task.lasting and self._config_store.config.node(task.node).offline
 
     async def _quarantine(self, job: Job, op: Op) -> None:
         """Keep the suspects visible, and unusable until somebody has looked."""
         put: dict[str, Disk] = {}
         for one in op.suspects:
             disk = one.disk
-            known = self._truth.config.objects.get(disk.uuid)
+            known = self._config_store.config.objects.get(disk.uuid)
             last = known if isinstance(known, Disk) else disk
             why = f"job {job.id}: {' '.join(one.cause.split())}"  # scripts print lines
             doubt = last.unproven or one.unproven
@@ -273,8 +269,6 @@ class Executor:
             self._queue.note(job, op, f"disk {disk.label} is quarantined: {one.cause}")
         change = Change(tuple(put.values()))
         await self._commit(job, op, change, op.cursor, "quarantine", left=[])
-
-    # -- journal ------------------------------------------------------------------
 
     async def _advance(self, job: Job, op: Op, result: Any) -> None:  # noqa: ANN401
         op.results.append(result)
@@ -316,7 +310,7 @@ class Executor:
 
     def _taken_back(self, op: Op, task: Commit) -> Change:
         """Return the inverse of a commit, on top of what later tasks committed."""
-        back, config = changes.from_json(task.back), self._truth.config
+        back, config = changes.from_json(task.back), self._config_store.config
         touched = (*back.put, *back.drop)
         own = {
             one.uuid: op.versions[one.uuid]
@@ -328,7 +322,7 @@ class Executor:
 
     def _check_untouched(self, op: Op, versions: Mapping[str, int]) -> None:
         """Fail if somebody else changed what is ours to change; it is not undone."""
-        config = self._truth.config
+        config = self._config_store.config
         for uuid, serial in versions.items():
             found = config.objects.get(uuid)
             if found is None or found.serial_no != serial:

@@ -68,13 +68,13 @@ class Hooks:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         queue: Queue,
         asker: Asker,
         of: HooksOf,
         point: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._truth = truth
+        self._config_store = config_store
         self._queue = queue
         self._asker = asker
         self._of = of
@@ -169,7 +169,7 @@ class Hooks:
         return dict(zip(plan, found, strict=True))
 
     async def _ask(self, job: Job, op: Op, node: str, call: RunHooks) -> HookRuns:
-        known = self._truth.config.objects.get(node)
+        known = self._config_store.config.objects.get(node)
         if known is None or getattr(known, "offline", False):
             return HookRuns()
         try:
@@ -187,7 +187,7 @@ class Hooks:
 
     def _common(self, operation: Operation, known: Hooked) -> dict[str, str]:
         """Return the variables of every hook."""
-        cluster = self._truth.config.cluster
+        cluster = self._config_store.config.cluster
         kind = {"OBJECT_TYPE": known.kind} if known.kind else {}
         return kind | {
             "OP_CODE": operation.op_id,
@@ -205,7 +205,9 @@ class Hooks:
         return {_POST + name: value for name, value in env.items()}
 
     def _master(self) -> str:
-        return self._truth.config.cluster.master_node
+        return self._config_store.config.cluster.master_node
 
     def _name(self, node: str) -> str:
-        return getattr(self._truth.config.objects.get(node), "name", None) or node
+        return (
+            getattr(self._config_store.config.objects.get(node), "name", None) or node
+        )

@@ -164,6 +164,8 @@ class Job(Struct, kw_only=True):
         Who asked for it.
     cancel_asked
         Whether somebody asked to cancel it; a new process still knows.
+    looks
+        Whether it only looks, and changes nothing: the audit log does not tell of it.
     """
 
     id: int
@@ -174,6 +176,7 @@ class Job(Struct, kw_only=True):
     start_timestamp: Stamp | None = None
     end_timestamp: Stamp | None = None
     cancel_asked: bool = False
+    looks: bool = False
 
     @property
     def status(self) -> str:

@@ -12,8 +12,12 @@ from itertools import count
 
 from msgspec import Struct
 
-LEVELS = ("cluster", "group", "pool", "node", "instance", "disk", "network")
-"""The one order in which locks are taken."""
+LEVELS = (
+    *("cluster", "group", "pool", "node", "instance", "disk", "network"),
+    "allocator",
+)
+"""The one order in which locks are taken. Whoever asks an allocator has it last: they
+ask one after the other, each with what was chosen before in sight."""
 
 
 class Lock(Struct, frozen=True, order=True):

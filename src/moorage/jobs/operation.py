@@ -150,6 +150,8 @@ class View:
         sure that it still holds.
     strays
         Of guests that were sought, the nodes that have them, and in which state.
+    advice
+        What an allocator printed that was asked; None where none was.
     """
 
     config: Config
@@ -161,6 +163,7 @@ class View:
     sight: Sight | None = None
     kept: Kept = field(default_factory=Kept, compare=False)
     strays: Strays = field(default_factory=dict)
+    advice: str | None = None
     _known: dict[tuple[object, int], tuple[object, Any]] = field(
         default_factory=dict, init=False, compare=False
     )

@@ -7,6 +7,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from moorage.model import Claim
+from moorage.protocol import RunAllocator
 
 from .operation import FailedHook, Operation, View
 
@@ -36,6 +37,14 @@ class Planner(Operation, frozen=True, kw_only=True):
     def settled(self, _view: View) -> Self:
         """Return the same request, with the nodes named that it has chosen."""
         return self
+
+    def allocator(self, _view: View) -> str:
+        """Return the name of the allocator that chooses; empty for our planner."""
+        return ""
+
+    def consults(self, _view: View) -> RunAllocator | None:
+        """Return what that allocator is asked; None where nothing is to be chosen."""
+        return None
 
     def claims(self, _view: View) -> Iterator[Claim]:
         """Say what room the tasks will take, for other jobs to leave it alone."""

@@ -15,11 +15,13 @@ from msgspec.structs import replace
 
 from moorage.errors import NotFound
 from moorage.model import Change
+from moorage.model.audit import ARCHIVE, DRAIN, PRIORITY, UNDRAIN, Deed, deed
+from moorage.model.caller import MASTER, Caller
 from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write
 
-from . import repeats
+from . import audited, repeats
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
 from .repeats import Repeats
 from .secrets import forget
@@ -57,13 +59,13 @@ class Queue:
     """
 
     def __init__(
-        self, truth: ConfigStore, clock: Callable[[], float], patience: float
+        self, config_store: ConfigStore, clock: Callable[[], float], patience: float
     ) -> None:
         self.jobs: dict[int, Job] = {}
         self.working: dict[int, Job] = {}
         self.draining = False
         self.repeats = Repeats(clock)
-        self._truth = truth
+        self._config_store = config_store
         self._clock = clock
         self._patience = patience
         self._last = 0
@@ -92,8 +94,6 @@ class Queue:
             self.working[job.id] = job
             self.jobs[job.id] = _copy(job)
         return left
-
-    # -- what is stored -----------------------------------------------------------
 
     def number(self) -> int:
         """Return the number of the next job; none is given twice."""
@@ -144,6 +144,7 @@ class Queue:
         change: Change | None,
         more: Sequence[Write] = (),
         occasion: Occasion = NOTHING,
+        deeds: Sequence[Deed] = (),
     ) -> None:
         for job in jobs:
             forget(job)
@@ -155,13 +156,14 @@ class Queue:
             by = str(first.caller)
             occasion = Occasion(time=self._clock(), job=first.id, by=by)
         told = list(self._events(jobs))
-        await self._truth.commit(change, records, occasion, remarks, told)
+        done = [*audited.deeds(jobs, told, self._clock()), *deeds]
+        await self._config_store.commit(change, records, occasion, remarks, told, done)
         self._statuses |= {event.job: event.status for event in told}
         if remarks:  # they are part of what these jobs have to say, for good
             for job in copies:
                 for text in remarks:
                     self.note(job, job.current, text)
-            await self._truth.commit(None, [_record(job) for job in copies])
+            await self._config_store.commit(None, [_record(job) for job in copies])
         for copy in copies:
             self._show(copy)
 
@@ -178,7 +180,24 @@ class Queue:
         for known in (self.working, self._turns, self._progress):
             known.pop(job.id, None)
 
-    async def archive(self, number: int) -> bool:
+    async def asks(self, caller: Caller, what: str, number: int) -> None:
+        """Tell the audit log what somebody asks of a job, before it is done."""
+        job = self.working.get(number)
+        if job is None:
+            return
+        about = ", ".join(op.summary for op in job.ops)[: audited.LONGEST]
+        done = deed(caller, self._clock(), what, job=job.id, about=about)
+        await self._config_store.commit(None, deeds=[done])
+
+    async def put(self, job: Job, priority: int, caller: Caller) -> None:
+        """Give a job another priority."""
+        async with self.turn(job):
+            job.priority = priority
+            said = {"job": job.id, "status": str(priority)}
+            done = deed(caller, self._clock(), PRIORITY, **said)
+            await self._write([job], None, deeds=[done])
+
+    async def archive(self, number: int, caller: Caller = MASTER) -> bool:
         """Forget a job, unless it, or one that depends on it, has not ended."""
         open_ = self.working.values()
         awaited = any(number == n for job in open_ for n, _ in dependencies(job))
@@ -187,25 +206,27 @@ class Queue:
         job = self.job(number)
         async with self.turn(job):
             if number in self.jobs:  # nobody else was faster
-                await self._forget(job)
+                await self._forget(job, caller)
         self._turns.pop(number, None)
         return True
 
-    async def _forget(self, job: Job) -> None:
+    async def _forget(self, job: Job, caller: Caller) -> None:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
         record = ("job", str(job.id)), None
-        await self._truth.commit(None, [record], now, jobs=gone)
+        done = [] if job.looks else [deed(caller, now.time, ARCHIVE, job=job.id)]
+        await self._config_store.commit(None, [record], now, jobs=gone, deeds=done)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 
-    async def drain(self, *, draining: bool) -> None:
+    async def drain(self, *, draining: bool, caller: Caller = MASTER) -> None:
         """Refuse new jobs from now on, or take them again; a restart keeps that."""
         flag = b"1" if draining else None
-        await self._truth.commit(None, [(("queue", "draining"), flag)])
+        done = deed(caller, self._clock(), DRAIN if draining else UNDRAIN)
+        await self._config_store.commit(
+            None, [(("queue", "draining"), flag)], deeds=[done]
+        )
         self.draining = draining
-
-    # -- what is told -------------------------------------------------------------
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""

@@ -8,6 +8,7 @@ the next master knows it, too.
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
@@ -15,15 +16,17 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, json
 
-from moorage.errors import BadInput, Conflict
+from moorage.errors import BadInput, Conflict, WrongState
 from moorage.model.commits import Write
 
-from .job import Opcodes
+from .job import Job, Opcodes
 
 KIND = "repeat"
 """The kind of the records; the name is made of the user and the key."""
 LASTS = 86400.0
 """Seconds that a key is kept."""
+MOST = 10_000
+"""Keys of one user that are kept: more requests with a key are refused."""
 _LONGEST = 255
 
 
@@ -38,11 +41,14 @@ class Made(Struct, frozen=True, kw_only=True):
         When, in seconds.
     digest
         Of the opcodes: the same key for others is a mistake.
+    user
+        Whose key it is.
     """
 
     job: int
     time: float
     digest: str
+    user: str = ""
 
 
 class Repeats:
@@ -57,12 +63,14 @@ class Repeats:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._made: dict[str, Made] = {}  # oldest first
+        self._of_users: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
         """Take over what a store has, oldest first."""
         found = {name: json.decode(one, type=Made) for name, one in records.items()}
         self._made = dict(sorted(found.items(), key=lambda one: one[1].time))
+        self._of_users = Counter(one.user for one in found.values())
 
     def turn(self, name: str) -> asyncio.Lock:
         """Return the lock of a key: two that come together make one job.
@@ -89,13 +97,30 @@ class Repeats:
             )
         return made.job
 
-    def add(self, name: str, ops: Opcodes, job: int) -> list[Write]:
+    def check(self, user: str) -> None:
+        """Raise `WrongState` if a user has so many keys that no other one is kept."""
+        many = self._of_users[user] - sum(
+            self._made[one].user == user for one in takewhile(self._is_over, self._made)
+        )
+        if many >= MOST:
+            raise WrongState(
+                f"{user} has used {MOST} keys of requests within a day: none is kept "
+                "any more",
+                hint="without a key a job is made each time",
+            )
+
+    def add(self, name: str, ops: Opcodes, job: Job) -> list[Write]:
         """Note what a request makes; return what is to be stored with it."""
-        made = Made(job=job, time=self._clock(), digest=_digest(ops))
+        now, user = self._clock(), str(job.caller)
+        made = Made(job=job.id, time=now, digest=_digest(ops), user=user)
         old = list(takewhile(self._is_over, self._made))
         for one in old:
-            del self._made[one]
+            self._of_users[self._made.pop(one).user] -= 1
+        self._of_users += Counter()  # forgets who has none
+        if name in self._made:
+            self._of_users[self._made[name].user] -= 1
         self._made[name] = made
+        self._of_users[user] += 1
         return [
             *(((KIND, one), None) for one in old),
             ((KIND, name), json.encode(made)),

@@ -53,6 +53,11 @@ DISK = Reserved("it names storage of a node as it is", within=parameters.disk)
 """Parameters of a disk, a provider or a pool."""
 DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
 """Disks, or changes of disks."""
+ALLOCATOR = Reserved(
+    "the program of that name would be run on the master's node",
+    within=parameters.allocator,
+)
+"""Who chooses nodes."""
 ADOPTS = Reserved("any volume or device of a node can be named")
 USERS = Reserved("guests would run as those users of the nodes")
 PLACE = Reserved("root works in that directory of the nodes")

@@ -22,12 +22,21 @@ def shown(values: dict[str, Any], secret: str = _TOKEN) -> dict[str, Any]:
 
     >>> shown({"node_name": "node2", "token": "abc"})
     {'node_name': 'node2', 'token': '(not shown)'}
+    >>> shown({"instances": [{"osparams_secret": {"password": "abc"}}]})
+    {'instances': [{'osparams_secret': '(not shown)'}]}
     """
-    hidden = {secret: HIDDEN} if values.get(secret) else {}
-    for name in _PARAMETERS:
-        if values.get(name):
+    hidden: dict[str, Any] = {secret: HIDDEN} if values.get(secret) else {}
+    for name, value in values.items():
+        if name in _PARAMETERS and value:
             hidden[name] = HIDDEN
+        elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            hidden[name] = [_part(one) for one in value]
     return values | hidden
+
+
+def _part(value: Any) -> Any:  # noqa: ANN401
+    """Return one of several wishes in an operation without the secrets among it."""
+    return shown(value) if isinstance(value, dict) else value
 
 
 def forget(job: Job) -> None:

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 from moorage.errors import BadInput
-from moorage.model.caller import Caller
+from moorage.model.caller import Caller, Role
 
 from . import rights
 from .job import Job, Op, Opcodes, stamp
@@ -44,4 +44,5 @@ def taken(
         caller=caller,
         priority=min(int(opcode.get("priority") or 0) for opcode in opcodes),
         received_timestamp=stamp(now),
+        looks=all(one.role <= Role.READ for one in asked),
     )

@@ -15,14 +15,15 @@ from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
 from moorage.model import Change, Cluster, Config, Node, NodeGroup, StoragePool
+from moorage.protocol import RunAllocator, Said
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
 from .deciding import Heard
 from .effects import Effects
 from .job import Job, Op, dependencies
-from .locks import Locks
-from .operation import Operation, Question, Sought, Strays, View
+from .locks import Lock, Locks
+from .operation import Ask, Operation, Question, Sought, Strays, View
 from .planner import Auditor, Planner, Surveyor
 from .queue import Queue
 from .recent import Recent
@@ -56,26 +57,26 @@ class Waiting:
 
     def __init__(
         self,
-        truth: ConfigStore,
+        config_store: ConfigStore,
         nodes: Nodes,
         queue: Queue,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
-        world: Effects,
+        effects: Effects,
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
-        self.recent = Recent(world.clock, world.sleep, self._answers)
-        self.guests = Whereabouts(world.steady, self._answers)
-        self._truth = truth
+        self.recent = Recent(effects.clock, effects.sleep, self._answers)
+        self.guests = Whereabouts(effects.steady, self._answers)
+        self._config_store = config_store
         self._nodes = nodes
         self._queue = queue
         self._view = view
         self._ended = ended
-        self._aside = world.aside
+        self._aside = effects.aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
-        truth.watchers.append(self._heard)
-        self._heard(Change(tuple(truth.config.all(Cluster))))
+        config_store.watchers.append(self._heard)
+        self._heard(Change(tuple(config_store.config.all(Cluster))))
 
     def _heard(self, change: Change) -> None:
         if any(isinstance(one, _SETTING) for one in (*change.put, *change.drop)):
@@ -129,9 +130,25 @@ class Waiting:
             Whether what nodes said lately does not count, where the operation would
             have enough of it.
         """
-        view = seen if seen.config is self._truth.config else self._view(job)
+        view = seen if seen.config is self._config_store.config else self._view(job)
         work = self._heard_of(job, op, operation, view, anew=anew)
         return await self._unless_cancelled(job, work)
+
+    async def for_allocator(self, job: Job, op: Op, call: RunAllocator) -> str:
+        """Return what an allocator says, which runs on the master's node.
+
+        Raises
+        ------
+        MoorageError
+            If it cannot be asked, or fails.
+        """
+        work = self._answers([Ask(self._config_store.config.cluster.master_node, call)])
+        told = f"Waiting for allocator '{call.allocator}'"
+        with self._queue.saying(job, op, lambda: told):
+            (found,) = await self._unless_cancelled(job, work)
+        if isinstance(found, MoorageError):
+            raise found
+        return cast("Said", found).output
 
     async def for_slot(self, job: Job, op: Op) -> None:
         """Take a slot; what holds no lock is in nobody's way, and needs none."""
@@ -160,8 +177,6 @@ class Waiting:
             del self._under_way[job.id]
         raise Failed("the job was canceled")
 
-    # -- jobs ---------------------------------------------------------------------
-
     async def _jobs(self, job: Job) -> None:
         for number, statuses in dependencies(job):
             other = self._queue.jobs.get(number)
@@ -172,16 +187,15 @@ class Waiting:
             if statuses and other.status not in statuses:
                 raise Failed(f"job {number} ended as {other.status}")
 
-    # -- locks --------------------------------------------------------------------
-
     async def _lock(self, job: Job, op: Op, operation: Operation) -> View:
         while True:
             view = self._view(job)
-            wanted = set(operation.locks(view))
+            wanted = {*operation.locks(view), *_turn(operation, view)}
             with self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
-            now = view if view.config is self._truth.config else self._view(job)
-            if now is view or set(operation.locks(now)) <= wanted:
+            seen = view.config is self._config_store.config
+            now = view if seen else self._view(job)
+            if now is view or {*operation.locks(now), *_turn(operation, now)} <= wanted:
                 op.locks = sorted(wanted)
                 return now
             self.locks.release(job.id)
@@ -194,16 +208,14 @@ class Waiting:
         return f"Waiting for the lock of {level} {self._name(uuid)}: {holding}"
 
     def _name(self, uuid: str) -> str:
-        known = self._truth.config.objects.get(uuid)
+        known = self._config_store.config.objects.get(uuid)
         return getattr(known, "name", None) or uuid
 
     def keep_locks(self, job: Job, op: Op, operation: Operation) -> None:
-        """Give back the locks of nodes that were not chosen."""
+        """Give back the locks of nodes that were not chosen, and of an allocator."""
         wanted = set(operation.locks(self._view(job)))
         op.locks = [one for one in op.locks if one in wanted]
         self.locks.release(job.id, but=op.locks)
-
-    # -- answers ------------------------------------------------------------------
 
     async def _heard_of(
         self, job: Job, op: Op, operation: Operation, view: View, *, anew: bool
@@ -264,9 +276,9 @@ class Waiting:
         """Return what the node of some questions says; an error where it does not."""
         try:
             seek = Config.node if asked[0].even_offline else reachable
-            node = seek(self._truth.config, asked[0].node)
+            node = seek(self._config_store.config, asked[0].node)
             calls = [one.call for one in asked]
-            found = await self._nodes.ask(node, calls, self._truth.term)
+            found = await self._nodes.ask(node, calls, self._config_store.term)
         except MoorageError as error:
             return [_bare(error)] * len(asked)
         for one in found:
@@ -276,10 +288,14 @@ class Waiting:
             self.guests.met(node.uuid)
         return found
 
-    # -- slots --------------------------------------------------------------------
-
     def _crowded(self) -> str:
         return f"Waiting for a slot: {self.slots.number} jobs may run at once"
+
+
+def _turn(operation: Operation, view: View) -> Iterable[Lock]:
+    """Yield what is held of an allocator by who asks it."""
+    name = operation.allocator(view) if isinstance(operation, Planner) else ""
+    return [Lock("allocator", name)] if name else []
 
 
 def _bare(error: MoorageError) -> MoorageError:
@@ -308,7 +324,7 @@ async def in_turn(
     """Make jobs that may depend on each other; -1 is the one before, and so on."""
     made: list[Job] = []
     async for opcodes in breathing(jobs):
-        for op in (one for one in opcodes if "depends" in one):
+        for op in (one for one in opcodes if one.get("depends")):
             pairs = op["depends"]
             op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
         made.append(make(opcodes))

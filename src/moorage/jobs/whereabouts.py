@@ -187,8 +187,6 @@ class Whereabouts:
             and asked >= self._in_doubt.get(node, 0.0)
         )
 
-    # -- what is kept -------------------------------------------------------------
-
     def _keep(self, node: str, listed: _Listed) -> None:
         self._drop(node)
         self._kept[node] = listed

@@ -61,12 +61,15 @@ class Caller(Struct, frozen=True, omit_defaults=True):
         ``luxi``, ``rapi``, or ``master`` for its own chores.
     detail
         The process or the address that it came from.
+    request
+        What its door calls the request; empty for nothing.
     """
 
     name: str
     door: str
     role: Role = Role.ROOT
     detail: str = ""
+    request: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} by {self.door}" if self.name else self.door

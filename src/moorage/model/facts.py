@@ -442,9 +442,14 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def memory_own(self) -> Mib:
-        """What is kept for the node itself: guests never get it.
+        """What is kept for the node itself: guests never get it."""
+        return kept(self.memory_total)
 
-        Ganeti's 4 GiB of a KVM node; an eighth of a small one, which would have
-        nothing left otherwise.
-        """
-        return Mib(min(KVM_NODE_MEMORY, self.memory_total // 8))
+
+def kept(total: Mib) -> Mib:
+    """Return how much of a node's memory is kept for the node itself.
+
+    Ganeti's 4 GiB of a KVM node; an eighth of a small one, which would have nothing
+    left otherwise.
+    """
+    return Mib(min(KVM_NODE_MEMORY, total // 8))

@@ -45,6 +45,16 @@ def disk(given: Mapping[str, Any] | None) -> Iterator[str]:
             yield name
 
 
+def allocator(given: str | None) -> Iterator[str]:
+    """Yield the field of an allocator that is a program: not our planner, or default.
+
+    >>> list(allocator("hail")), list(allocator("least-used"))
+    ([], ['iallocator'])
+    """
+    if given not in (None, "", ".", "hail"):
+        yield "iallocator"
+
+
 def disks(given: Iterable[Any] | None) -> Iterator[str]:
     """Yield those among disks, or changes of disks: each ends with its parameters."""
     for one in given or ():

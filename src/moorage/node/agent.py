@@ -84,12 +84,12 @@ class Agent:
         self._leaders = Leaders(run_dir)
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
-        self._station = NodeContext(
+        self._context = NodeContext(
             name=name,
             machine=machine,
             hypervisors=hypervisors,
-            held=Attachments(run_dir / "held", machine.memory().bootid),
-            makings=Creations(run_dir / "makings"),
+            attachments=Attachments(run_dir / "held", machine.memory().bootid),
+            creations=Creations(run_dir / "makings"),
             drafts=Drafts(run_dir / "drafts"),
             trials=Trials(run_dir / "trials"),
             fence=self._fence,
@@ -105,7 +105,7 @@ class Agent:
 
     async def begin(self) -> None:
         """Do away with what an agent that died left half made; before it serves."""
-        await sweep(self._station)
+        await sweep(self._context)
 
     def hear(
         self, term: int, mark: str, sender: Sender, pins: frozenset[str] = frozenset()
@@ -135,7 +135,7 @@ class Agent:
         Stale
             If its key may give orders no more.
         """
-        keys = self._station.keys
+        keys = self._context.keys
         pins = keys.speaker(shown) if keys else frozenset()
         if keys and not pins:
             newest = self._leaders.newest
@@ -165,7 +165,7 @@ class Agent:
 
     def _check_wish(self, pins: frozenset[str]) -> None:
         """Refuse the wish to lead from another key than this node would lead with."""
-        if self._station.copies.asks_with() not in pins:
+        if self._context.copies.asks_with() not in pins:
             raise WrongState(
                 f"that node {self.name} is to lead is said with its own key alone",
                 hint=f"on {self.name}: gnt-cluster master-failover",
@@ -181,14 +181,14 @@ class Agent:
         """
         if term:
             self._fence.pass_term(term)
-        found = self._station.hypervisor(wanted.hypervisor)
+        found = self._context.hypervisor(wanted.hypervisor)
         return await found.connect(wanted.uuid, wanted.kind, wanted.ticket)
 
     async def guest(self, word: str) -> GuestLine | None:
         """Return the line to the guest that a word stands for, if one runs here."""
         here = {
             guest.name: GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
-            for kind, hypervisor in self._station.hypervisors.items()
+            for kind, hypervisor in self._context.hypervisors.items()
             for guest in await hypervisor.guests()
         }
         short = short_for(word, here)
@@ -197,8 +197,8 @@ class Agent:
 
     async def close(self) -> None:
         """Wait for nobody with a ticket any more, and hang up on who came with one."""
-        if self._station.tickets:
-            await self._station.tickets.close()
+        if self._context.tickets:
+            await self._context.tickets.close()
 
     async def handle(
         self,
@@ -237,13 +237,13 @@ class Agent:
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:
             CURRENT.set(Work(step=step, by=speaker.pins))
-            return to_builtins(await function(self._station, call, report))
+            return to_builtins(await function(self._context, call, report))
         async with self._turns.take(objects, step, speaker.pins):
             await self._machine.settle(objects)
             self._fence.pass_term(term)
             for disk in call.fencing():
                 self._fence.pass_disk(disk)
-            return to_builtins(await function(self._station, call, report))
+            return to_builtins(await function(self._context, call, report))
 
     def _admit(self, call: Verb[Any], term: int, pins: frozenset[str]) -> None:
         """Raise an error unless a call makes sense, and comes from who may give it."""

@@ -17,13 +17,13 @@ from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from ipaddress import IPv4Address, ip_address
 from socket import AF_INET, AF_INET6, socket
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from moorage.errors import BadInput, Failed, MoorageError
 from moorage.protocol import Door, Report
 from moorage.units import MIB
 
-from . import wire
+from . import export_files, wire
 from .certificates import one_key
 from .host import Offer, Parcel
 from .machine.gate import Gate, knock, listen
@@ -43,16 +43,6 @@ no more of an answer than so many bytes, and what is told is part of it."""
 _PORTS, _TRIES = 1 << 16, 256
 
 
-class Files(Protocol):
-    """Opens the files that dumps are."""
-
-    def open(self, path: str, flags: int) -> int:
-        """Return a descriptor of a file that is there."""
-
-    def create(self, path: str) -> int:
-        """Return a descriptor, for writing, of an empty file."""
-
-
 class Carrier:
     """Sends the exports of this node, and takes those of others.
 
@@ -62,7 +52,7 @@ class Carrier:
         Seconds after which an end that says nothing is given up.
     """
 
-    def __init__(self, files: Files, silence: float = SILENCE) -> None:
+    def __init__(self, files: export_files.Files, silence: float = SILENCE) -> None:
         self._files = files
         self._silence = silence
         self._offers: dict[str, _Offered] = {}
@@ -78,12 +68,14 @@ class Carrier:
         """
         self.withdraw(offer.ident)
         family, key = _family(offer.address), secrets.token_hex(32)
-        opened = await _aside(lambda: _opened(self._files, offer.parcels), _close)
+        opened = await export_files.aside(
+            lambda: export_files.opened(self._files, offer.parcels), export_files.close
+        )
         try:
             ports = range(offer.port, min(offer.port + _TRIES, _PORTS))
             listener = wire.steady(listen(family, offer.address, ports, "an export"))
         except BaseException:
-            _close(opened)
+            export_files.close(opened)
             raise
         one = _Offered(offer, opened, key, listener, self._silence)
         self._offers = {
@@ -217,7 +209,7 @@ class _Offered:
     def _end(self) -> None:
         if not self.over:
             self.over = True
-            _close(self._opened)
+            export_files.close(self._opened)
 
     async def _take(self, connection: socket) -> None:
         self._late.cancel()
@@ -240,7 +232,7 @@ class _Offered:
         for file, parcel in self._opened:
             at = 0
             while at < parcel.size:
-                piece = await _read(file, min(_PIECE, parcel.size - at), at)
+                piece = await export_files.read(file, min(_PIECE, parcel.size - at), at)
                 if not piece:
                     raise Failed(f"{parcel.path} became shorter while it was sent")
                 at += len(piece)
@@ -260,7 +252,11 @@ class _Taking:
     """
 
     def __init__(
-        self, files: Files, parcels: Sequence[Parcel], report: Report, silence: float
+        self,
+        files: export_files.Files,
+        parcels: Sequence[Parcel],
+        report: Report,
+        silence: float,
     ) -> None:
         self.came = 0
         self._files = files
@@ -281,9 +277,11 @@ class _Taking:
         """Take all of them; each is compared when it is there."""
         left = self._total
         for parcel in self._parcels:
-            file = await _aside(partial(self._files.create, parcel.path), os.close)
+            file = await export_files.aside(
+                partial(self._files.create, parcel.path), os.close
+            )
             try:
-                _check_room(file, left, parcel.path)
+                export_files.check_room(file, left, parcel.path)
                 await self._one(reader, file, parcel)
             finally:
                 os.close(file)
@@ -299,7 +297,9 @@ class _Taking:
                 piece = await reader.read(min(_PIECE, left))
             if not piece:
                 raise ConnectionResetError("the other node hung up")
-            await _aside(lambda piece=piece: _write(file, piece, parcel.path, digest))  # type: ignore[misc]
+            await export_files.aside(
+                partial(export_files.write, file, piece, parcel.path, digest)
+            )
             left -= len(piece)
             before, self.came = self.came, self.came + len(piece)
             if not left or before // self._step < self.came // self._step:
@@ -383,75 +383,3 @@ def _family(address: str) -> int:
         if found.scope_id is None:
             return AF_INET6
     raise BadInput(f"'{address}' is no address that an export goes by")
-
-
-async def _aside(work: Callable[[], T], let_go: Callable[[T], None] | None = None) -> T:
-    """Do what may wait for storage in a thread, and let nobody close files under it.
-
-    Parameters
-    ----------
-    let_go
-        Gets what came of it when nobody waits for it any more.
-    """
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        if let_go and not task.cancelled() and not task.exception():
-            let_go(task.result())
-        raise
-
-
-async def _read(file: int, size: int, at: int) -> bytes:
-    try:
-        return await _aside(lambda: os.pread(file, size, at))
-    except OSError as error:
-        raise Failed(f"a dump cannot be read: {error.strerror}") from None
-
-
-def _write(file: int, piece: bytes, path: str, digest: "hashlib._Hash") -> None:
-    digest.update(piece)
-    rest = memoryview(piece)
-    try:
-        while rest:
-            rest = rest[os.write(file, rest) :]
-    except OSError as error:
-        raise Failed(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _check_room(file: int, size: int, path: str) -> None:
-    """Raise `Failed` where an export would fill up what it is put on."""
-    about = os.fstatvfs(file)
-    free = about.f_bavail * about.f_frsize
-    if free < size:
-        raise Failed(
-            f"{path} has no room: {size // MIB} MiB are to come, and {free // MIB} MiB "
-            "are free"
-        )
-
-
-def _opened(files: Files, parcels: Sequence[Parcel]) -> list[tuple[int, Parcel]]:
-    found: list[tuple[int, Parcel]] = []
-    try:
-        for parcel in parcels:
-            found.append((files.open(parcel.path, os.O_RDONLY), parcel))
-            _check_length(found[-1][0], parcel)
-    except BaseException:
-        _close(found)
-        raise
-    return found
-
-
-def _check_length(file: int, parcel: Parcel) -> None:
-    size = os.fstat(file).st_size
-    if size != parcel.size:
-        raise Failed(
-            f"{parcel.path} has {size} bytes, and its manifest says {parcel.size}"
-        )
-
-
-def _close(opened: list[tuple[int, Parcel]]) -> None:
-    for file, _ in opened:
-        with suppress(OSError):
-            os.close(file)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from moorage.model import Device, Link, Os, Provider
-from moorage.protocol import Door, HookRun, Report, Said, silent
+from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -167,6 +167,12 @@ class Machine(Protocol):
         self, kind: str, name: str, arguments: tuple[str, ...]
     ) -> Said:
         """Run a script that the administrator put here for it; return what it said."""
+
+    def allocator_names(self) -> tuple[str, ...]:
+        """Return the names of its allocators."""
+
+    async def run_allocator(self, asked: RunAllocator) -> Said:
+        """Run an allocator, and return what it printed."""
 
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""

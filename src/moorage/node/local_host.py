@@ -11,7 +11,7 @@ from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
-from moorage.protocol import Door, HookRun, Report, Said, silent
+from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Confined, Content, Opened, Output
 from moorage.storage.uri import local_files
 from moorage.units import MIB, Mib
@@ -19,6 +19,7 @@ from moorage.units import MIB, Mib
 from .carrying import Carrier
 from .extensions import oses
 from .extensions.admin_scripts import AdminScripts
+from .extensions.allocators import Allocators
 from .extensions.hooks import Hooks
 from .extensions.providers import Providers
 from .host import Memory, Offer, Parcel, memory_of
@@ -60,6 +61,8 @@ class LocalMachine:
         Gives programs the content of images; None where no command asks for that.
     hooks, admin_scripts
         The scripts of administrators; None where there are none.
+    allocators
+        Their programs that say where instances go.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class LocalMachine:
         self.contents: Contents | None = None
         self.hooks: Hooks | None = None
         self.admin_scripts: AdminScripts | None = None
+        self.allocators = Allocators(())
         self._ran = count()
 
     async def run(
@@ -236,6 +240,14 @@ class LocalMachine:
         if not self.admin_scripts:
             raise NotFound(f"this node has no scripts: {name}")
         return await self.admin_scripts.run(kind, name, arguments)
+
+    def allocator_names(self) -> tuple[str, ...]:
+        """Return the names of its allocators."""
+        return self.allocators.names()
+
+    async def run_allocator(self, asked: RunAllocator) -> Said:
+        """Run an allocator, and return what it printed."""
+        return await self.allocators.run(asked)
 
     async def reach(self, address: str, port: int, source: str) -> str:
         """Return why another machine is not reached; empty if it is."""

@@ -92,9 +92,6 @@ def renewal(
     return alone
 
 
-# -- keys to lead with -----------------------------------------------------------------
-
-
 def masters(config: Config) -> TrustMasters:
     """Return what tells a node who may give orders; the master is the first."""
     own = config.cluster.master_node

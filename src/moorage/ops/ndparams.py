@@ -42,7 +42,17 @@ _UNREAD = {
     "ssh_port": "nodes are reached over TLS, not by ssh",
 }
 
-
+DEFAULTS: Mapping[str, Any] = {
+    "cpu_speed": 1,
+    "exclusive_storage": False,
+    "oob_program": "",
+    "ovs": False,
+    "ovs_link": "",
+    "ovs_name": "switch1",
+    "spindle_count": 1,
+    "ssh_port": 22,
+}
+"""What clients read where nobody has set anything."""
 NAMES = tuple(sorted({*Parameters.__struct_fields__, *_UNREAD}))
 """Every node parameter of Ganeti's, those included that nobody reads here."""
 

@@ -41,7 +41,7 @@ class Template(ABC):
 
     @classmethod
     @abstractmethod
-    def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
+    def logical_id(cls, request: "VolumeRequest") -> tuple[Any, ...]:
         """Return the identity of a new volume, in Ganeti's terms."""
 
     @classmethod

@@ -11,6 +11,8 @@ HOOK = 900.0
 """A script of a hook."""
 ADMIN_SCRIPT = 240.0
 """A script of the administrator's that the cluster asks for by its name."""
+ALLOCATOR = 300.0
+"""An allocator that says where instances go: a job waits for it."""
 WIRING = 30.0
 """A command, or an administrator's script, that connects a network card."""
 LOOK = 30.0

@@ -18,7 +18,7 @@ class Mirrored(Template):
 
     @classmethod
     @abstractmethod
-    def children(cls, born: VolumeRequest, size: Mib) -> tuple[Disk, ...]:
+    def children(cls, request: VolumeRequest, size: Mib) -> tuple[Disk, ...]:
         """Return the volumes that each copy of a new disk of `size` MiB is made of."""
 
     @abstractmethod

@@ -10,12 +10,14 @@ from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, events, load
+from moorage.model.audit import Deed
 from moorage.model.change import decode, encode
 from moorage.model.commits import Key, Write
 from moorage.model.objects import Entity
 from moorage.model.story import NOTHING, Event, Occasion
 
-from . import feed, stories
+from . import audit, feed, stories
+from .audit import AuditLog
 from .base import ADVICE, Damaged, Store, StoreLost
 from .feed import Feed
 from .stories import Stories
@@ -49,6 +51,8 @@ class ConfigStore:
         What is told of disks, and of those that are gone.
     feed
         What happens, for those who want to hear of it.
+    audit
+        Where the log stands of who had what changed.
     """
 
     def __init__(self, store: Store) -> None:
@@ -59,6 +63,7 @@ class ConfigStore:
         self.watchers: list[Callable[[Change], None]] = []
         self.stories = Stories()
         self.feed = Feed()
+        self.audit = AuditLog()
         self._store = store
         self._version = 0
         self._writer = asyncio.Lock()
@@ -72,30 +77,37 @@ class ConfigStore:
 
         Returns
         -------
-        The truth, and the records that are not configuration, by kind and name.
+        The config_store, and the records that are not configuration, by kind and name.
 
         Raises
         ------
         Damaged
             If a record is none of ours.
         """
-        truth = cls(store)
-        truth.term = await store.lead()
+        config_store = cls(store)
+        config_store.term = await store.lead()
         stored = await store.load()
-        truth._version = stored.version
-        truth.config, others = loaded(stored.records)
+        config_store._version = stored.version
+        config_store.config, others = loaded(stored.records)
         told = others.pop(stories.KIND, {})
         try:
-            truth.stories = Stories.load(told, truth.config)
+            config_store.stories = Stories.load(told, config_store.config)
         except ValueError as error:
             said = f"an event of a disk in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
         try:
-            truth.feed = Feed.load(others.pop(feed.KIND, {}), truth._number())
+            config_store.feed = Feed.load(
+                others.pop(feed.KIND, {}), config_store._number()
+            )
         except ValueError as error:
             said = f"an entry of the feed in the store: {error}"
             raise Damaged(said, hint=ADVICE) from error
-        return truth, others
+        try:
+            config_store.audit = AuditLog.load(others.pop(audit.KIND, {}))
+        except ValueError as error:
+            said = f"the newest entry of the audit log in the store: {error}"
+            raise Damaged(said, hint=ADVICE) from error
+        return config_store, others
 
     async def commit(
         self,
@@ -104,6 +116,7 @@ class ConfigStore:
         occasion: Occasion = NOTHING,
         remarks: list[str] | None = None,
         jobs: Sequence[events.Event] = (),
+        deeds: Sequence[Deed] = (),
     ) -> Config:
         """Apply `change` and write `records`, all or nothing, durably.
 
@@ -114,6 +127,8 @@ class ConfigStore:
         ----------
         jobs
             What the feed tells of the jobs among `records`.
+        deeds
+            What the audit log tells: nothing else does, and nothing without its commit.
         remarks
             Gets what is to be told of copies that do not have it.
 
@@ -127,7 +142,9 @@ class ConfigStore:
         """
         # A caller that is cancelled must not leave the store a version ahead of us.
         told = [] if remarks is None else remarks
-        work = asyncio.create_task(self._commit(change, records, occasion, told, jobs))
+        work = asyncio.create_task(
+            self._commit(change, records, occasion, told, jobs, deeds)
+        )
         work.add_done_callback(_heard)
         return await asyncio.shield(work)
 
@@ -156,6 +173,7 @@ class ConfigStore:
         occasion: Occasion,
         remarks: list[str],
         jobs: Sequence[events.Event],
+        deeds: Sequence[Deed],
     ) -> Config:
         async with self._writer:
             if self._over:
@@ -167,14 +185,18 @@ class ConfigStore:
             number = self._number(1)
             entry = events.entry(number, old, change or Change(), jobs, occasion)
             noted = self.feed.writes(entry) if entry else []
+            lines = self.audit.lines(deeds, self.term)
+            noted += self.audit.writes(lines)
             self._version = await self._written([*writes, *noted])
             self.config = config
             self.stories.note(chapter)
             if entry:
                 self.feed.note(number, json.encode(entry))
-            version = self._version
+            self.audit.note(lines)
+            version, audited = self._version, self.audit.last
         remarks += await self._told(version)
         self.feed.show(number)
+        self.audit.show(audited)
         if change:
             for watcher in self.watchers:
                 watcher(change)
@@ -216,6 +238,18 @@ class ConfigStore:
         """
         found = await self._store.read(stories.KIND, stories.prefix(uuid))
         return [stories.decoded(found[name]) for name in sorted(found)]
+
+    async def audited(self, after: int) -> list[bytes]:
+        """Return the lines of the audit log behind an entry, as they were written.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        shown = self.audit.shown
+        found = await self._store.read(audit.KIND, "")
+        return audit.between(found, after, shown)
 
     async def end(self) -> None:
         """Commit nothing more: who leads next may be told what there is."""
@@ -291,13 +325,13 @@ async def create(store: Store, change: Change) -> None:
     Exists
         If there is a cluster already.
     """
-    truth, _ = await ConfigStore.open(store)
-    if truth.config.objects:
+    config_store, _ = await ConfigStore.open(store)
+    if config_store.config.objects:
         raise Exists("there is a cluster already", hint="gnt-cluster info")
-    await truth.commit(change)
+    await config_store.commit(change)
 
 
-def require_cluster(truth: ConfigStore) -> None:
+def require_cluster(config_store: ConfigStore) -> None:
     """Raise `NotFound` if the store holds no cluster."""
-    if not truth.config.objects:
+    if not config_store.config.objects:
         raise NotFound("there is no cluster yet", hint="gnt-cluster init NAME")

@@ -4,18 +4,21 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
+from moorage.model.facts import kept
+from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
 from moorage.node.host import Memory, Offer, Parcel
-from moorage.protocol import Door, HookRun, Report, Said, silent
+from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
 
 from . import exports
 from .storage import San
-from .stored import EXPORTS_DIR, PROVIDERS_DIR
+from .stored import ALLOCATORS_DIR, EXPORTS_DIR, PROVIDERS_DIR
 
 Hook = Callable[[Mapping[str, str]], str]
 Refuse = Callable[[str, Command], bool]
@@ -106,6 +109,8 @@ class SimMachine:
         Real scripts, where there are such.
     admin_scripts
         Those that an administrator put there, by kind and name: functions of words.
+    allocators
+        Real programs that say where instances go.
     boots
         How often it was switched on.
     """
@@ -133,6 +138,7 @@ class SimMachine:
         self.hooks: dict[str, dict[str, Hook]] = {}
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
+        self.allocators = Allocators([Path(ALLOCATORS_DIR)])
         self._san = san
         self.size = memory
         self.boots = 1
@@ -263,6 +269,14 @@ class SimMachine:
             for called, hook in scripts
         ]
 
+    def allocator_names(self) -> tuple[str, ...]:
+        """Return the names of its allocators."""
+        return self.allocators.names()
+
+    async def run_allocator(self, asked: RunAllocator) -> Said:
+        """Run an allocator, and return what it printed."""
+        return await self.allocators.run(asked)
+
     async def admin_script(
         self, kind: str, name: str, arguments: tuple[str, ...]
     ) -> Said:
@@ -284,9 +298,9 @@ class SimMachine:
         return self.bridges
 
     def memory(self) -> Memory:
-        """Return how large the machine is said to be."""
+        """Return how large the machine is said to be; its own system has its part."""
         total = Mib(self.size)
-        free = Mib(max(0, total - self.busy()))
+        free = Mib(max(0, total - kept(total) - self.busy()))
         return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.boots}")
 
     async def device(self, path: str) -> Device:

@@ -52,7 +52,7 @@ class Served:
         self._loop = asyncio.get_running_loop()
         cluster = await SimCluster.start(self._directory / "nodes", self._builder)
         self.cluster = cluster
-        sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+        sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
         server = LuxiServer(sources, self._directory / "luxi.sock")
         await server.start()
         self._ready.set()

@@ -197,7 +197,7 @@ async def _held(cluster: SimCluster, name: str) -> list[str]:
         """Drop the progress."""
 
     agent = cluster.nodes.nodes[name].agent
-    facts = await agent.handle("facts", {}, cluster.truth.term, silent)
+    facts = await agent.handle("facts", {}, cluster.config_store.term, silent)
     recorded = epochs(cluster.config)
     return sorted(_by(one, recorded) for one in facts["held"])
 

@@ -21,6 +21,8 @@ SHARED_DIR = "/shared"
 """Files below it are one and the same on every node."""
 EXPORTS_DIR = "/sim/export"
 """Where the exports of each node are."""
+ALLOCATORS_DIR = "/sim/iallocators"
+"""Where simulated nodes look for allocators; there are none."""
 PROVIDERS_DIR = "/sim/extstorage"
 """Where simulated providers are said to be."""
 

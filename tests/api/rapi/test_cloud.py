@@ -6,6 +6,18 @@ import pytest
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
 
+BARE = {
+    "__version__": 1,
+    "mode": "create",
+    "name": "bare",
+    "disk_template": "diskless",
+    "disks": [],
+    "nics": [],
+    "os": "tiny",
+    "pnode": "node1",
+    "no_install": True,
+}
+
 
 @pytest.fixture
 async def door(tmp_path):
@@ -66,3 +78,17 @@ async def test_several_kinds_of_disks_are_mixed(door: RapiDoor):
     await modify(door, "mixed", disks=[["add", wish]])
     told = (await door.ask("GET", "/2/instances/mixed")).body
     assert told["disk_template"] == "mixed"
+
+
+@pytest.mark.requirement("S3-30", "S3-31", "S3-32", "S3-34")
+async def test_a_query_tells_the_template_that_disks_add_up_to(door: RapiDoor):
+    await door.does("POST", "/2/instances", BARE)
+    wish = {"size": 64, "provider": "san", "dev_type": "ext"}
+    await modify(door, "mixed", disks=[["add", wish]])
+    asked = "/2/query/instance?fields=name,disk_template"
+    rows = (await door.ask("GET", asked)).body["data"]
+    told = {name: template for (_, name), (_, template) in rows}
+    assert told == {"web1": "ext", "mixed": "mixed", "bare": "diskless"}
+    some = {"fields": ["name"], "qfilter": ["==", "disk_template", "mixed"]}
+    found = (await door.ask("PUT", "/2/query/instance", some)).body["data"]
+    assert found == [[[0, "mixed"]]]

@@ -43,6 +43,7 @@ async def test_who_is_nobody_gets_nothing(door: RapiDoor, user):
         assert answer.body.keys() == {"code", "message", "explain"}
 
 
+@pytest.mark.requirement("S3-51")
 async def test_disks_are_objects_of_their_own(door: RapiDoor):
     wish = {"name": "data2", "size": 64, "provider": "san", "disk_template": "ext"}
     await door.does("POST", "/2/disks", wish)
@@ -66,6 +67,20 @@ async def test_disks_are_objects_of_their_own(door: RapiDoor):
     assert {"id": "data1", "uri": "/2/disks/data1"} in (
         await door.ask("GET", "/2/disks")
     ).body
+
+
+@pytest.mark.requirement("S4-05")
+async def test_a_nodes_storage_has_the_form_of_the_design(door: RapiDoor):
+    """Units of type, key and more, with their room in MiB; over LUXI the same."""
+    told = (await door.ask("GET", "/2/nodes/node1")).body["storage"]
+    asked = {"fields": ["storage"], "qfilter": ["==", "name", "node1"]}
+    answer = await door.ask("PUT", "/2/query/node", asked)
+    assert answer.body["data"] == [[[0, told]]]
+    by_kind = {one["sunit"][0]: one for one in told}
+    group = by_kind["lvm-vg"]
+    assert group["sunit"] == ["lvm-vg", "xenvg", []]
+    assert 0 < group["free"] <= group["total"]
+    assert all(one.keys() == group.keys() for one in told)
 
 
 @pytest.mark.requirement("S4-12")

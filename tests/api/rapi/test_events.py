@@ -6,15 +6,17 @@ import json
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from moorage.api.luxi import NoMaster
 from moorage.api.rapi import events
 from moorage.api.rapi.limits import Limits
+from moorage.api.rapi.refusals import HttpError
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
 
@@ -122,7 +124,7 @@ async def test_who_comes_back_goes_on_behind_what_it_heard(door: RapiDoor) -> No
 async def test_who_was_away_longer_than_the_door_hears_it_from_the_master(
     door: RapiDoor,
 ) -> None:
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     for number in range(5):
         await add(door, f"d{number}")
     async with listening(door, f"?after={start}") as found:
@@ -142,7 +144,7 @@ async def test_what_is_not_kept_is_told(door: RapiDoor) -> None:
 
 
 async def test_filters(door: RapiDoor) -> None:
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     await add(door, "new")
     await door.does("PUT", "/2/disks/new/tags?tag=gold")
     async with listening(door, f"?after={start}&kind=disk") as found:
@@ -189,13 +191,13 @@ async def test_a_master_that_went_away_is_waited_for(door: RapiDoor) -> None:
         await found.block()
         await door.cluster.crash()
         await door.cluster.boot()
-        assert door.cluster.truth.feed.last
+        assert door.cluster.config_store.feed.last
 
 
 async def test_many_listeners_cost_the_master_one_question(door: RapiDoor) -> None:
     """The door asks once, and tells it on."""
     asked = []
-    feed = door.cluster.truth.feed
+    feed = door.cluster.config_store.feed
     after = feed.after
 
     def counted(number: int, most: int = 0) -> Any:
@@ -275,11 +277,73 @@ async def test_streams_end_with_the_door(number: int | None) -> None:
         await listening
 
 
+class Mortal(Master):
+    """Answers nobody any more, once it is dead."""
+
+    dead = False
+
+    async def call(self, method: str, after: int | None, patience: float) -> Any:
+        if self.dead:
+            raise NoMaster("no master listens")
+        return await super().call(method, after, min(patience, 0.05))
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_who_listens_where_no_master_is_is_hung_up_on(
+    monkeypatch: pytest.MonkeyPatch, *, begun: bool
+) -> None:
+    """Else nobody would look for the door in front of the next one."""
+    monkeypatch.setattr(events, "SILENCE", 0.2)
+    monkeypatch.setattr(events, "_AGAIN", 0.05)
+    master = Mortal(5)
+    master.dead = not begun
+    hub = events.Hub(master)  # type: ignore[arg-type]
+    stream = hub.after(None)
+    if begun:
+        assert await anext(stream) == [5]
+        master.dead = True
+    async with asyncio.timeout(5):
+        assert [told async for told in stream if told] == []
+    with pytest.raises(HttpError) as refused:
+        hub.check()
+    assert refused.value.status == 502
+    master.dead = False
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        with suppress(HttpError):
+            hub.check()
+            break
+    async with asyncio.timeout(5):
+        assert await anext(hub.after(None)) == [5]
+    await hub.close()
+
+
+async def test_a_door_without_a_master_opens_no_stream(
+    door: RapiDoor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "SILENCE", 0.2)
+    monkeypatch.setattr(events, "_AGAIN", 0.05)
+    (tmp_path / "door.sock").rename(tmp_path / "away.sock")
+    assert (await door.ask("GET", "/2/events")).status == 502
+
+
+async def test_a_master_that_goes_away_meanwhile_ends_a_stream(door: RapiDoor) -> None:
+    """One answer is begun: there can be no other one behind it."""
+    start = door.cluster.config_store.feed.last
+    await add(door, "new")
+    async with listening(door):
+        pass  # the door hears what happens from here on
+    door.hub._luxi = Mortal(start)  # type: ignore[assignment]
+    door.hub._luxi.dead = True  # type: ignore[attr-defined]
+    async with listening(door, f"?after={start}") as found:
+        assert await found.rest() == b""
+
+
 async def test_what_the_door_does_not_keep_is_asked_of_the_master(
     door: RapiDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "KEPT", 5)
-    start = door.cluster.truth.feed.last
+    start = door.cluster.config_store.feed.last
     async with listening(door) as found:
         await found.block()
         for number in range(4):

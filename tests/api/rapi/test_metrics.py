@@ -48,9 +48,9 @@ async def scraped(
 async def test_what_is_counted_is_so(door: RapiDoor) -> None:
     disk = door.cluster.config.disk("a")
     change = Change((successor(disk, 1.0, quarantine="nobody knows"),))
-    await door.cluster.truth.commit(change)
+    await door.cluster.config_store.commit(change)
     off = successor(door.cluster.config.node("node3"), 1.0, offline=True)
-    await door.cluster.truth.commit(Change((off,)))
+    await door.cluster.config_store.commit(Change((off,)))
     await door.does(
         "POST",
         "/2/disks",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Planners, Ganeti's own and ours, read a simulated cluster through the door."""
+"""Planners, Ganeti's own and ours, read a simulated cluster through both doors."""
 
 import asyncio
 import sys
@@ -8,60 +8,87 @@ from pathlib import Path
 import pytest
 
 from moorage.testing.cluster import ClusterBuilder, SimCluster
+from peers import GANETI, PLANNERS, unpacked
 from rapi_door import RapiDoor, rapi_door
 
-PLANNERS = ("hinfo", "hbal", "hspace", "hcheck", "hroller")
-ganeti = pytest.mark.skipif(
-    not Path("/usr/bin/hinfo").exists(), reason="ganeti-htools is not installed"
-)
+NAMES = ("hinfo", "hbal", "hspace", "hcheck", "hroller")
+GUESTS = ("web1", "web2", "web3", "web4")
 
 
 @pytest.fixture
 async def door(tmp_path):
     cluster = await SimCluster.start(tmp_path / "sim", ClusterBuilder(4))
     disks = [{"size": 128, "provider": "san"}]
-    for name in ("web1", "web2", "web3"):
+    for name in GUESTS:
         await cluster.run(
             "OP_INSTANCE_CREATE",
             instance_name=name,
             pnode="node1",
             disk_template="ext",
             disks=disks,
+            beparams={"memory": 4096},
         )
     async with rapi_door(cluster, tmp_path) as found:
         yield found
     await cluster.stop()
 
 
-@ganeti
 @pytest.mark.oracle
-@pytest.mark.parametrize("planner", PLANNERS)
-async def test_a_planner_of_ganetis_reads_the_cluster(door: RapiDoor, planner):
-    status, told = await run(f"/usr/bin/{planner}", login(door, "root:secret"))
+@pytest.mark.parametrize("way", ["-m", "-L"])
+async def test_ganetis_planners_read_the_cluster(door: RapiDoor, way: str):
+    for name in NAMES:
+        status, told = await run(ganetis(name), of(door, way))
+        assert not status, told
+        assert told
+        assert "missing memory" not in told
+
+
+@pytest.mark.oracle
+async def test_ganetis_hbal_moves_instances(door: RapiDoor):
+    """Jobs over LUXI, which it follows; afterwards it finds nothing to do."""
+    before = homes(door)
+    status, told = await run(ganetis("hbal"), of(door, "-L"), "-X")
     assert not status, told
-    assert told
+    assert "Cluster score improved" in told
+    assert homes(door) != before
+    status, told = await run(ganetis("hbal"), of(door, "-L"), "-X")
+    assert not status, told
+    assert "Nothing to do" in told
 
 
 async def test_ours_show_a_password_to_the_door_alone(door: RapiDoor):
     ours = str(Path(sys.executable).with_name("hinfo"))
-    status, told = await run(ours, login(door, "root:secret"))
+    status, told = await run(ours, of(door, "-m"))
     assert not status, told
-    assert "Loaded 4 nodes, 3 instances" in told
-    status, told = await run(ours, login(door, "root:guess"))
+    assert "Loaded 4 nodes, 4 instances" in told
+    status, told = await run(ours, of(door, "-m", "root:guess"))
     assert status
     assert "401" in told
     assert "guess" not in told
 
 
-def login(door: RapiDoor, user: str) -> str:
-    return f"https://{user}@127.0.0.1:{door.port}"
+def homes(door: RapiDoor) -> dict[str, str]:
+    config = door.cluster.config
+    return {name: config.instance(name).primary_node for name in GUESTS}
 
 
-async def run(program: str, address: str) -> tuple[int | None, str]:
+def of(door: RapiDoor, way: str, login: str = "root:secret") -> str:
+    """Return the words by which a planner finds the cluster."""
+    if way == "-L":
+        return f"-L{door.directory}/luxi.sock"
+    return f"-mhttps://{login}@127.0.0.1:{door.port}"
+
+
+def ganetis(name: str) -> str:
+    place = unpacked(GANETI)
+    if place is None:
+        pytest.skip("Debian's packages of Ganeti cannot be had")
+    return f"{place}/{PLANNERS}/{name}"
+
+
+async def run(program: str, *words: str) -> tuple[int | None, str]:
     process = await asyncio.create_subprocess_exec(
-        program,
-        "-m",
-        address,
+        *(program, *words),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

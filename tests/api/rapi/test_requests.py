@@ -2,11 +2,13 @@
 """What a request may look like, who may send it, and how much of it."""
 
 import asyncio
+import gzip
 import json
 import logging
 import re
 import ssl
 import time
+import tracemalloc
 from base64 import b64encode
 from collections import Counter
 
@@ -47,7 +49,7 @@ async def strict(tmp_path):
     cluster = await SimCluster.start(
         tmp_path / "sim", ClusterBuilder().instance("web1")
     )
-    limits = Limits(body=1000, arrival=0.3, failures=3)
+    limits = Limits(body=1000, arrival=0.3, failures=3, address_failures=10)
     async with rapi_door(cluster, tmp_path, limits) as found:
         yield found
     await cluster.stop()
@@ -208,6 +210,32 @@ async def test_who_guesses_has_to_wait(strict: RapiDoor):
     assert is_refused(await strict.ask("GET", "/2", user="root:secret"), 429)
 
 
+async def test_who_guesses_shuts_out_nobody_else_behind_the_same_address(
+    strict: RapiDoor,
+):
+    for _ in range(3):
+        await strict.ask("GET", "/2", user="root:guess")
+    assert (await strict.ask("GET", "/2/info", user="op:secret")).status == 200
+    for number in range(9):  # of an address, there are three times as many in all
+        await strict.ask("GET", "/2", user=f"name{number}:guess")
+    assert is_refused(await strict.ask("GET", "/2/info", user="op:secret"), 429)
+
+
+async def test_what_is_packed_is_not_unpacked(door: RapiDoor):
+    bomb = gzip.compress(b" " * (64 << 20))
+    sizes = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    tracemalloc.start()
+    try:
+        for user in ("root:secret", "eye:secret", ""):
+            more = {"data": bomb, "headers": sizes, "user": user}
+            told = await door.ask("PUT", "/2/query/instance", **more)
+            assert told.status == (415 if user == "root:secret" else told.status)
+            assert told.status in (401, 413, 415)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
 async def test_a_body_has_an_end(strict: RapiDoor):
     assert is_refused(await strict.ask("PUT", STARTUP, {"a": "x" * 2000}), 413)
 
@@ -310,6 +338,55 @@ async def test_nonsense_ends_nothing(door: RapiDoor):
             assert b"500" not in (await reader.read(2000)).split(b"\r\n")[0]
         writer.close()
     assert (await door.ask("GET", "/2")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        ("Transfer-Encoding: chunked", b"zz\r\n{}"),
+        ("Transfer-Encoding: chunked", b"2\r\n{}x"),
+        ("Content-Encoding: deflate\r\nContent-Length: 9", b"no zlib, "),
+        ("Content-Encoding: gzip\r\nContent-Length: 9", b"no gzip, "),
+    ],
+)
+async def test_a_body_that_is_cut_wrongly_is_told(door: RapiDoor, header, body, caplog):
+    login = b64encode(b"root:secret").decode()
+    head = f"PUT {STARTUP} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+    told = await says(door, f"{head}{header}\r\n\r\n".encode() + body)
+    assert b" 400 " in told.splitlines()[0]
+    assert door.cluster.engine.jobs == {}
+    assert all(one.exc_info is None for one in caplog.records)
+
+
+async def test_who_hangs_up_in_a_body_is_no_defect(door: RapiDoor, caplog):
+    login = b64encode(b"root:secret").decode()
+    head = f"PUT {STARTUP} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
+    with caplog.at_level(logging.INFO, "moorage.api.rapi"):
+        await says(door, f"{head}Content-Length: 9\r\n\r\n".encode(), listen=False)
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if caplog.records:
+                break
+    assert [one.levelno for one in caplog.records] == [logging.INFO]
+    assert caplog.records[0].getMessage().startswith("400 PUT")
+
+
+async def test_who_speaks_no_http_leaves_a_line(door: RapiDoor, caplog):
+    assert b" 400 " in await says(door, b"GET /2 HTTP/1.1\r\nA: \x00\r\n\r\n")
+    assert all(one.exc_info is None for one in caplog.records)
+
+
+async def says(door: RapiDoor, text: bytes, *, listen: bool = True) -> bytes:
+    """Say something on a connection of its own; return how the answer begins."""
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.port, ssl=trust)
+    writer.write(text)
+    await writer.drain()
+    async with asyncio.timeout(5):
+        told = await reader.read(2000) if listen else b""
+    writer.close()
+    return told
 
 
 async def test_the_document_describes_every_route(door: RapiDoor):

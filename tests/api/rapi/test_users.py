@@ -104,7 +104,7 @@ async def test_other_headers_let_nobody_in(files, header):
 
 
 async def test_a_token_opens_by_itself_until_its_end(files):
-    token = rapi_keys.add_token(files.tokens, "robot", Role.READ, 1)
+    token = rapi_keys.add_token(files.tokens, "robot", Role.READ, 1, files.users)
     assert token not in files.tokens.read_text()
     assert files.tokens.stat().st_mode & 0o777 == 0o600
     for header in (f"Bearer {token}", basic("robot", token)):
@@ -115,10 +115,10 @@ async def test_a_token_opens_by_itself_until_its_end(files):
 
 
 async def test_a_token_is_revoked(files):
-    token = rapi_keys.add_token(files.tokens, "robot", Role.READ, 1)
-    other = rapi_keys.add_token(files.tokens, "other", Role.WRITE, 1)
+    token = rapi_keys.add_token(files.tokens, "robot", Role.READ, 1, files.users)
+    other = rapi_keys.add_token(files.tokens, "other", Role.WRITE, 1, files.users)
     with pytest.raises(Exists, match="robot"):
-        rapi_keys.add_token(files.tokens, "robot", Role.READ, 1)
+        rapi_keys.add_token(files.tokens, "robot", Role.READ, 1, files.users)
     rapi_keys.remove_token(files.tokens, "robot")
     assert await files.door.who(f"Bearer {token}") is None
     assert (await files.door.who(f"Bearer {other}")).name == "other"
@@ -129,7 +129,7 @@ async def test_a_token_is_revoked(files):
 @pytest.mark.parametrize(("name", "days"), [("", 1), ("a b", 1), ("#a", 1), ("a", 0)])
 def test_a_token_has_a_name_and_lasts(files, name, days):
     with pytest.raises(BadInput):
-        rapi_keys.add_token(files.tokens, name, Role.READ, days)
+        rapi_keys.add_token(files.tokens, name, Role.READ, days, files.users)
     assert not files.tokens.exists()
 
 
@@ -139,10 +139,32 @@ async def test_an_end_that_nobody_can_read_is_over(files):
 
 
 async def test_the_file_of_users_counts_before_that_of_tokens(files):
-    token = rapi_keys.add_token(files.tokens, "anna", Role.WRITE, 1)
+    token = rapi_keys.add_token(files.tokens, "anna", Role.WRITE, 1, files.users)
     files.say("anna secret read\n")
     assert (await files.door.who(basic("anna", "secret"))).role is Role.READ
     assert await files.door.who(basic("anna", token)) is None
+    assert await files.door.who(f"Bearer {token}") is None
+    rapi_keys.remove_token(files.tokens, "anna")
+    with pytest.raises(Exists, match="who counts before a token"):
+        rapi_keys.add_token(files.tokens, "anna", Role.WRITE, 1, files.users)
+
+
+async def test_who_is_not_there_is_refused_as_slowly_as_who_is(files, monkeypatch):
+    """The time of an answer tells nobody which names there are."""
+    files.say(f"anna {passwords.scrypt('secret')} write\nbert secret read\n")
+    compared = []
+    slow = passwords._fits_scrypt
+
+    def counted(kept, password):
+        compared.append(password)
+        return slow(kept, password)
+
+    monkeypatch.setattr(passwords, "_fits_scrypt", counted)
+    for name in ("anna", "bert", "nobody"):
+        assert await files.door.who(basic(name, f"{name}'s guess")) is None
+    assert compared == ["anna's guess", "bert's guess", "nobody's guess"]
+    assert await files.door.who(basic("bert", "secret"))
+    assert len(compared) == 3
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
@@ -154,5 +176,5 @@ def test_root_reads_no_other_file_for_a_door_that_was_broken_into(tmp_path, kind
     else:
         os.mkfifo(tokens)
     with pytest.raises(Failed):
-        rapi_keys.add_token(tokens, "exporter", Role.READ, 1)
+        rapi_keys.add_token(tokens, "exporter", Role.READ, 1, tmp_path / "users")
     assert secret.read_text() == "root $6$hash 0 0\n"

@@ -72,11 +72,11 @@ def fields_of(name: str, wanted: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def rows(
-    fields: Sequence[Field], found: Sequence[Any], scene: Snapshot
+    fields: Sequence[Field], found: Sequence[Any], snapshot: Snapshot
 ) -> list[list[Cell]]:
     """Return a row of cells for each object. Pure."""
     getters = [field.get for field in fields]
-    return [[cell(get(scene, one)) for get in getters] for one in found]
+    return [[cell(get(snapshot, one)) for get in getters] for one in found]
 
 
 async def query(
@@ -136,29 +136,31 @@ async def _answer(
 ) -> Answer:
     resource = resource_named(name)
     fields = [resource.find(one) for one in wanted]
-    scene = sources.scene()
+    snapshot = sources.snapshot()
     if resource.fetches:
-        scene.exports = await ask_exports(sources)
-    check_known(resource, scene, qfilter)
-    qfilter = with_full_names(resource, scene, qfilter)
+        snapshot.exports = await ask_exports(sources)
+    check_known(resource, snapshot, qfilter)
+    qfilter = with_full_names(resource, snapshot, qfilter)
     selection = Selection(resource, qfilter)
-    many = len(scene.config.objects) + len(scene.jobs)
-    found = await _apart(many, lambda: selection.first(scene))
+    many = len(snapshot.config.objects) + len(snapshot.jobs)
+    found = await _apart(many, lambda: selection.first(snapshot))
     if selection.needs_live or any(field.live for field in fields):
-        nodes = resource.nodes(scene.config, found, qfilter is None)
+        nodes = resource.nodes(snapshot.config, found, qfilter is None)
         room = selection.needs_live or any(field.room for field in fields)
         brief = resource.brief
-        scene.facts = await ask(sources, scene.config, nodes, room=room, brief=brief)
-        found = await _apart(many, lambda: selection.second(scene, found))
-    return fields, await _apart(many, lambda: _told(fields, found, scene))
+        snapshot.facts = await ask(
+            sources, snapshot.config, nodes, room=room, brief=brief
+        )
+        found = await _apart(many, lambda: selection.second(snapshot, found))
+    return fields, await _apart(many, lambda: _told(fields, found, snapshot))
 
 
 def _told(
-    fields: Sequence[Field], found: Sequence[Any], scene: Snapshot
+    fields: Sequence[Field], found: Sequence[Any], snapshot: Snapshot
 ) -> list[list[Cell]]:
     """Return the rows; nobody needs any more what nodes said."""
-    told = rows(fields, found, scene)
-    scene.let_go()
+    told = rows(fields, found, snapshot)
+    snapshot.let_go()
     return told
 
 

@@ -15,11 +15,11 @@ _FIRST_DISPLAY = 5900
 _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
-def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | Missing | None:
+def _console(snapshot: Snapshot, instance: Instance) -> dict[str, Any] | Missing | None:
     """Return Ganeti's description; None for a guest that does not run."""
-    node = scene.config.home(instance)
-    if instance.uuid not in scene.guests:
-        silent = not isinstance(scene.facts.get(node.uuid), NodeFacts)
+    node = snapshot.config.home(instance)
+    if instance.uuid not in snapshot.guests:
+        silent = not isinstance(snapshot.facts.get(node.uuid), NodeFacts)
         unknown = Missing.OFFLINE if node.offline else Missing.NODATA
         return unknown if silent else None
     told: dict[str, Any] = dict.fromkeys(
@@ -28,7 +28,7 @@ def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | Missing | 
     told["instance"] = instance.name
     if instance.hypervisor != KVM:
         return told | {"kind": "msg", "message": "a guest that is not real has none"}
-    given = parameters(node_tasks.hvparams(scene.config, instance))
+    given = parameters(node_tasks.hvparams(snapshot.config, instance))
     if given.serial_console:
         command = ["gnt-instance", "console", instance.name]
         return told | {

@@ -16,22 +16,12 @@ from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 from moorage.model import Cluster, Config, Instance, hvparams
 from moorage.ops.asking import node_tasks
-
-_NODE: Mapping[str, Any] = {
-    "cpu_speed": 1,
-    "exclusive_storage": False,
-    "oob_program": "",
-    "ovs": False,
-    "ovs_link": "",
-    "ovs_name": "switch1",
-    "spindle_count": 1,
-    "ssh_port": 22,
-}
+from moorage.ops.ndparams import DEFAULTS
 
 
 def node(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all node parameters."""
-    return {**_NODE, **given}
+    return {**DEFAULTS, **given}
 
 
 def hypervisor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from .objects import resource
 from .snapshot import Snapshot
 
 
-def status(scene: Snapshot, disk: Disk) -> str:
+def status(snapshot: Snapshot, disk: Disk) -> str:
     """Return whether an instance has it; quarantine comes first."""
     if disk.quarantine:
         return "quarantined"
-    return "attached" if disk.uuid in scene.config.owners else "detached"
+    return "attached" if disk.uuid in snapshot.config.owners else "detached"
 
 
-def _owner(scene: Snapshot, disk: Disk) -> str | None:
-    owner = scene.config.owner(disk)
+def _owner(snapshot: Snapshot, disk: Disk) -> str | None:
+    owner = snapshot.config.owner(disk)
     return owner.name if owner else None
 
 
@@ -28,39 +28,39 @@ def _provider(_scene: Snapshot, disk: Disk) -> str | None:
     return str(disk.logical_id[0])
 
 
-def _pool(scene: Snapshot, disk: Disk) -> str | None:
-    pool = scene.config.pool_of(disk)
+def _pool(snapshot: Snapshot, disk: Disk) -> str | None:
+    pool = snapshot.config.pool_of(disk)
     return pool.name if pool else None
 
 
-def _nodes(scene: Snapshot, disk: Disk) -> list[str]:
-    objects = scene.config.objects
+def _nodes(snapshot: Snapshot, disk: Disk) -> list[str]:
+    objects = snapshot.config.objects
     found = (objects.get(uuid) for uuid in disk.nodes)
     return [node.name for node in found if isinstance(node, Node)]
 
 
-def _node(scene: Snapshot, disk: Disk) -> str | None:
+def _node(snapshot: Snapshot, disk: Disk) -> str | None:
     """Return where it is used; for a detached one, where its data is."""
-    owner = scene.config.owner(disk)
+    owner = snapshot.config.owner(disk)
     if owner:
-        return scene.config.home(owner).name
-    return next(iter(_nodes(scene, disk)), None)
+        return snapshot.config.home(owner).name
+    return next(iter(_nodes(snapshot, disk)), None)
 
 
 def _node_in(field: str) -> Getter:
     """Return a getter of the name of a node whose uuid a field has."""
 
-    def found(scene: Snapshot, disk: Disk) -> str | None:
-        node = scene.config.objects.get(getattr(disk, field) or "")
+    def found(snapshot: Snapshot, disk: Disk) -> str | None:
+        node = snapshot.config.objects.get(getattr(disk, field) or "")
         return node.name if isinstance(node, Node) else None
 
     return found
 
 
-def _group(scene: Snapshot, disk: Disk) -> str | None:
-    owner = scene.config.owner(disk)
-    uuid = scene.config.home(owner).group if owner else disk.group
-    group = scene.config.objects.get(uuid or "")
+def _group(snapshot: Snapshot, disk: Disk) -> str | None:
+    owner = snapshot.config.owner(disk)
+    uuid = snapshot.config.home(owner).group if owner else disk.group
+    group = snapshot.config.objects.get(uuid or "")
     return group.name if isinstance(group, NodeGroup) else None
 
 

@@ -24,9 +24,9 @@ def _order(one: Lying) -> tuple[Any, ...]:
     return nice(one.node.name), nice(one.export.name if one.export else "")
 
 
-def _every(scene: Snapshot) -> Iterator[Lying]:
-    for node in scene.config.named(Node):
-        told = scene.exports.get(node.uuid, [])
+def _every(snapshot: Snapshot) -> Iterator[Lying]:
+    for node in snapshot.config.named(Node):
+        told = snapshot.exports.get(node.uuid, [])
         if isinstance(told, MoorageError):
             yield Lying(node, None)
             continue
@@ -43,12 +43,12 @@ def _of(get: Callable[[Export], Any]) -> Callable[[Snapshot, Lying], Any]:
     return found
 
 
-def _named(scene: Snapshot, value: object) -> Iterable[Lying]:
-    return [one for one in _every(scene) if one.export and one.export.name == value]
+def _named(snapshot: Snapshot, value: object) -> Iterable[Lying]:
+    return [one for one in _every(snapshot) if one.export and one.export.name == value]
 
 
-def _on(scene: Snapshot, value: object) -> Iterable[Lying]:
-    return [one for one in _every(scene) if one.node.name == value]
+def _on(snapshot: Snapshot, value: object) -> Iterable[Lying]:
+    return [one for one in _every(snapshot) if one.node.name == value]
 
 
 def _disks(export: Export) -> list[list[Any]]:
@@ -85,7 +85,7 @@ EXPORT = Resource(
         text("uuid", "UUID", "Identity", _of(lambda one: one.uuid or None)),
     ),
     order=_order,
-    every=lambda scene: sorted(_every(scene), key=_order),
+    every=lambda snapshot: sorted(_every(snapshot), key=_order),
     keys={"export": _named, "node": _on},
     absent=lambda _scene, value: NotFound(f"there is no export '{value}'"),
     fetches=True,

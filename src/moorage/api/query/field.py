@@ -159,9 +159,9 @@ def numbered(
 def nth(get: Callable[[Snapshot, Any, int], Any], number: int) -> Getter:
     """Return the getter of one of several; None where the object has fewer."""
 
-    def found(scene: Snapshot, one: Any) -> Any:  # noqa: ANN401
+    def found(snapshot: Snapshot, one: Any) -> Any:  # noqa: ANN401
         try:
-            return get(scene, one, number)
+            return get(snapshot, one, number)
         except IndexError:
             return None
 
@@ -178,7 +178,7 @@ def parameters(
 
     def make(tail: str) -> Field:
         name, doc = f"{head}/{tail}", f"{what} {tail}"
-        return other(name, name, doc, lambda scene, one: of(scene, one).get(tail))
+        return other(name, name, doc, lambda snapshot, one: of(snapshot, one).get(tail))
 
     return Family(head, names, make)
 

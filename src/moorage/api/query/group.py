@@ -13,34 +13,34 @@ from .objects import resource
 from .snapshot import Snapshot
 
 
-def _nodes(scene: Snapshot, group: NodeGroup) -> list[str]:
-    return [node.name for node in scene.config.nodes_in(group)]
+def _nodes(snapshot: Snapshot, group: NodeGroup) -> list[str]:
+    return [node.name for node in snapshot.config.nodes_in(group)]
 
 
-def _instances(scene: Snapshot, group: NodeGroup) -> list[Instance]:
-    config = scene.config
+def _instances(snapshot: Snapshot, group: NodeGroup) -> list[Instance]:
+    config = snapshot.config
     return [one for node in config.nodes_in(group) for one in config.instances_on(node)]
 
 
-def _instance_count(scene: Snapshot, group: NodeGroup) -> int:
-    config = scene.config
+def _instance_count(snapshot: Snapshot, group: NodeGroup) -> int:
+    config = snapshot.config
     members = config.members.get(group.uuid, ())
     return sum(len(config.residents.get(node, ())) for node in members)
 
 
-def _instance_names(scene: Snapshot, group: NodeGroup) -> list[str]:
-    return sorted((one.name for one in _instances(scene, group)), key=nice)
+def _instance_names(snapshot: Snapshot, group: NodeGroup) -> list[str]:
+    return sorted((one.name for one in _instances(snapshot, group)), key=nice)
 
 
-def _diskparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
-    filled = scene.config.cluster.diskparams
+def _diskparams(snapshot: Snapshot, group: NodeGroup) -> dict[str, Any]:
+    filled = snapshot.config.cluster.diskparams
     names = filled.keys() | group.diskparams.keys()
     own = group.diskparams
     return {name: filled.get(name, {}) | own.get(name, {}) for name in sorted(names)}
 
 
-def _ndparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
-    return defaults.node({**scene.config.cluster.ndparams, **group.ndparams})
+def _ndparams(snapshot: Snapshot, group: NodeGroup) -> dict[str, Any]:
+    return defaults.node({**snapshot.config.cluster.ndparams, **group.ndparams})
 
 
 GROUP = resource(

@@ -38,81 +38,80 @@ BACKEND = (*backend.PARAMETERS, "memory")
 _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 
-# -- live ----------------------------------------------------------------------------
-
-
-def status(scene: Snapshot, one: Instance) -> str:
+def status(snapshot: Snapshot, one: Instance) -> str:
     """Return Ganeti's word for how what is compares with what should be."""
-    node = scene.config.home(one)
+    node = snapshot.config.home(one)
     if node.offline:
         return "ERROR_nodeoffline"
-    found = scene.guests.get(one.uuid, ())
+    found = snapshot.guests.get(one.uuid, ())
     if not found:
-        silent = _unanswered(scene, node) is Missing.NODATA
-        return "ERROR_nodedown" if silent else _asleep(scene, one)
+        silent = _unanswered(snapshot, node) is Missing.NODATA
+        return "ERROR_nodedown" if silent else _asleep(snapshot, one)
     if node.uuid not in [where for where, _ in found]:
         return "ERROR_wrongnode"
     if one.admin_state != "up":
         return "ERROR_up"
-    stands = _standstill(scene, one) or "running"
+    stands = _standstill(snapshot, one) or "running"
     return "paused" if stands == "prelaunch" else stands
 
 
-def _standstill(scene: Snapshot, one: Instance) -> str | None:
+def _standstill(snapshot: Snapshot, one: Instance) -> str | None:
     """Return QEMU's word for a guest that has a process and does not run."""
-    guest = _guest(scene, one)
+    guest = _guest(snapshot, one)
     if isinstance(guest, GuestState) and guest.state == "paused":
         return guest.cause or "paused"
     return None
 
 
-def _status_hint(scene: Snapshot, one: Instance) -> str | None:
+def _status_hint(snapshot: Snapshot, one: Instance) -> str | None:
     """Return what a standstill means, and what to do about it."""
-    cause = _standstill(scene, one)
+    cause = _standstill(snapshot, one)
     return f"{told(cause)}; {remedy(cause, one.name)}" if cause else None
 
 
-def _asleep(scene: Snapshot, one: Instance) -> str:
+def _asleep(snapshot: Snapshot, one: Instance) -> str:
     if one.admin_state == "up":
-        itself = (one.primary_node, one.uuid) in scene.powered_off
+        itself = (one.primary_node, one.uuid) in snapshot.powered_off
         return (
-            "USER_down" if itself and may_power_off(scene.config, one) else "ERROR_down"
+            "USER_down"
+            if itself and may_power_off(snapshot.config, one)
+            else "ERROR_down"
         )
     if one.admin_state == "offline":
         return "ADMIN_offline"
     return "USER_down" if one.admin_state_source == "user" else "ADMIN_down"
 
 
-def _guest(scene: Snapshot, one: Instance) -> GuestState | Missing | None:
+def _guest(snapshot: Snapshot, one: Instance) -> GuestState | Missing | None:
     """Return the guest as it runs, on its own node if it runs there."""
-    node = scene.config.home(one)
-    found = scene.guests.get(one.uuid)
+    node = snapshot.config.home(one)
+    found = snapshot.guests.get(one.uuid)
     if found:
         own = (guest for where, guest in found if where == node.uuid)
         return next(own, found[0][1])
-    return _unanswered(scene, node)
+    return _unanswered(snapshot, node)
 
 
-def _unanswered(scene: Snapshot, node: Node) -> Missing | None:
+def _unanswered(snapshot: Snapshot, node: Node) -> Missing | None:
     if node.offline:
         return Missing.OFFLINE
-    answered = not isinstance(scene.facts.get(node.uuid), Exception | None)
+    answered = not isinstance(snapshot.facts.get(node.uuid), Exception | None)
     return None if answered else Missing.NODATA
 
 
-def _running(scene: Snapshot, one: Instance) -> bool | Missing:
-    guest = _guest(scene, one)
+def _running(snapshot: Snapshot, one: Instance) -> bool | Missing:
+    guest = _guest(snapshot, one)
     return guest if isinstance(guest, Missing) else guest is not None
 
 
-def _holders(scene: Snapshot, one: Instance) -> list[str]:
-    found = {node for disk in one.disks for node in scene.holders.get(disk, ())}
-    return sorted(scene.config.node(node).name for node in found)
+def _holders(snapshot: Snapshot, one: Instance) -> list[str]:
+    found = {node for disk in one.disks for node in snapshot.holders.get(disk, ())}
+    return sorted(snapshot.config.node(node).name for node in found)
 
 
 def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
-    def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
-        guest = _guest(scene, one)
+    def get(snapshot: Snapshot, one: Instance) -> Any:  # noqa: ANN401
+        guest = _guest(snapshot, one)
         return getattr(guest, name) if isinstance(guest, GuestState) else guest
 
     return get
@@ -140,11 +139,8 @@ LIVE = (
 )
 
 
-# -- where ---------------------------------------------------------------------------
-
-
-def _snode_groups(scene: Snapshot, one: Instance) -> list[NodeGroup]:
-    config = scene.config
+def _snode_groups(snapshot: Snapshot, one: Instance) -> list[NodeGroup]:
+    config = snapshot.config
     return [config.group(node.group) for node in config.secondary_nodes(one)]
 
 
@@ -188,11 +184,8 @@ PLACE = (
 )
 
 
-# -- parameters ----------------------------------------------------------------------
-
-
-def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
-    filled = beparams(scene.config, one)
+def _backend(snapshot: Snapshot, one: Instance) -> dict[str, Any]:
+    filled = beparams(snapshot.config, one)
     return {**filled, "memory": filled["maxmem"]}
 
 
@@ -238,19 +231,16 @@ PARAMETERS = (
 )
 
 
-# -- disks ---------------------------------------------------------------------------
+def _sizes(snapshot: Snapshot, one: Instance) -> list[int]:
+    return [disk.size for disk in snapshot.config.disks_of(one)]
 
 
-def _sizes(scene: Snapshot, one: Instance) -> list[int]:
-    return [disk.size for disk in scene.config.disks_of(one)]
+def _usage(snapshot: Snapshot, one: Instance) -> int:
+    return sum(occupied(d.dev_type, d.size) for d in snapshot.config.disks_of(one))
 
 
-def _usage(scene: Snapshot, one: Instance) -> int:
-    return sum(occupied(d.dev_type, d.size) for d in scene.config.disks_of(one))
-
-
-def _units(scene: Snapshot, one: Instance) -> list[list[Any]]:
-    config = scene.config
+def _units(snapshot: Snapshot, one: Instance) -> list[list[Any]]:
+    config = snapshot.config
     return [sunit(unit_of(config, disk)) for disk in config.disks_of(one)]
 
 

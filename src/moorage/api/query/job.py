@@ -14,8 +14,6 @@ from moorage.units import is_whole
 from .field import Field, Resource, flag, number, other, text, timestamp
 from .snapshot import Snapshot
 
-# -- jobs ----------------------------------------------------------------------------
-
 
 def result(op: Op) -> Any:  # noqa: ANN401
     """Return what came of an operation; an error as it goes over the wire."""
@@ -32,14 +30,14 @@ def _number(job: Job) -> int:
     return job.id
 
 
-def _tasks(scene: Snapshot, job: Job) -> list[list[dict[str, Any]]]:
-    return [list(_shown(scene, op)) for op in job.ops]
+def _tasks(snapshot: Snapshot, job: Job) -> list[list[dict[str, Any]]]:
+    return [list(_shown(snapshot, op)) for op in job.ops]
 
 
-def _shown(scene: Snapshot, op: Op) -> Iterable[dict[str, Any]]:
+def _shown(snapshot: Snapshot, op: Op) -> Iterable[dict[str, Any]]:
     for place, task in enumerate(op.tasks):
         node = getattr(task, "node", None)
-        known = scene.config.objects.get(node) if node else None
+        known = snapshot.config.objects.get(node) if node else None
         yield {
             "what": task.what,
             "node": getattr(known, "name", node) or "master",
@@ -73,10 +71,10 @@ def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401
     return other(name, title, doc, lambda _s, job: [get(op, job) for op in job.ops])
 
 
-def _numbered(scene: Snapshot, value: object) -> Iterable[Job]:
+def _numbered(snapshot: Snapshot, value: object) -> Iterable[Job]:
     if isinstance(value, str) and is_whole(value):
         value = int(value)
-    found = scene.jobs.get(value) if isinstance(value, int) else None
+    found = snapshot.jobs.get(value) if isinstance(value, int) else None
     return [found] if found else []
 
 
@@ -121,19 +119,16 @@ JOB = Resource(
         other("tasks", "Tasks", "What each does, step by step", _tasks),
     ),
     order=_number,
-    every=lambda scene: sorted(scene.jobs.values(), key=_number),
+    every=lambda snapshot: sorted(snapshot.jobs.values(), key=_number),
     keys={"id": _numbered},
     absent=lambda _scene, number: no_job(number),
 )
 
 
-# -- locks ---------------------------------------------------------------------------
-
-
-def _name(scene: Snapshot, row: dict[str, Any]) -> str:
+def _name(snapshot: Snapshot, row: dict[str, Any]) -> str:
     """Return level and name; locks are held by uuid, which nobody can read."""
     level, _, uuid = str(row["name"]).partition("/")
-    known = scene.config.objects.get(uuid)
+    known = snapshot.config.objects.get(uuid)
     return f"{level}/{getattr(known, 'name', None) or uuid}"
 
 
@@ -155,5 +150,5 @@ LOCK = Resource(
         ),
     ),
     order=_place,
-    every=lambda scene: sorted(scene.locks(), key=_place),
+    every=lambda snapshot: sorted(snapshot.locks(), key=_place),
 )

@@ -52,7 +52,7 @@ class Sources:
         Until when a node is not asked for lists, and why, by its uuid.
     """
 
-    truth: ConfigStore
+    config_store: ConfigStore
     nodes: Nodes
     engine: Engine
     patience: float = 10.0
@@ -61,11 +61,11 @@ class Sources:
     copies: Callable[[], Sequence[CopyStatus]] = tuple
     left_alone: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    def scene(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Return the newest snapshot; no node was asked yet."""
         engine = self.engine
         return Snapshot(
-            config=self.truth.config,
+            config=self.config_store.config,
             jobs=dict(engine.jobs),
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
@@ -106,7 +106,7 @@ async def ask(
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
     """Return the exports of every node that is not marked offline."""
-    nodes = sources.truth.config.online()
+    nodes = sources.config_store.config.online()
     call = ListExports()
     answers = await together(_ask(sources, node, call) for node in nodes)
     return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}
@@ -119,7 +119,9 @@ async def _ask(sources: Sources, node: Node, call: Verb[T]) -> T | MoorageError:
         return Unreachable(f"{why}; it is asked again in {left:.0f} s")
     try:
         async with asyncio.timeout(sources.patience):
-            found = await sources.nodes.call(node, call, sources.truth.term, silent)
+            found = await sources.nodes.call(
+                node, call, sources.config_store.term, silent
+            )
     except TimeoutError:
         said = f"node {node.name} said nothing in {sources.patience:g} s"
         return _leave_alone(sources, node, Unreachable(said))

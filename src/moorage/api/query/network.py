@@ -11,20 +11,20 @@ from .objects import resource
 from .snapshot import Snapshot
 
 
-def _groups(scene: Snapshot, one: Network) -> list[list[str]]:
+def _groups(snapshot: Snapshot, one: Network) -> list[list[str]]:
     """Return each node group with mode, link and VLAN, as Ganeti does."""
     return [
         [group.name, *(str(group.networks[one.uuid].get(name) or "") for name in NAMES)]
-        for group in groups_of(scene.config, one)
+        for group in groups_of(snapshot.config, one)
     ]
 
 
-def _instances(scene: Snapshot, one: Network) -> list[str]:
-    return sorted((each.name for each in scene.config.instances_in(one)), key=nice)
+def _instances(snapshot: Snapshot, one: Network) -> list[str]:
+    return sorted((each.name for each in snapshot.config.instances_in(one)), key=nice)
 
 
-def _reserved(scene: Snapshot, one: Network) -> int:
-    return len(outside(one) | scene.config.addresses_in(one))
+def _reserved(snapshot: Snapshot, one: Network) -> int:
+    return len(outside(one) | snapshot.config.addresses_in(one))
 
 
 NETWORK = resource(

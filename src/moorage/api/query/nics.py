@@ -43,29 +43,29 @@ _PLURAL = {
 }
 
 
-def part(scene: Snapshot, group: NodeGroup, nic: Nic, name: str) -> Any:  # noqa: ANN401
+def part(snapshot: Snapshot, group: NodeGroup, nic: Nic, name: str) -> Any:  # noqa: ANN401
     """Return an attribute or a parameter of a card, filled in as in its node group."""
     if name in ("ip", "mac", "name", "uuid", "network"):
         return getattr(nic, name)
     if name == "network.name":
-        return scene.config.network(nic.network).name if nic.network else None
-    filled = nicparams.filled(scene.config.cluster, group, nic)
+        return snapshot.config.network(nic.network).name if nic.network else None
+    filled = nicparams.filled(snapshot.config.cluster, group, nic)
     if name == "bridge":
         return filled.link if filled.mode == nicparams.BRIDGED else None
     return getattr(filled, name)
 
 
 def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
-    def get(scene: Snapshot, one: Instance, number: int) -> Any:  # noqa: ANN401
-        return part(scene, scene.config.group_of(one), one.nics[number], name)
+    def get(snapshot: Snapshot, one: Instance, number: int) -> Any:  # noqa: ANN401
+        return part(snapshot, snapshot.config.group_of(one), one.nics[number], name)
 
     return get
 
 
 def _each(name: str) -> Callable[[Snapshot, Any], Any]:
-    def get(scene: Snapshot, one: Instance) -> list[Any]:
-        group = scene.config.group_of(one)
-        return [part(scene, group, nic, name) for nic in one.nics]
+    def get(snapshot: Snapshot, one: Instance) -> list[Any]:
+        group = snapshot.config.group_of(one)
+        return [part(snapshot, group, nic, name) for nic in one.nics]
 
     return get
 

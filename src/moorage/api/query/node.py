@@ -26,8 +26,6 @@ from .field import (
 from .objects import resource
 from .snapshot import Snapshot
 
-# -- live ----------------------------------------------------------------------------
-
 
 def _live(
     kind: Callable[..., Field],
@@ -40,36 +38,38 @@ def _live(
 ) -> Field:
     """Return a field of what the node said: an attribute, or what a getter returns."""
 
-    def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
+    def found(snapshot: Snapshot, node: Node) -> Any:  # noqa: ANN401
         if node.offline:
             return Missing.OFFLINE
-        facts = scene.facts.get(node.uuid)
+        facts = snapshot.facts.get(node.uuid)
         if not isinstance(facts, NodeFacts):
             return Missing.NODATA
-        return getattr(facts, get) if isinstance(get, str) else get(scene, node, facts)
+        return (
+            getattr(facts, get) if isinstance(get, str) else get(snapshot, node, facts)
+        )
 
     return kind(name, title, doc, found, live=True, room=room)
 
 
-def _unit(scene: Snapshot, facts: NodeFacts) -> Unit | None:
+def _unit(snapshot: Snapshot, facts: NodeFacts) -> Unit | None:
     """Return the unit of the first enabled template whose room the node knows."""
     known = [unit for unit in facts.units if unit.total is not None]
     units = {unit.template: unit for unit in reversed(known)}
-    enabled = scene.config.cluster.enabled_disk_templates or sorted(units)
+    enabled = snapshot.config.cluster.enabled_disk_templates or sorted(units)
     return next((units[name] for name in enabled if name in units), None)
 
 
 def _room(name: str) -> Callable[[Snapshot, Node, NodeFacts], Any]:
-    def found(scene: Snapshot, _node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
-        value = getattr(_unit(scene, facts), name, None)
+    def found(snapshot: Snapshot, _node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
+        value = getattr(_unit(snapshot, facts), name, None)
         return Missing.NODATA if value is None else value
 
     return found
 
 
-def _storage(scene: Snapshot, node: Node, facts: NodeFacts) -> list[dict[str, Any]]:
+def _storage(snapshot: Snapshot, node: Node, facts: NodeFacts) -> list[dict[str, Any]]:
     """Return the storage units as planners read them; null is unknown room."""
-    alone = is_exclusive(scene.config, node)
+    alone = is_exclusive(snapshot.config, node)
     return [
         {
             "sunit": sunit(name, exclusive=alone),
@@ -77,26 +77,26 @@ def _storage(scene: Snapshot, node: Node, facts: NodeFacts) -> list[dict[str, An
             "total": unit.total,
         }
         for unit in facts.units
-        for name in named(scene.config.cluster, unit, exclusive=alone)
+        for name in named(snapshot.config.cluster, unit, exclusive=alone)
     ]
 
 
 def _spindles(at: int) -> Callable[[Snapshot, Node, NodeFacts], Any]:
     """Return a getter of all physical volumes (0) or the empty ones (1)."""
 
-    def found(scene: Snapshot, node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
-        if not is_exclusive(scene.config, node):
+    def found(snapshot: Snapshot, node: Node, facts: NodeFacts) -> Any:  # noqa: ANN401
+        if not is_exclusive(snapshot.config, node):
             return None
-        return spindles(scene.config.cluster, facts)[at]
+        return spindles(snapshot.config.cluster, facts)[at]
 
     return found
 
 
-def _silence(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
+def _silence(snapshot: Snapshot, node: Node) -> Any:  # noqa: ANN401
     """Return why a node gave no answer; empty if it did."""
     if node.offline:
         return Missing.OFFLINE
-    said = scene.facts.get(node.uuid)
+    said = snapshot.facts.get(node.uuid)
     if isinstance(said, MoorageError):
         return cause_of(said)
     return ""
@@ -159,16 +159,13 @@ LIVE = (
 )
 
 
-# -- configured ----------------------------------------------------------------------
+def _is_master(snapshot: Snapshot, node: Node) -> bool:
+    return snapshot.config.cluster.master_node == node.uuid
 
 
-def _is_master(scene: Snapshot, node: Node) -> bool:
-    return scene.config.cluster.master_node == node.uuid
-
-
-def role(scene: Snapshot, node: Node) -> str:
+def role(snapshot: Snapshot, node: Node) -> str:
     """Return Ganeti's letter: Master, Candidate, Regular, Drained, Offline."""
-    if _is_master(scene, node):
+    if _is_master(snapshot, node):
         return "M"
     if node.offline:
         return "O"
@@ -177,23 +174,23 @@ def role(scene: Snapshot, node: Node) -> str:
     return "C" if node.master_candidate else "R"
 
 
-def _primary(scene: Snapshot, node: Node) -> list[str]:
-    return [one.name for one in scene.config.instances_on(node)]
+def _primary(snapshot: Snapshot, node: Node) -> list[str]:
+    return [one.name for one in snapshot.config.instances_on(node)]
 
 
-def _secondary(scene: Snapshot, node: Node) -> list[str]:
-    return sorted(one.name for one in scene.secondaries.get(node.uuid, ()))
+def _secondary(snapshot: Snapshot, node: Node) -> list[str]:
+    return sorted(one.name for one in snapshot.secondaries.get(node.uuid, ()))
 
 
-def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
-    return defaults.node(filled(scene.config, node))
+def _ndparams(snapshot: Snapshot, node: Node) -> dict[str, Any]:
+    return defaults.node(filled(snapshot.config, node))
 
 
 def _copy(name: str) -> Getter:
     """Return a getter of what is known of a candidate's copy of the state."""
 
-    def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
-        value = getattr(scene.copies.get(node.uuid), name, None)
+    def found(snapshot: Snapshot, node: Node) -> Any:  # noqa: ANN401
+        value = getattr(snapshot.copies.get(node.uuid), name, None)
         return Missing.UNAVAILABLE if value is None else value
 
     return found

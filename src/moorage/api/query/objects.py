@@ -25,7 +25,7 @@ def resource(
         name=name,
         fields=(*fields, *COMMON),
         order=by_name,
-        every=lambda scene: scene.config.named(cls),
+        every=lambda snapshot: snapshot.config.named(cls),
         keys=_keys(cls),
         absent=_absent(cls),
         **more,
@@ -36,15 +36,15 @@ def _keys(cls: type[Entity]) -> dict[str, Lookup]:
     """Return how objects of a class are found by name and by uuid."""
     kind = KIND_OF[cls]
 
-    def named(scene: Snapshot, value: object) -> Iterable[Any]:
-        config = scene.config
+    def named(snapshot: Snapshot, value: object) -> Iterable[Any]:
+        config = snapshot.config
         if not isinstance(value, str):
             return []
         found = config.names.get((kind, config.full_name(cls, value)), ())
         return [config.objects[uuid] for uuid in found]
 
-    def identified(scene: Snapshot, value: object) -> Iterable[Any]:
-        found = scene.config.objects.get(value) if isinstance(value, str) else None
+    def identified(snapshot: Snapshot, value: object) -> Iterable[Any]:
+        found = snapshot.config.objects.get(value) if isinstance(value, str) else None
         return [found] if isinstance(found, cls) else []
 
     return {"name": named, "uuid": identified}
@@ -53,9 +53,9 @@ def _keys(cls: type[Entity]) -> dict[str, Lookup]:
 def _absent(cls: type[Entity]) -> Callable[[Snapshot, Hashable], MoorageError]:
     """Return the function that makes the error about a name that nothing has."""
 
-    def error(scene: Snapshot, value: Hashable) -> MoorageError:
+    def error(snapshot: Snapshot, value: Hashable) -> MoorageError:
         try:
-            scene.config.get(cls, str(value))
+            snapshot.config.get(cls, str(value))
         except MoorageError as found:
             return found
         # It is a name where a uuid was asked for, or the other way round.

@@ -14,31 +14,28 @@ from .objects import resource
 from .snapshot import Snapshot
 
 
-def _groups(scene: Snapshot, pool: StoragePool) -> list[str]:
-    return [group.name for group in groups_of(scene.config, pool)]
+def _groups(snapshot: Snapshot, pool: StoragePool) -> list[str]:
+    return [group.name for group in groups_of(snapshot.config, pool)]
 
 
-def _disks(scene: Snapshot, pool: StoragePool) -> Iterator[Disk]:
+def _disks(snapshot: Snapshot, pool: StoragePool) -> Iterator[Disk]:
     """Yield the disks of a pool, in no order: there may be very many."""
-    for uuid in scene.config.pooled.get(pool.uuid, ()):
-        disk = scene.config.objects[uuid]
+    for uuid in snapshot.config.pooled.get(pool.uuid, ()):
+        disk = snapshot.config.objects[uuid]
         if isinstance(disk, Disk):
             yield disk
 
 
-def _count(scene: Snapshot, pool: StoragePool) -> int:
-    return len(scene.config.pooled.get(pool.uuid, ()))
+def _count(snapshot: Snapshot, pool: StoragePool) -> int:
+    return len(snapshot.config.pooled.get(pool.uuid, ()))
 
 
-def _labels(scene: Snapshot, pool: StoragePool) -> list[str]:
-    return sorted((disk.label for disk in _disks(scene, pool)), key=nice)
+def _labels(snapshot: Snapshot, pool: StoragePool) -> list[str]:
+    return sorted((disk.label for disk in _disks(snapshot, pool)), key=nice)
 
 
-def _size(scene: Snapshot, pool: StoragePool) -> int:
-    return sum(disk.size for disk in _disks(scene, pool))
-
-
-# -- live ----------------------------------------------------------------------------
+def _size(snapshot: Snapshot, pool: StoragePool) -> int:
+    return sum(disk.size for disk in _disks(snapshot, pool))
 
 
 def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator[str]:
@@ -48,15 +45,17 @@ def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator
                 yield node.uuid
 
 
-def _units(scene: Snapshot, pool: StoragePool) -> Iterator[Unit]:
+def _units(snapshot: Snapshot, pool: StoragePool) -> Iterator[Unit]:
     """Yield what each node told of the storage unit that the pool's disks are in."""
-    for group in groups_of(scene.config, pool):
-        yield from _told(scene, group, unit_at(place(scene.config, group, pool)))
+    for group in groups_of(snapshot.config, pool):
+        yield from _told(snapshot, group, unit_at(place(snapshot.config, group, pool)))
 
 
-def _told(scene: Snapshot, group: NodeGroup, name: tuple[str, str]) -> Iterator[Unit]:
-    for node in scene.config.nodes_in(group):
-        facts = scene.facts.get(node.uuid)
+def _told(
+    snapshot: Snapshot, group: NodeGroup, name: tuple[str, str]
+) -> Iterator[Unit]:
+    for node in snapshot.config.nodes_in(group):
+        facts = snapshot.facts.get(node.uuid)
         units = facts.units if isinstance(facts, NodeFacts) else ()
         yield from (unit for unit in units if unit.name == name)
 
@@ -68,8 +67,8 @@ def _live(name: str, title: str, doc: str) -> Field:
 def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
     """Return what adds up room: of all nodes, or once where they share it."""
 
-    def found(scene: Snapshot, pool: StoragePool) -> Any:  # noqa: ANN401
-        told = [getattr(unit, name) for unit in _units(scene, pool)]
+    def found(snapshot: Snapshot, pool: StoragePool) -> Any:  # noqa: ANN401
+        told = [getattr(unit, name) for unit in _units(snapshot, pool)]
         known = [room for room in told if room is not None]
         if not known:
             return Missing.NODATA

@@ -44,10 +44,10 @@ def predicate(resource: Resource, wanted: object, depth: int = 0) -> Predicate:
         case ["&" | "|" as sign, *parts]:
             tests = [predicate(resource, part, depth + 1) for part in parts]
             join = all if sign == "&" else any
-            return lambda scene, one: join(test(scene, one) for test in tests)
+            return lambda snapshot, one: join(test(snapshot, one) for test in tests)
         case ["!", part]:
             test = predicate(resource, part, depth + 1)
-            return lambda scene, one: not test(scene, one)
+            return lambda snapshot, one: not test(snapshot, one)
         case ["?", str(name)]:
             return _holds(known(resource, name), bool)
         case [str(sign), str(name), value]:
@@ -92,8 +92,8 @@ def _compared(sign: str, field: Field, value: Any) -> Predicate:  # noqa: ANN401
 
 
 def _holds(field: Field, claim: Callable[[Any], bool]) -> Predicate:
-    def test(scene: Snapshot, one: Any) -> bool:  # noqa: ANN401
-        status, value = cell(field.get(scene, one))
+    def test(snapshot: Snapshot, one: Any) -> bool:  # noqa: ANN401
+        status, value = cell(field.get(snapshot, one))
         return status == NORMAL and claim(value)
 
     return test

@@ -9,21 +9,23 @@ from .qfilter import Filter, Predicate, fields_in, predicate
 from .snapshot import Snapshot
 
 
-def candidates(resource: Resource, scene: Snapshot, wanted: object) -> list[Any] | None:
+def candidates(
+    resource: Resource, snapshot: Snapshot, wanted: object
+) -> list[Any] | None:
     """Return objects among which all that fit are; None for "any of them".
 
     The cost is that of the names in the filter, at any size of cluster.
     """
     match wanted:
         case ["=" | "==", str(name), value] if name in resource.keys:
-            return list(resource.keys[name](scene, value))
+            return list(resource.keys[name](snapshot, value))
         case ["|", *parts] if parts:
-            found = [candidates(resource, scene, part) for part in parts]
+            found = [candidates(resource, snapshot, part) for part in parts]
             if any(one is None for one in found):
                 return None
             return _once(item for one in found for item in one or ())
         case ["&", *parts]:
-            limits = (candidates(resource, scene, part) for part in parts)
+            limits = (candidates(resource, snapshot, part) for part in parts)
             return next((one for one in limits if one is not None), None)
     return None
 
@@ -32,12 +34,12 @@ def _once(found: Iterable[Any]) -> list[Any]:
     return list({id(one): one for one in found}.values())
 
 
-def check_known(resource: Resource, scene: Snapshot, wanted: object) -> None:
+def check_known(resource: Resource, snapshot: Snapshot, wanted: object) -> None:
     """Raise `NotFound` if a filter of names alone has one that nothing goes by."""
     names = _names(resource, wanted)
     for value, fields in (names or {}).items():
-        if not any(list(resource.keys[name](scene, value)) for name in fields):
-            raise resource.absent(scene, value)
+        if not any(list(resource.keys[name](snapshot, value)) for name in fields):
+            raise resource.absent(snapshot, value)
 
 
 def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
@@ -57,17 +59,17 @@ def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
     return None
 
 
-def with_full_names(resource: Resource, scene: Snapshot, wanted: Any) -> Any:  # noqa: ANN401
+def with_full_names(resource: Resource, snapshot: Snapshot, wanted: Any) -> Any:  # noqa: ANN401
     """Return a filter of names alone with whole names in the place of short ones."""
     if _names(resource, wanted) is None:
         return wanted
     if wanted[0] == "|":
         parts = wanted[1:]
-        return ["|", *(with_full_names(resource, scene, part) for part in parts)]
+        return ["|", *(with_full_names(resource, snapshot, part) for part in parts)]
     sign, name, value = wanted
     if name != "name" or not isinstance(value, str):
         return wanted
-    found = list(resource.keys[name](scene, value))
+    found = list(resource.keys[name](snapshot, value))
     return [sign, name, found[0].name] if len(found) == 1 else wanted
 
 
@@ -95,18 +97,20 @@ class Selection:
         """Whether nodes must be asked before the objects are known."""
         return bool(self._live)
 
-    def first(self, scene: Snapshot) -> list[Any]:
+    def first(self, snapshot: Snapshot) -> list[Any]:
         """Return the objects that fit as far as the configuration says, in order."""
-        few = candidates(self._resource, scene, self._wanted)
-        found = self._resource.every(scene) if few is None else few
-        fit = [one for one in found if all(test(scene, one) for test in self._static)]
+        few = candidates(self._resource, snapshot, self._wanted)
+        found = self._resource.every(snapshot) if few is None else few
+        fit = [
+            one for one in found if all(test(snapshot, one) for test in self._static)
+        ]
         if few is None or _names(self._resource, self._wanted) is not None:
             return fit  # in the order in which they were named, as Ganeti does
         return sorted(fit, key=self._resource.order)
 
-    def second(self, scene: Snapshot, found: list[Any]) -> list[Any]:
+    def second(self, snapshot: Snapshot, found: list[Any]) -> list[Any]:
         """Return those of `found` that fit what the nodes said, too."""
-        return [one for one in found if all(test(scene, one) for test in self._live)]
+        return [one for one in found if all(test(snapshot, one) for test in self._live)]
 
 
 def _conjuncts(wanted: Filter | None) -> list[Any]:

@@ -7,6 +7,7 @@ path and the role are right, then arguments and body. Nothing is read of who is 
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,12 +29,15 @@ from .passwords import REALM
 from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
-from .users import Users
+from .users import Users, named
 
 _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
 _USER = web.RequestKey("user", User)
 _MADE = web.RequestKey("made", list[int])
+_ID = web.RequestKey("id", str)
+REQUEST_ID = "X-Request-Id"
+"""Names a request in the answer: logs and the audit log have the same word."""
 _WRITE = 10.0
 """Seconds that somebody may take to read what happened."""
 _LONG = 2_000
@@ -68,9 +72,11 @@ def application(door: Door) -> web.Application:
     async def enter(request: web.Request, handler: Handler) -> web.StreamResponse:
         begun = time.monotonic()
         door.gate.heard.add(request.protocol)
+        request[_ID] = secrets.token_hex(8)
         answer = await _entered(door, request, handler)
-        took = time.monotonic() - begun
-        _log(request, answer.status, took)
+        if not answer.prepared:
+            answer.headers[REQUEST_ID] = request[_ID]
+        _log(request, answer.status, time.monotonic() - begun)
         return answer
 
     app = web.Application(middlewares=[enter])
@@ -114,13 +120,13 @@ async def _known(door: Door, request: web.Request) -> User:
     HttpError
         If that is nobody.
     """
-    address = request.remote or ""
-    door.gate.check(address)
     shown = request.headers.get("Authorization", "")
-    user = await door.users.who(shown, partial(door.gate.check, address))
+    who = request.remote or "", named(shown)
+    door.gate.check(*who)
+    user = await door.users.who(shown, partial(door.gate.check, *who))
     if user is None:
         if shown:
-            door.gate.failed(address)
+            door.gate.failed(*who)
         raise HttpError(401)
     return user
 
@@ -167,8 +173,13 @@ async def _stream(
 ) -> web.StreamResponse:
     """Tell somebody what happens, as long as he listens, and may."""
     shown = request.headers.get("Authorization", "")
+    await door.hub.ready()
     answer = web.StreamResponse(
-        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            REQUEST_ID: request[_ID],
+        }
     )
     await answer.prepare(request)
     try:
@@ -178,15 +189,20 @@ async def _stream(
                 break  # he was taken out, or his token has ended
             async with asyncio.timeout(_WRITE):
                 await answer.write(b"".join(blocks(told, wanted)))
-    except (ConnectionError, TimeoutError):
-        pass  # he went away, or reads too slowly
+    except (ConnectionError, TimeoutError, MoorageError):
+        pass  # he went away or reads too slowly, or the master went away
     return answer
 
 
 def _caller(user: User, request: web.Request) -> dict[str, Any]:
     """Return what the master is told of who asks."""
     name = user.name or "nobody"
-    return {"name": name, "role": int(user.role), "detail": f"from {request.remote}"}
+    return {
+        "name": name,
+        "role": int(user.role),
+        "detail": f"from {request.remote}",
+        "request": request[_ID],
+    }
 
 
 async def _body(
@@ -212,10 +228,12 @@ async def _body(
             text = await _read(request, most, hold)
     except TimeoutError:
         raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     if not text.strip():
         return None
-    if request.content_type != _JSON:
-        raise HttpError(415)
+    if request.content_type != _JSON or request.headers.get("Content-Encoding"):
+        raise HttpError(415)  # nothing is unpacked: a little could become much
     try:
         return json.decode(text)
     except (DecodeError, UnicodeError, RecursionError) as error:

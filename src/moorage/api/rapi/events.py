@@ -10,6 +10,7 @@ heard last is not kept any more. Who reads too slowly is hung up on, and comes b
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -21,7 +22,7 @@ from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError
 
-from .refusals import HttpError
+from .refusals import HttpError, refusal
 from .roles import Role
 from .route import Arg, Asked, Handler, Kind
 
@@ -35,6 +36,8 @@ _WAIT = 30.0
 """Seconds that one question to the master waits."""
 _AGAIN = 0.5
 """Seconds between two looks for a master."""
+SILENCE = 10.0
+"""Seconds without a master after which streams end: the next one may be elsewhere."""
 _ALIVE = 15.0
 """Seconds after which a stream without events says that it lives."""
 
@@ -54,6 +57,7 @@ class Hub:
         self._base: int | None = None
         self._last: int | None = None
         self._grown = asyncio.Event()
+        self._lost: tuple[float, MoorageError] | None = None
         self._closed = False
         self._task: asyncio.Task[None] | None = None
 
@@ -65,26 +69,58 @@ class Hub:
             self._task.cancel()
             await asyncio.wait([self._task])
 
+    def check(self) -> None:
+        """Raise `HttpError` if there has been no master for a while."""
+        if self._lost and self._ended:
+            raise refusal(self._lost[1])
+
+    @property
+    def _ended(self) -> bool:
+        """Whether nobody has anything to listen to here."""
+        silent = self._lost and time.monotonic() - self._lost[0] >= SILENCE
+        return self._closed or bool(silent)
+
+    async def ready(self) -> None:
+        """Wait until it is known where the feed is.
+
+        Raises
+        ------
+        HttpError
+            If there has been no master for a while.
+        """
+        self._begin()
+        while self._last is None and not self._ended:
+            await self._grown.wait()
+        self.check()
+
+    def _begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen())
+
     async def after(self, number: int | None) -> AsyncIterator[Sequence[Any] | None]:
         """Yield lists of entries, in order.
 
         A number alone says where the listener is: at the start, and where what it
         heard last is not kept any more. None is yielded when there was nothing for a
-        while. It ends when who listens is too slow.
+        while. It ends when who listens is too slow, or there is no master.
 
         Parameters
         ----------
         number
             Of the last entry that was heard; None for the newest one.
+
+        Raises
+        ------
+        MoorageError
+            If the master goes away while it tells what is long past.
         """
-        if self._task is None:
-            self._task = asyncio.create_task(self._listen())
+        self._begin()
         at = number
         async for place, told in self._caught_up(number):
             at = place
             yield told
         told = ()  # a stream may stand for days, and keeps nothing of its own
-        while at is not None and not self._closed:
+        while at is not None and not self._ended:
             grown, newer = self._grown, self._newer(at)
             if newer is None:
                 return
@@ -104,14 +140,14 @@ class Hub:
 
         The master is asked for no more than is taken: entries are large in memory.
         """
-        while self._last is None and not self._closed:
+        while self._last is None and not self._ended:
             await self._grown.wait()
         if number is None:
             if self._last is not None:
                 yield self._last, [self._last]
             return
         at = number
-        while not self._closed and self._newer(at) is None:
+        while not self._ended and self._newer(at) is None:
             answer = await self._luxi.call("WaitForEvents", at, 0.0)
             told = [answer["number"]] if answer["reset"] else answer["entries"]
             at = answer["number"]
@@ -134,10 +170,16 @@ class Hub:
         while True:
             try:
                 answer = await self._luxi.call("WaitForEvents", self._last, _WAIT)
-            except (MoorageError, TimeoutError) as error:
+            except TimeoutError:
+                continue
+            except MoorageError as error:
                 _LOG.debug("no master tells what happens: %s", error)
+                self._lost = self._lost or (time.monotonic(), error)
+                if self._ended:
+                    self._wake()
                 await asyncio.sleep(_AGAIN)
                 continue
+            self._lost = None
             if answer["reset"] or self._last is None:
                 self._entries.clear()
                 self._base = answer["number"]
@@ -193,7 +235,7 @@ class Events(Handler):
         """Return what is wanted of it."""
         return Wanted(
             frozenset(asked.args.get("kind", ())),
-            frozenset(_number(one, "job") for one in asked.args.get("job", ())),
+            frozenset(number_of(one, "job") for one in asked.args.get("job", ())),
             frozenset(asked.args.get("tag", ())),
         )
 
@@ -215,10 +257,17 @@ def heard(asked: Asked, header: str | None) -> int | None:
         If it is no number.
     """
     said = asked.args.get("after") if header is None else header
-    return None if said is None else _number(said, "after")
+    return None if said is None else number_of(said, "after")
 
 
-def _number(text: str, name: str) -> int:
+def number_of(text: str, name: str) -> int:
+    """Return the number in an argument.
+
+    Raises
+    ------
+    HttpError
+        If it is none.
+    """
     if not (text.isascii() and text.isdecimal()) or len(text) > 26:
         raise HttpError(400, f"Invalid value for the argument '{name}': {text!r}")
     return int(text)

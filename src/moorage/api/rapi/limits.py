@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from .refusals import HttpError
 
-_ADDRESSES = 10_000
-"""Addresses that are remembered."""
+_REMEMBERED = 10_000
+"""Addresses, and names at them, whose logins failed."""
+_MINUTE = 60.0
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -33,7 +34,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     under_way
         Requests of one user at a time.
     failures
-        Logins that may fail in a minute, from one address.
+        Logins of one name, or with one token, that may fail in a minute from one
+        address: others behind the same address are not shut out by them.
+    address_failures
+        Logins that may fail in a minute from one address, whatever the names.
     connections
         At a time; one address gets at most half of them.
     """
@@ -45,6 +49,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     answer: float = 60.0
     under_way: int = 64
     failures: int = 20
+    address_failures: int = 200
     connections: int = 1024
 
 
@@ -68,7 +73,8 @@ class Gate:
         self._clock = clock
         self._under_way: Counter[str] = Counter()
         self._bytes = 0
-        self._failed: dict[str, tuple[float, int]] = {}
+        self._of_names = _Failures(limits.failures, clock)
+        self._of_addresses = _Failures(limits.address_failures, clock)
 
     @contextmanager
     def within(self, user: str) -> Iterator[None]:
@@ -109,20 +115,44 @@ class Gate:
         finally:
             self._bytes -= held
 
-    def check(self, address: str) -> None:
-        """Raise `HttpError` if too many logins failed from an address lately."""
-        since, failed = self._failed.get(_block(address), (0.0, 0))
-        if failed >= self.limits.failures and self._clock() - since < 60:
+    def check(self, address: str, name: str) -> None:
+        """Raise `HttpError` if too many logins failed lately.
+
+        Parameters
+        ----------
+        name
+            Who is said to come.
+        """
+        block = _block(address)
+        if self._of_names.many((block, name)) or self._of_addresses.many((block, "")):
             raise HttpError(429, "Too many logins failed; try again in a minute")
 
-    def failed(self, address: str) -> None:
+    def failed(self, address: str, name: str) -> None:
         """Count a login that failed."""
-        now, block = self._clock(), _block(address)
-        since, failed = self._failed.pop(block, (now, 0))
-        if now - since >= 60:
+        block = _block(address)
+        self._of_names.count((block, name))
+        self._of_addresses.count((block, ""))
+
+
+class _Failures:
+    """Counts what failed within a minute."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._clock = clock
+        self._failed: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def many(self, key: tuple[str, str]) -> bool:
+        since, failed = self._failed.get(key, (0.0, 0))
+        return failed >= self._most and self._clock() - since < _MINUTE
+
+    def count(self, key: tuple[str, str]) -> None:
+        now = self._clock()
+        since, failed = self._failed.pop(key, (now, 0))
+        if now - since >= _MINUTE:
             since, failed = now, 0
-        self._failed[block] = since, failed + 1
-        if len(self._failed) > _ADDRESSES:
+        self._failed[key] = since, failed + 1
+        if len(self._failed) > _REMEMBERED:
             del self._failed[next(iter(self._failed))]
 
 

@@ -12,12 +12,14 @@ from moorage import __version__
 from moorage.jobs.fields import fields
 from moorage.ops import OPERATIONS
 
+from .events import Events
 from .looking import Do
 from .making import Make
-from .refusals import STATUSES
+from .refusals import EXPLAINED
 from .route import REASON, Arg, Kind, Route
 
 Schema = dict[str, Any]
+_TEXT: Schema = {"type": "string"}
 _COMMON: Mapping[str, Schema] = {
     "comment": {"type": "string", "description": "a note on the job"},
     "debug_level": {"type": "integer", "description": "no effect"},
@@ -30,15 +32,15 @@ _COMMON: Mapping[str, Schema] = {
 }
 _KINDS: Mapping[Kind, Schema] = {
     Kind.FLAG: {"type": "integer", "enum": [0, 1]},
-    Kind.TEXT: {"type": "string"},
-    Kind.TEXTS: {"type": "array", "items": {"type": "string"}},
-    Kind.WORDS: {"type": "array", "items": {"type": "string"}},
+    Kind.TEXT: _TEXT,
+    Kind.TEXTS: {"type": "array", "items": _TEXT},
+    Kind.WORDS: {"type": "array", "items": _TEXT},
 }
 _ERROR: Schema = {
     "type": "object",
     "required": ["code", "message", "explain"],
     "properties": {
-        "code": {"type": "integer", "enum": sorted(STATUSES)},
+        "code": {"type": "integer", "enum": sorted(EXPLAINED)},
         "message": {"type": "string"},
         "explain": {"type": "string", "description": "why, in a sentence"},
         "error": {
@@ -49,6 +51,22 @@ _ERROR: Schema = {
     },
 }
 _REF = "#/components/schemas/{name}"
+_BROKEN, _NO_METHOD, _OTHERS_KEY = 500, 501, 409
+_REFUSALS = sorted(EXPLAINED.keys() - {_BROKEN, _NO_METHOD, _OTHERS_KEY})
+"""Statuses that any resource may answer with: a defect is promised by none, and a
+method that a resource has not is no operation of the document."""
+_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "names the request: a repeated one makes no other job, for a day",
+    "schema": _TEXT,
+}
+_LAST: Schema = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "number of the last entry that was heard, before `after`",
+    "schema": _TEXT,
+}
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -68,6 +86,9 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "security": [{"basic": []}, {"token": []}],
         "components": {
             "schemas": _records() | {"Error": _ERROR},
+            "responses": {
+                str(status): _refused(status) for status in (*_REFUSALS, _OTHERS_KEY)
+            },
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "token": {"type": "http", "scheme": "bearer"},
@@ -92,19 +113,41 @@ def _operation(route: Route) -> dict[str, Any]:
         "parameters": [
             *map(_variable, re.findall(r"{(\w+)}", route.path)),
             *(_parameter(one) for one in (*route.args, REASON)),
+            *_headers(route),
         ],
         "responses": {
             "200": _content(
                 "What was asked for", _schema(route.serve.answer), route.serve.media
             ),
-            "default": _content("Why not", {"$ref": _REF.format(name="Error")}),
-        },
+        }
+        | {str(one): {"$ref": f"#/components/responses/{one}"} for one in _may(route)},
     }
     body = _body(route)
     if body is not None:
         needed = bool(body.get("required"))
         told["requestBody"] = _content("", body) | {"required": needed}
     return told
+
+
+def _may(route: Route) -> list[int]:
+    """Return the statuses of a route's refusals."""
+    others = [_OTHERS_KEY] if isinstance(route.serve, Make) else []
+    return sorted([*_REFUSALS, *others])
+
+
+def _refused(status: int) -> Schema:
+    told = _content(EXPLAINED[status], {"$ref": _REF.format(name="Error")})
+    if status != 401:
+        return told
+    login = {"description": "how to log in", "schema": _TEXT}
+    return told | {"headers": {"WWW-Authenticate": login}}
+
+
+def _headers(route: Route) -> list[Schema]:
+    """Return what a route reads of a request's headers."""
+    if isinstance(route.serve, Make):
+        return [_KEY]
+    return [_LAST] if isinstance(route.serve, Events) else []
 
 
 def _content(
@@ -115,8 +158,7 @@ def _content(
 
 
 def _variable(name: str) -> dict[str, Any]:
-    text = {"type": "string"}
-    return {"name": name, "in": "path", "required": True, "schema": text}
+    return {"name": name, "in": "path", "required": True, "schema": _TEXT}
 
 
 def _parameter(arg: Arg) -> dict[str, Any]:

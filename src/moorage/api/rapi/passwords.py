@@ -29,6 +29,12 @@ def scrypt(password: str) -> str:
     return "{scrypt}" + "$".join((str(_COST), _text(salt), _text(made)))
 
 
+def decoy() -> str:
+    """Return what no password fits, and takes as long to compare as a hash of ours."""
+    salt, made = secrets.token_bytes(_SALT), secrets.token_bytes(64)
+    return "{scrypt}" + "$".join((str(_COST), _text(salt), _text(made)))
+
+
 def sha256(token: str) -> str:
     """Return the hash of a token, as the file has it."""
     return "{SHA256}" + hashlib.sha256(token.encode()).hexdigest()

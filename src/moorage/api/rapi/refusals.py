@@ -14,7 +14,7 @@ from moorage.errors import (
     WrongState,
 )
 
-_EXPLAINED = {
+EXPLAINED = {
     400: "Bad request syntax or unsupported method",
     401: "No permission -- see authorization schemes",
     403: "Request forbidden -- authorization will not help",
@@ -22,7 +22,7 @@ _EXPLAINED = {
     409: "The request does not fit what is there",
     408: "The request took too long to arrive",
     413: "The body is too long",
-    415: "The body is not JSON",
+    415: "The body is not JSON as it is: no other type, and not compressed",
     429: "Too many requests; try again later",
     500: "Server got itself in trouble",
     501: "Server does not support this operation",
@@ -30,7 +30,7 @@ _EXPLAINED = {
     503: "The server cannot process the request due to a high load",
     504: "The gateway server did not receive a timely response",
 }
-"""What a status means when nothing more is known."""
+"""What a status means when nothing more is known; all that are no success."""
 
 
 class HttpError(Exception):
@@ -51,7 +51,7 @@ class HttpError(Exception):
     ) -> None:
         super().__init__(status, explain)
         self.status = status
-        self.explain = explain or _EXPLAINED.get(status, "")
+        self.explain = explain or EXPLAINED.get(status, "")
         self.error = error
 
     def body(self) -> dict[str, Any]:
@@ -77,7 +77,3 @@ def refusal(error: MoorageError) -> HttpError:
     """Return how an error of the master is told."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     return HttpError(status, error.message, error)
-
-
-STATUSES = frozenset(_EXPLAINED)
-"""Every status that is not a success."""

@@ -7,6 +7,7 @@ from typing import Any
 from .looking import get
 from .openapi import document
 from .resources import (
+    audit,
     capacity,
     cluster,
     disks,
@@ -51,6 +52,7 @@ ROUTES: tuple[Route, ...] = (
     *capacity.ROUTES,
     *queries.ROUTES,
     *events.ROUTES,
+    *audit.ROUTES,
     *metrics.ROUTES,
     *filters.ROUTES,
 )

@@ -2,6 +2,7 @@
 """The door on the network: HTTPS, a certificate that may change, and who lingers."""
 
 import asyncio
+import logging
 import ssl
 import time
 from collections import Counter
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.log import server_logger
 
 from moorage.errors import Failed
 from moorage.node.doors import doorkeeper
@@ -23,7 +26,26 @@ _KEPT = 75.0
 _FAREWELL = 10.0
 """Seconds that requests under way get when the door ends."""
 _LOOK = 1.0
+_TOLD = 200
+"""Characters of what is told of a request that is none."""
 Connection: TypeAlias = web.RequestHandler
+
+
+class _Strangers(logging.Filter):
+    """Tells of who speaks no HTTP in a line: it is no defect, and has no trace."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return true; forget the trace of such a record."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError | web.RequestPayloadError):
+            told = " ".join(str(error).split())[:_TOLD]
+            record.msg, record.args = "%s: %a", (record.getMessage(), told)
+            record.exc_info = None
+            record.levelno, record.levelname = logging.INFO, "INFO"
+        return True
+
+
+_STRANGERS = _Strangers()
 
 
 class Certificate(ssl.SSLContext):
@@ -131,9 +153,11 @@ async def serve(
     Failed
         If the port cannot be had.
     """
+    server_logger.addFilter(_STRANGERS)
     runner = web.AppRunner(
         application(door),
         access_log=None,
+        auto_decompress=False,
         keepalive_timeout=_KEPT,
         shutdown_timeout=_FAREWELL,
     )

@@ -13,8 +13,6 @@ from moorage.cli.options import ASKING, DEBUG, JOB, moot
 from moorage.cli.table import moment
 from moorage.errors import BadInput, WrongState
 
-# -- the queue of jobs, and the watcher ------------------------------------------------
-
 
 def _queue(call: Call) -> None:
     (word,) = call.words
@@ -50,16 +48,11 @@ def _watcher(call: Call) -> None:
         )
 
 
-# -- policy ----------------------------------------------------------------------------
-
-
 def _show_policy(call: Call) -> None:
     policy = call.client.call("QueryClusterInfo")["ipolicy"]
     words = policy_options.flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
 
-
-# -- a power cut -----------------------------------------------------------------------
 
 _PROGRAM = "ndp/oob_program"
 

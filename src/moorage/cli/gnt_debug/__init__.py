@@ -13,6 +13,12 @@ PROGRAM = Program(
     (
         Verb("locks", "commands", "List what jobs hold and wait for"),
         Verb("delay", "commands", "Submit a job that does nothing for a while"),
+        Verb(
+            "iallocator",
+            "commands",
+            "Show what an allocator reads, or what it answers",
+            ("allocator",),
+        ),
         Verb("submit-job", "commands", "Submit jobs from files of opcodes"),
         Verb(
             "test-jobqueue",
@@ -21,7 +27,6 @@ PROGRAM = Program(
         ),
     ),
     absent={
-        "iallocator": "hail is built in; ask it without a cluster's help: hail FILE",
         "metad": "no guest asks for metadata",
         "test-osparams": "gnt-os diagnose and gnt-instance add check parameters",
         "wconfd": "one process keeps the configuration: the master",

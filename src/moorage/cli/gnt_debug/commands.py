@@ -3,18 +3,20 @@
 
 import json
 import time
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.fields import fill, fills
-from moorage.cli.follow import failures, follow_many
+from moorage.cli.follow import failures, follow_many, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
 from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import number
 from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
 from moorage.cli.qfilter import of_words
 from moorage.errors import BadInput
+from moorage.units import parse_size
 
 _TIMES = number("a number from 1 to 1000", 1, 1000)
 _LOCKS = ("name", "mode", "owner", "pending")
@@ -75,6 +77,26 @@ def _test_queue(call: Call) -> int:
     return int(set(ended) != {names[-1]})
 
 
+def _iallocator(call: Call) -> None:
+    fields = dict(call.fields)
+    fields["name"], fields["instances"] = call.words[0], list(call.words)
+    call.terminal.print(perform(call, **fields))
+
+
+def _sizes(text: str) -> list[dict[str, Any]]:
+    return [{"size": parse_size(one), "mode": "rw"} for one in text.split(",") if one]
+
+
+def _cards(text: str) -> list[dict[str, Any]]:
+    given = [[word or None for word in one.split("/")] for one in text.split(",")]
+    names = ("mac", "ip", "bridge")
+    return [dict(zip_longest(names, one[: len(names)])) for one in given]
+
+
+def _words(text: str) -> list[str]:
+    return [one for one in text.split(",") if one]
+
+
 def _ops(name: str) -> list[dict[str, Any]]:
     try:
         ops = json.loads(Path(name).read_text(encoding="utf-8"))
@@ -115,6 +137,32 @@ COMMANDS = (
             *JOB,
         ),
         operation="OP_TEST_DELAY",
+    ),
+    Command(
+        "iallocator",
+        _iallocator,
+        (Operand("INSTANCE", 1, None),),
+        (
+            fill("--dir=direction", choices=("in", "out")),
+            fill("-m/--mode", default="relocate"),
+            fill("--memory", convert=parse_size, metavar="SIZE"),
+            fill("--disks", convert=_sizes, metavar="SIZE,..."),
+            fill("--nics", convert=_cards, metavar="MAC/IP/BRIDGE,..."),
+            fill("--tags", convert=_words, metavar="TAG,..."),
+            fill("--target-groups", repeats=True),
+            *fills("-I/--iallocator -t/--disk-template -o/--os-type=os"),
+            *fills(
+                "-p/--vcpus --evac-mode --spindle-use --count -g/--group=group_name"
+            ),
+            *JOB,
+        ),
+        operation="OP_TEST_ALLOCATOR",
+        examples={
+            "gnt-debug iallocator -m allocate --disks 10G -t drbd web1": "a message",
+            "gnt-debug iallocator -m node-evacuate --dir out -I mine web1 web2": (
+                "an answer"
+            ),
+        },
     ),
     Command(
         "submit-job",

@@ -81,8 +81,8 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
 def _copies(live: Mapping[str, Any]) -> dict[str, Any]:
     """Return how both copies are, and the volumes that each is made of."""
     return {
-        "On primary": device(live["pstatus"] or {}),
-        "On secondary": device(live["sstatus"] or {}),
+        "On primary": device(live["held"] or {}),
+        "On secondary": device(live["copy"] or {}),
         "Child devices": [
             f"{format_size(one['size'])} {'/'.join(one['logical_id'])}"
             for one in live["children"]

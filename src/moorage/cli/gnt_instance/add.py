@@ -28,10 +28,10 @@ def _add(call: Call) -> None:
         **guest(call),
     )
     if placed and not call.option("node"):
+        named = call.option("iallocator")
+        who = f" via iallocator {named}" if named and named != "." else ""
         chosen = ", ".join(placed)
-        call.terminal.print(
-            f"Selected nodes for instance {name} via iallocator hail: {chosen}"
-        )
+        call.terminal.print(f"Selected nodes for instance {name}{who}: {chosen}")
     call.terminal.print(f"Added instance {name}")
 
 

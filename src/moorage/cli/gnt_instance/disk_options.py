@@ -41,9 +41,6 @@ def disk_option(text: str) -> Given:
     return change_key_values(text, _ALONE)
 
 
-# -- new instances ---------------------------------------------------------------------
-
-
 def new_disks(given: Sequence[Given]) -> list[dict[str, Any]]:
     """Return the disks of a new instance, in the order of their slots.
 
@@ -84,9 +81,6 @@ def described(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     except BadInput as error:
         raise BadInput(f"{word}: {error.message}", hint=error.hint) from error
     return {**found, **numbers}
-
-
-# -- instances that are modified -------------------------------------------------------
 
 
 def changes(given: Sequence[Given]) -> list[Action]:

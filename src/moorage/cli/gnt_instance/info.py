@@ -2,7 +2,7 @@
 """gnt-instance info: all about instances, in a layout that YAML readers take."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Operand, Option
@@ -136,12 +136,19 @@ def _filled(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _nic(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
-    known = {**given["nicparams"], **given, "network": given["network_name"]}
-    words = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
-    words |= {word: word for word in ("mode", "link", "vlan", "network", "name")}
-    cells = {word: known.get(key) for word, key in words.items()}
-    return {f"nic/{number}": "", **cells}
+def _nic(number: int, given: Sequence[Any]) -> dict[str, Any]:
+    name, uuid, ip, mac, mode, link, vlan, _, network = given
+    return {
+        f"nic/{number}": "",
+        "MAC": mac,
+        "IP": ip,
+        "UUID": uuid,
+        "mode": mode,
+        "link": link,
+        "vlan": vlan,
+        "network": network and network["name"],
+        "name": name,
+    }
 
 
 def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +161,7 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
         **({"access mode": given["mode"]} if "mode" in given else {}),
         **_place(given),
     }
-    for word, key in (("on primary", "pstatus"), ("on secondary", "sstatus")):
+    for word, key in (("on primary", "held"), ("on secondary", "copy")):
         if given.get(key):
             shown[word] = device(given[key])
     shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
@@ -165,19 +172,21 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
             shown[word] = given[key]
     children = given.get("children") or ()
     if children:
-        named = ({"iv_name": f"child {n}", **c} for n, c in enumerate(children))
+        named = ({**c, "iv_name": f"child {n}"} for n, c in enumerate(children))
         shown["child devices"] = [disk(n, one) for n, one in enumerate(named)]
     return shown
 
 
 def _place(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return where the data is; of a mirrored disk the nodes, in Ganeti's words."""
-    pair = given.get("pair")
+    pair = given.get("drbd_info")
     if not pair:
         return {"logical_id": Flow(given.get("logical_id") or ())}
-    both = zip(("nodeA", "nodeB"), pair["nodes"], pair["minors"], strict=True)
-    nodes = {word: f"{node}, minor={minor}" for word, node, minor in both}
-    return {**nodes, "port": pair["port"]}
+    return {
+        "nodeA": f"{pair['primary_node']}, minor={pair['primary_minor']}",
+        "nodeB": f"{pair['secondary_node']}, minor={pair['secondary_minor']}",
+        "port": pair["port"],
+    }
 
 
 def device(status: Mapping[str, Any]) -> str:

@@ -70,12 +70,12 @@ def _restricted_command(call: Call) -> int:
         raise BadInput("no node is named", hint=f"gnt-node {call.command.name} --help")
     fields = {"command": command, "nodes": names, **call.given}
     rows = perform(call, **fields) or []
-    for name, _, output in rows:
+    for name, (_, output) in zip(names, rows, strict=True):
         for line in str(output).splitlines():
             call.terminal.print(
                 f"{name}: {line}" if call.option("show_machine_names") else line
             )
-    failed = [name for name, done, _ in rows if not done]
+    failed = [name for name, (done, _) in zip(names, rows, strict=True) if not done]
     if failed:
         call.terminal.talk(f"{command} failed on {', '.join(failed)}")
     return int(bool(failed))

@@ -37,8 +37,6 @@ class Stage:
         self.user_provider = "usersan" if self.simulated else "qsd"
         self.notes: dict[str, Any] = {}
 
-    # -- asking the cluster -----------------------------------------------------------
-
     def disk(self, ref: str) -> dict[str, Any]:
         """Return what ``gnt-disk info`` says."""
         return dict(self.typist.ask(f"gnt-disk info {ref}")[0])
@@ -73,8 +71,6 @@ class Stage:
         fields = "accelerator,accelerator.reason"
         row = self.typist.ask(f"gnt-node list -o {fields}")[0]
         return f"{row['accelerator']} ({row['accelerator.reason']})"
-
-    # -- looking behind it ----------------------------------------------------------
 
     def volumes(self) -> set[str]:
         """Return the names of all volumes and images that are on the storage."""

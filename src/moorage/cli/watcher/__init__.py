@@ -94,9 +94,6 @@ def _opcodes(found: Plan) -> dict[str, tuple[str, dict[str, Any]]]:
 _ENDED = {"admin_state_source": "user", "if_ended": True}
 
 
-# -- what there is ---------------------------------------------------------------------
-
-
 def _guests(call: Call) -> list[Guest]:
     found = []
     for row in call.rows("instance", _FIELDS):
@@ -110,9 +107,6 @@ def _guests(call: Call) -> list[Guest]:
 def _boots(call: Call) -> dict[str, str]:
     rows = call.rows("node", ("name", "bootid"))
     return {row["name"]: row["bootid"] for row in rows if row["bootid"]}
-
-
-# -- its memory ------------------------------------------------------------------------
 
 
 def _place(call: Call) -> Path:

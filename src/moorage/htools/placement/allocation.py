@@ -98,6 +98,8 @@ class Asking:
         Refuse places after which some node could no longer be lost.
     restrict : frozenset of str or None
         The only nodes to consider, by name.
+    primary : str or None
+        The only node to consider as the primary one of two, by name.
     dedicated : bool
         Judge places by what they spoil: `moorage.htools.placement.exclusive_storage`.
     """
@@ -105,6 +107,7 @@ class Asking:
     force: bool = False
     capacity: bool = True
     restrict: frozenset[str] | None = None
+    primary: str | None = None
     dedicated: bool = False
 
 
@@ -141,7 +144,12 @@ def targets(
     for node in usable:
         mates.setdefault(node.group, []).append(node.idx)
     pairs = [(node.idx, _others(mates[node.group], node.idx)) for node in usable]
-    return [(p, others) for p, others in pairs if others]
+    first = asking.primary
+    return [
+        (p, others)
+        for p, others in pairs
+        if others and first in (None, state.nodes[p].name)
+    ]
 
 
 def _others(mates: list[int], but: int) -> list[int]:

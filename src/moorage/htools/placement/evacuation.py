@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Getting instances away: off their nodes, or into another group."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -100,6 +100,27 @@ def evacuate(
         group = state.nodes[inst.p].group
         open_nodes = _open(state, group, closed | {inst.p})
         _one(result, at, _Way(mode, group, open_nodes, force, known[group]))
+    return result
+
+
+def evacuate_to(state: State, targets: Mapping[int, int], mode: str) -> Evacuation:
+    """Move instances off their nodes, each to the node that is named for it.
+
+    Parameters
+    ----------
+    targets
+        The node of each instance, by index.
+    mode
+        ``primary-only`` or ``secondary-only``. With its first mode a mirrored instance
+        goes to its secondary node, whatever is named.
+    """
+    result = Evacuation(state)
+    for at, target in targets.items():
+        inst = result.state.insts[at]
+        group = state.nodes[target].group
+        closed = {inst.p, *_offline(state)}
+        open_nodes = [one for one in (target,) if one not in closed]
+        _one(result, at, _Way(mode, group, open_nodes, force=False))
     return result
 
 

@@ -27,6 +27,8 @@ from moorage.store.records import (
     write,
 )
 
+from . import audit_copy
+
 _NAME = "state.sqlite"
 _BEHIND = (
     "SELECT kind, name, value FROM records WHERE (kind, name) > (?, ?) "
@@ -124,6 +126,7 @@ class StateCopy:
                 raise Failed("the copy of the state is not what the master sent")
             with at_once(database):
                 put_head(database, head)
+            self._keep_audit(database)
         self.close()
         old, name = self.path, f"copy-{head.version}-{head.term}-{os.urandom(4).hex()}"
         self._draft.rename(self._directory / name)
@@ -132,6 +135,16 @@ class StateCopy:
         if old:
             shutil.rmtree(old.parent, ignore_errors=True)
         return head
+
+    def _keep_audit(self, new: sqlite3.Connection) -> None:
+        """Keep the audit log of this copy if a new one does not go on from it."""
+        try:
+            old = self._database()
+            lines = audit_copy.lost(old, new) if old else []
+        except sqlite3.Error:
+            return  # it is damaged, and is sent anew for that
+        if lines:
+            audit_copy.keep(self._directory.parent / "audit", lines)
 
     def portion(self, after: Key) -> Portion:
         """Return the records behind one, as many as go together.
@@ -201,6 +214,8 @@ class _OtherError(Exception):
 
 def _follow(database: sqlite3.Connection, commit: Logged) -> None:
     before, _ = head_of(database)
+    if not audit_copy.only_grows(database, commit.writes):
+        raise _OtherError
     changed = (write(database, key, value) for key, value in commit.writes)
     total = checksums.combined((before.total, *changed))
     if not Head(before.version + 1, before.term, total).holds(commit.head):

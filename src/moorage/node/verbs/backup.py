@@ -206,7 +206,7 @@ async def dump_guest(at: NodeContext, args: DumpGuest, report: Report) -> None:
 
 async def _whole_of(at: NodeContext, args: DumpGuest, disk: Disk, one: Dump) -> Dump:
     """Return a dump that is as large as the volume: storage may have rounded it up."""
-    held = at.held.get(disk.uuid)
+    held = at.attachments.get(disk.uuid)
     real = (await measured(at, held, args.hypervisor)).size if held else Mib(0)
     return structs.replace(one, size=max(one.size, real))
 

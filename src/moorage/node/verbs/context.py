@@ -60,8 +60,8 @@ class NodeContext:
     name: str
     machine: Machine
     hypervisors: Mapping[str, Hypervisor]
-    held: Attachments
-    makings: Creations
+    attachments: Attachments
+    creations: Creations
     drafts: Drafts
     trials: Trials
     fence: Fence
@@ -144,7 +144,7 @@ class NodeContext:
 
     def where(self, disk: Disk) -> Where:
         """Return where an attached disk is."""
-        where = self.held.get(disk.uuid)
+        where = self.attachments.get(disk.uuid)
         if where is None:
             raise WrongState(
                 f"disk {disk.label} is not attached on node {self.name}", disk=disk.uuid

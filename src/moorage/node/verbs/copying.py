@@ -62,7 +62,7 @@ async def mirror(at: NodeContext, args: MirrorDisk, report: Report) -> None:
     Where the guest is none, nobody writes: a program copies what is there.
     """
     new = at.drive(args.to, args.slot)
-    at.held.lend(args.to.uuid, args.hypervisor, args.uuid)
+    at.attachments.lend(args.to.uuid, args.hypervisor, args.uuid)
     hypervisor = at.hypervisor(args.hypervisor)
     if hypervisor.pretends:
         await at.run(copying(at.drive(args.disk), new, args.rate), report)
@@ -83,19 +83,19 @@ async def switch(at: NodeContext, args: SwitchMirror, _report: Report) -> None:
 async def split(at: NodeContext, args: SplitMirror, _report: Report) -> None:
     """End a mirror: the other disk is a copy of this moment."""
     await at.hypervisor(args.hypervisor).split(args.uuid, args.disk.uuid)
-    at.held.take_back(args.to.uuid)
+    at.attachments.take_back(args.to.uuid)
 
 
 async def settle(at: NodeContext, args: SettleMirror, report: Report) -> None:
     """Let a guest that was switched go on, and close what it had before."""
-    where = at.held.get(args.to.uuid)
+    where = at.attachments.get(args.to.uuid)
     if where:  # else this was done, and its answer was lost
-        at.held.put(args.disk, where)
-        at.held.use(args.disk.uuid, args.hypervisor, args.uuid)
+        at.attachments.put(args.disk, where)
+        at.attachments.use(args.disk.uuid, args.hypervisor, args.uuid)
     hypervisor = at.hypervisor(args.hypervisor)
     if await hypervisor.find(args.uuid):
         await hypervisor.settle(args.uuid, args.disk.uuid, report)
-    at.held.drop(args.to.uuid)
+    at.attachments.drop(args.to.uuid)
 
 
 async def drop(at: NodeContext, args: DropMirror, _report: Report) -> None:
@@ -103,7 +103,7 @@ async def drop(at: NodeContext, args: DropMirror, _report: Report) -> None:
     hypervisor = at.hypervisor(args.hypervisor)
     if await hypervisor.find(args.guest):
         await hypervisor.drop_mirror(args.guest, args.of)
-    at.held.take_back(args.disk.uuid)
+    at.attachments.take_back(args.disk.uuid)
 
 
 VERBS = (

@@ -60,13 +60,13 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
     Failed
         If nobody can tell whose volume it is.
     """
-    making = at.makings.of(args.disk)
+    making = at.creations.of(args.disk)
     if making is None or args.disk.was_there:
         return Outcome.UNCHANGED  # it never began
     if making.came == DENIED and making.before is None:
         report(0, 0, "log", _left_alone(at, args.disk))
     if making.came == DENIED or making.before:
-        at.makings.drop(args.disk)
+        at.creations.drop(args.disk)
         return Outcome.UNCHANGED
     if making.before is None and making.came != MADE:
         _check_own(at, args.disk, making)
@@ -77,7 +77,7 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
     except MoorageError as error:
         error.facts["made"] = True  # so it is ours, whoever removes it later
         raise
-    at.makings.drop(disk)
+    at.creations.drop(disk)
     return outcome
 
 
@@ -88,7 +88,7 @@ async def remove(at: NodeContext, args: RemoveDisk, report: Report) -> Outcome:
         await _see_once(at, args)
     outcome = await _remove(at, args, args.disk, report)
     if not args.sought:  # else a retry asks again what was seen
-        at.makings.drop(args.disk)
+        at.creations.drop(args.disk)
     return outcome
 
 
@@ -96,15 +96,15 @@ async def _remove(
     at: NodeContext, args: OnDisk[Outcome], disk: Disk, report: Report
 ) -> Outcome:
     outcome = await at.do(at.template_of(args).remove(disk), report)
-    at.held.drop(disk.uuid)
+    at.attachments.drop(disk.uuid)
     return outcome
 
 
 async def forget(at: NodeContext, args: ForgetDisk, _report: Report) -> Outcome:
     """Drop what the node knows of the disk; its storage is asked for nothing."""
     await _check_unused(at, args.disk)
-    at.held.drop(args.disk.uuid)
-    at.makings.drop(args.disk)
+    at.attachments.drop(args.disk.uuid)
+    at.creations.drop(args.disk)
     return Outcome.CHANGED
 
 
@@ -118,7 +118,7 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     """
     template = at.template_of(args)
     where = await at.do(template.attach(args.disk), report)
-    at.held.put(args.disk, where)
+    at.attachments.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
     if args.opened:
@@ -147,7 +147,7 @@ async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
     outcome = await at.do(at.template_of(args).detach(args.disk), report)
-    at.held.drop(args.disk.uuid)
+    at.attachments.drop(args.disk.uuid)
     return outcome
 
 
@@ -176,7 +176,7 @@ async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
     if args.measured:
         # A grown volume may answer elsewhere.
         where = await at.do(at.template_of(args).attach(args.disk))
-        at.held.put(args.disk, where)
+        at.attachments.put(args.disk, where)
         found = await measured(at, where, args.hypervisor)
         if found.kind and found.size < args.to:
             raise Failed(
@@ -192,7 +192,7 @@ async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
 
 async def size(at: NodeContext, args: SizeDisk, _report: Report) -> Device:
     """Return what the disk is here; what was not attached is detached again."""
-    held = at.held.get(args.disk.uuid)
+    held = at.attachments.get(args.disk.uuid)
     if held:
         return await measured(at, held, args.hypervisor)
     template = at.template_of(args)
@@ -209,7 +209,7 @@ async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outco
 
     Storage may have rounded it up: a smaller copy would cut its end off.
     """
-    held = at.held.get(args.disk.uuid)
+    held = at.attachments.get(args.disk.uuid)
     real = (await measured(at, held, args.hypervisor)).size if held else Mib(0)
     size = max(args.to, real)
     steps = at.template_of(args).snapshot(args.disk, args.name, size)
@@ -269,14 +269,14 @@ async def _make(
 ) -> Outcome:
     """Run steps that make the volume of `made`, and remember what came of them."""
     before = await _there(at, args, made)
-    at.makings.begin(made, of=args.disk, before=before)
+    at.creations.begin(made, of=args.disk, before=before)
     try:
         outcome = await at.do(steps, report)
     except MoorageError as error:
         if not error.facts.get("killed"):  # else nobody knows how far it came
-            at.makings.end(made, DENIED)
+            at.creations.end(made, DENIED)
         raise
-    at.makings.end(made, MADE)
+    at.creations.end(made, MADE)
     return outcome
 
 
@@ -285,7 +285,7 @@ async def _check_free(at: NodeContext, args: CreateDisk) -> None:
 
     A name of our kind is nobody else's, but a copy of an adopted volume has its name.
     """
-    making = at.makings.of(args.disk)
+    making = at.creations.of(args.disk)
     if making and making.came != REMOVING:
         return  # the first attempt looked
     parts = [replace(args, disk=one) for one in args.disk.children] or [args]
@@ -336,10 +336,10 @@ def _left_alone(at: NodeContext, disk: Disk) -> str:
 
 async def _see_once(at: NodeContext, args: RemoveDisk) -> None:
     """Check that the volume is here, or was when an earlier attempt began."""
-    known = at.makings.of(args.disk)
+    known = at.creations.of(args.disk)
     if known is None or known.came != REMOVING:
         await _check_found(at, args)
-        at.makings.remove(args.disk)
+        at.creations.remove(args.disk)
 
 
 async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
@@ -360,14 +360,14 @@ async def _check_unused(at: NodeContext, disk: Disk) -> None:
 
     One whose QEMU does not say what it has, has what it was given.
     """
-    borrower = at.held.borrower(disk.uuid)
+    borrower = at.attachments.borrower(disk.uuid)
     if borrower and await at.hypervisor(borrower[0]).find(borrower[1]):
         raise WrongState(
             f"a guest on node {at.name} is being given disk {disk.label}",
             disk=disk.uuid,
             instance=borrower[1],
         )
-    for hypervisor, uuid in at.held.users(disk.uuid):
+    for hypervisor, uuid in at.attachments.users(disk.uuid):
         guest = await _seen(at.hypervisor(hypervisor), uuid)
         if guest is None or guest.state == "moved":
             continue

@@ -110,7 +110,7 @@ async def devices(at: NodeContext, args: GetDevices, _report: Report) -> list[De
 
 async def sizes(at: NodeContext, args: MeasureDisks, _report: Report) -> list[Device]:
     """Return what some disks are here, each measured where it leads to."""
-    held = [at.held.get(uuid) for uuid in args.disks]
+    held = [at.attachments.get(uuid) for uuid in args.disks]
     return await asyncio.gather(
         *(measured(at, where or Where(), args.hypervisor) for where in held)
     )
@@ -118,8 +118,8 @@ async def sizes(at: NodeContext, args: MeasureDisks, _report: Report) -> list[De
 
 async def _held(at: NodeContext) -> AsyncIterator[Held]:
     """Yield the disks that are attached here, with the sizes of their devices."""
-    for held in at.held.all():
-        where = at.held.get(held.disk)
+    for held in at.attachments.all():
+        where = at.attachments.get(held.disk)
         if where and where.path and where.block:
             found = await at.machine.device(where.path)
             yield replace(held, size=found.size if found.kind == "block" else None)

@@ -265,7 +265,7 @@ def _card(nic: Nic, index: int, networks: Iterable[NetworkOf]) -> Card:
 def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
     """Note, before it happens, who is going to have the disks."""
     for disk in disks:
-        at.held.use(disk.uuid, args.hypervisor, args.uuid)
+        at.attachments.use(disk.uuid, args.hypervisor, args.uuid)
 
 
 VERBS = (

@@ -30,7 +30,7 @@ async def old(
 ) -> tuple[str, ...]:
     """Return the uuids of what this node fences, or has made, for more than an hour."""
     before = time.time() - _YOUNG
-    return tuple(sorted(at.fence.old(before) | at.makings.old(before)))
+    return tuple(sorted(at.fence.old(before) | at.creations.old(before)))
 
 
 async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
@@ -40,7 +40,7 @@ async def forget(at: NodeContext, args: ForgetObjects, _report: Report) -> None:
     has none under way: the epochs of disks that are gone fence nothing any more.
     """
     before = time.time() - _YOUNG
-    for kept in (at.fence, at.makings):
+    for kept in (at.fence, at.creations):
         kept.forget(args.objects, before)
 
 

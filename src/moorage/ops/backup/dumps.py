@@ -156,9 +156,6 @@ def begun(
     )
 
 
-# -- tasks -----------------------------------------------------------------------------
-
-
 def begin(name: str, node: Node) -> Run:
     """Return the task that begins an export; undone with all that grew of it."""
     return Run(

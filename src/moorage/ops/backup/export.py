@@ -88,8 +88,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         bool, Unsupported("the guest's free space is not its host's business")
     ] = False
 
-    # -- questions ------------------------------------------------------------------
-
     def target(self, view: View) -> Node:
         """Return the node where the export is to lie."""
         home = self.instance(view).primary_node
@@ -166,8 +164,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         asleep = self.long_sleep or self.remove_instance
         return Way.ASLEEP if asleep else Way.SNAPSHOT
 
-    # -- checks ---------------------------------------------------------------------
-
     def check(self, view: View) -> None:
         """Refuse what cannot be copied, or would not be of one moment."""
         self._check_words()
@@ -226,8 +222,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
                 "--noshutdown copies while the guest runs; --long-sleep keeps it down "
                 "until its disks are copied"
             ) from None
-
-    # -- tasks ----------------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Copy the disks; then the export gets its name, and there is no way back."""

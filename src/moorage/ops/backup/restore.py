@@ -237,8 +237,6 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             src_node=view.config.node(self.whole(view).found.node).name,
         )
 
-    # -- what it comes to -----------------------------------------------------------
-
     @once
     def whole(self, view: View) -> Restored:
         """Return the request with all that the export says."""
@@ -309,8 +307,6 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         none: dict[str, Any] = {}
         pairs = zip_longest(cards, self.nics or [], fillvalue=none)
         return [{**told, **given} for told, given in pairs]
-
-    # -- and then as any other ------------------------------------------------------
 
     def check(self, view: View) -> None:
         """Refuse what the export cannot give, and what no instance could be."""

@@ -58,9 +58,6 @@ def disk(dump: Dump, *, trusted: bool) -> dict[str, Any]:
     return {name: dump.params[name] for name in sorted(kept)}
 
 
-# -- what is told of it ----------------------------------------------------------------
-
-
 def left(
     config: Config, told: Exported, asked: Mapping[str, Collection[str]]
 ) -> Iterator[str]:

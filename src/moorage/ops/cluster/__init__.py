@@ -6,6 +6,7 @@ from .rename import ClusterRedistConf, ClusterRename
 from .renew_crypto import ClusterRenewCrypto
 from .repair_disk_sizes import ClusterRepairDiskSizes
 from .set_params import ClusterSetParams
+from .try_allocator import TryAllocator
 from .verify import ClusterVerify
 from .verify_disks import ClusterVerifyDisks
 
@@ -18,4 +19,5 @@ OPERATIONS = (
     ClusterVerify,
     ClusterVerifyDisks,
     Delay,
+    TryAllocator,
 )

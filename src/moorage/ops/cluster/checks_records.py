@@ -3,8 +3,9 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model import Disk, NodeGroup, ipolicy
+from moorage.ops.planning import allocators
 from moorage.ops.planning.policy import outside
 from moorage.ops.volumes.disk_names import check_disk_name
 
@@ -14,7 +15,15 @@ from .observation import Finding, Seen
 
 def presets(seen: Seen) -> Iterator[Finding]:
     """Find defaults that no request could be met with."""
-    for option, error in problems(seen.config.cluster):
+    cluster = seen.config.cluster
+    found = list(problems(cluster))
+    try:
+        allocators.check_there(seen.view, cluster.default_iallocator)
+    except NotFound as missing:
+        found.append(("-I", missing))
+    except MoorageError:
+        pass  # other checks tell of a name that is none, and of a node that is silent
+    for option, error in found:
         yield Finding(
             "cluster",
             f"the default that {option} sets stops new disks or guests: "

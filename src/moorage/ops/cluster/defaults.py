@@ -13,7 +13,7 @@ from moorage.errors import BadInput, MoorageError
 from moorage.hypervisors import KVM, USUAL, check_hypervisor
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
 from moorage.ops.merging import check_diskparams
-from moorage.ops.planning.placement import check_allocator
+from moorage.ops.planning import allocators
 from moorage.storage import TEMPLATES
 
 _MOST = 1000
@@ -30,7 +30,7 @@ def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"-D {name}", partial(check_diskparams, name, own)
     for profile, own in sorted(cluster.beparams.items()):
         yield "-B", partial(check_beparams, profile, own)
-    yield "-I", partial(check_allocator, cluster.default_iallocator)
+    yield "-I", partial(allocators.check, cluster.default_iallocator)
     yield "--uid-pool", partial(uidpool.checked, cluster.uid_pool)
 
 

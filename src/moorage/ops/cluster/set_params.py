@@ -27,7 +27,7 @@ from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
 from moorage.ops.merging import merged, with_diskparams
-from moorage.ops.planning import placement, policy
+from moorage.ops.planning import allocators, policy
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.volumes.directories import SETTINGS
 from moorage.storage.validation import check_image_directory
@@ -124,7 +124,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
-    default_iallocator: str | None = None
+    default_iallocator: allocators.Allocator = None
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
     watcher_pause: Moment | None = None
@@ -164,6 +164,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
             yield from (facts_on(node) for node in view.config.hosts())
+        yield from allocators.ask_there(view.config, self.default_iallocator)
         yield from volume_groups.ask(view.config.hosts(), self.volume_group_name)
         if self._systems():
             yield from (oses_on(node.uuid) for node in view.config.hosts())
@@ -176,7 +177,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
-        placement.check_allocator(self.default_iallocator)
+        allocators.check_there(view, self.default_iallocator)
         defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
@@ -299,9 +300,6 @@ def check_once(pools: list[str]) -> None:
     twice = sorted({name for name in pools if pools.count(name) > 1})
     if twice:
         raise BadInput(f"storage pool '{twice[0]}' is named twice")
-
-
-# -- templates and hypervisors -------------------------------------------------------
 
 
 def check_templates(config: Config, wanted: tuple[str, ...]) -> None:

@@ -46,9 +46,6 @@ def listed(old: tuple[str, ...], pairs: Pairs) -> tuple[str, ...]:
     return tuple(names)
 
 
-# -- what the nodes know ---------------------------------------------------------------
-
-
 def named(
     os_hvp: Mapping[str, Parameters] | None,
     osparams: Iterable[Parameters | None],

@@ -12,6 +12,7 @@ from moorage.model import Disk, Instance, Node
 from moorage.model.caller import Role
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
+from moorage.ops.planning import allocators
 
 from . import (
     checks_copies,
@@ -67,12 +68,20 @@ class Verified(Struct, frozen=True, kw_only=True):
         Only errors mean that verify fails.
     checked
         How much was looked at, by its kind.
+    jobs
+        ``[false, SENTENCE]`` of each error: Ganeti's ``gnt-cluster verify`` expects
+        jobs that look, and tells of what became none. No job follows.
     """
 
     errors: list[Problem] = []
     warnings: list[Problem] = []
     notices: list[Problem] = []
     checked: dict[str, int]
+    jobs: list[tuple[bool, str]] = []
+
+
+def _complaint(one: Problem) -> tuple[bool, str]:
+    return False, f"{one.object}: {one.message}"
 
 
 class ClusterVerify(Auditor, frozen=True, kw_only=True):
@@ -109,6 +118,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield pins_on(view)
         yield checks_copies.copies_on(view)
         yield checks_watcher.look_on(view)
+        yield from allocators.ask_there(config, config.cluster.default_iallocator)
         for question in ask_facts(config):
             yield question
             yield providers_on(question.node)
@@ -134,6 +144,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         found = Verified(checked=_counted(seen))
         for kind, one in self._findings(seen):
             getattr(found, kind).append(one)
+        found.jobs.extend(map(_complaint, found.errors))
         return found
 
     def _findings(self, seen: Seen) -> Iterator[tuple[str, Problem]]:
@@ -161,9 +172,11 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
             Finding(f"node {one.node}", f"hook {one.script}: {one.problem}")
             for one in failed
         )
-        found = [to_builtins(problem(one, verify_codes.HOOKS)) for one in hooks]
+        found = [problem(one, verify_codes.HOOKS) for one in hooks]
         kind = "warnings" if mild else "errors"
-        return {**result, kind: [*result[kind], *found]}
+        jobs = [] if mild else list(map(_complaint, found))
+        more = {kind: found, "jobs": jobs}
+        return result | {name: result[name] + to_builtins(more[name]) for name in more}
 
 
 def _counted(seen: Seen) -> dict[str, int]:

@@ -288,7 +288,7 @@ class NewDisk(Case["DiskAdd"]):
     @cached_property
     def disk(self) -> Disk:
         """The disk as it is made."""
-        return disk_spec.bear(self.view, self.wanted, self.node, pair=self.pair)
+        return disk_spec.new_disk(self.view, self.wanted, self.node, pair=self.pair)
 
     @cached_property
     def others(self) -> provided.Others:

@@ -113,7 +113,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
             yield from self._snapshot().tasks(view)
             return
         wanted = self.conversion(view)
-        new = disk_spec.bear(
+        new = disk_spec.new_disk(
             view, wanted.wanted, wanted.worker(view), pair=wanted.pair(view)
         )
         step = Step(

@@ -114,7 +114,7 @@ class Conversion:
     def target(self, view: View, beside: Iterable[Disk] = ()) -> Disk:
         """Return the new volume, `beside` others, as a disk that has no name."""
         owner = view.config.owner(self.disk)
-        made = disk_spec.bear(
+        made = disk_spec.new_disk(
             view,
             self.wanted,
             self.worker(view),

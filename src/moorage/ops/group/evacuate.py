@@ -9,7 +9,7 @@ from moorage.jobs import Lock, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot
 from moorage.model import Instance, NodeGroup
-from moorage.ops.planning import placement
+from moorage.ops.planning import allocators
 
 from .base import OnGroup
 
@@ -20,7 +20,8 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
     Attributes
     ----------
     iallocator
-        Who chooses; there is only ``hail``.
+        Who chooses: ``hail`` is the planner, another name an allocator's on the
+        master's node.
     target_groups
         Where they may go; all other groups when empty.
     sequential
@@ -31,7 +32,7 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
     op_id = "OP_GROUP_EVACUATE"
 
     target_groups: tuple[str, ...] = ()
-    iallocator: str | None = None
+    iallocator: allocators.Allocator = None
     early_release: Annotated[bool, Moot("locks are released as early as can be")] = (
         False
     )
@@ -50,7 +51,7 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse without another group."""
         group = self.group(view)
-        placement.check_allocator(self.iallocator)
+        allocators.check(self.iallocator)
         targets = [view.config.group(name) for name in self.target_groups]
         if group in targets:
             raise BadInput(

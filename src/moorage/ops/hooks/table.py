@@ -9,97 +9,90 @@ from moorage.jobs import Hooked, Operation, Task, View
 from moorage.model import Node
 
 from . import instance
-from .scene import Scene
+from .context import HookContext
 
-Nodes = Callable[[Scene], list[str]]
+Nodes = Callable[[HookContext], list[str]]
 """Returns uuids of nodes."""
 
 
-# -- where -----------------------------------------------------------------------------
+def _master(context: HookContext) -> str:
+    return context.config.cluster.master_node
 
 
-def _master(scene: Scene) -> str:
-    return scene.config.cluster.master_node
+def _at_master(context: HookContext) -> list[str]:
+    return [_master(context)]
 
 
-def _at_master(scene: Scene) -> list[str]:
-    return [_master(scene)]
-
-
-def _of_instance(scene: Scene) -> list[str]:
+def _of_instance(context: HookContext) -> list[str]:
     """Return the master's node and all of the instance's, as they are and will be."""
-    now, then = scene.nodes(scene.instance), scene.nodes(scene.moved)
-    return list(dict.fromkeys([_master(scene), *now, *then]))
+    now, then = context.nodes(context.instance), context.nodes(context.moved)
+    return list(dict.fromkeys([_master(context), *now, *then]))
 
 
-def _but_home(scene: Scene) -> list[str]:
+def _but_home(context: HookContext) -> list[str]:
     """Return the same without the node that is left: it may be dead."""
-    gone = {scene.instance.primary_node} - {_master(scene)}
-    return [one for one in _of_instance(scene) if one not in gone]
+    gone = {context.instance.primary_node} - {_master(context)}
+    return [one for one in _of_instance(context) if one not in gone]
 
 
-def _everywhere(scene: Scene) -> list[str]:
-    return [node.uuid for node in scene.config.named(Node)]
+def _everywhere(context: HookContext) -> list[str]:
+    return [node.uuid for node in context.config.named(Node)]
 
 
-def _others(scene: Scene) -> list[str]:
+def _others(context: HookContext) -> list[str]:
     """Return all nodes but the one that comes or goes."""
-    name = scene.field("node_name")
-    nodes = scene.config.named(Node)
+    name = context.field("node_name")
+    nodes = context.config.named(Node)
     return [node.uuid for node in nodes if name not in (node.name, node.uuid)]
 
 
-def _with_node(scene: Scene) -> list[str]:
+def _with_node(context: HookContext) -> list[str]:
     """Return the master's node and the one that it is about, unless that goes off."""
-    node = scene.config.node(str(scene.field("node_name"))).uuid
-    named = [] if scene.field("offline") else [node]
-    return list(dict.fromkeys([_master(scene), *named]))
+    node = context.config.node(str(context.field("node_name"))).uuid
+    named = [] if context.field("offline") else [node]
+    return list(dict.fromkeys([_master(context), *named]))
 
 
-def _with_group(scene: Scene) -> list[str]:
+def _with_group(context: HookContext) -> list[str]:
     """Return the master's node and those of the group, by its old name or its new."""
-    names = (scene.field("group_name"), scene.field("new_name"))
-    nodes = scene.config.named(Node)
-    inside = [n.uuid for n in nodes if scene.name(n.group) in names or n.group in names]
-    return list(dict.fromkeys([_master(scene), *inside]))
+    names = (context.field("group_name"), context.field("new_name"))
+    nodes = context.config.named(Node)
+    inside = [
+        n.uuid for n in nodes if context.name(n.group) in names or n.group in names
+    ]
+    return list(dict.fromkeys([_master(context), *inside]))
 
 
-# -- what ------------------------------------------------------------------------------
+def _cluster(context: HookContext) -> dict[str, str]:
+    return {"OP_TARGET": context.config.cluster.cluster_name}
 
 
-def _cluster(scene: Scene) -> dict[str, str]:
-    return {"OP_TARGET": scene.config.cluster.cluster_name}
-
-
-def _tags(scene: Scene) -> dict[str, str]:
-    nodes = scene.config.named(Node)
+def _tags(context: HookContext) -> dict[str, str]:
+    nodes = context.config.named(Node)
     return {
-        "CLUSTER_TAGS": " ".join(sorted(scene.config.cluster.tags)),
+        "CLUSTER_TAGS": " ".join(sorted(context.config.cluster.tags)),
         **{f"NODE_TAGS_{one.name}": " ".join(sorted(one.tags)) for one in nodes},
     }
 
 
-def _node(scene: Scene) -> dict[str, str]:
-    name = str(scene.field("node_name"))
+def _node(context: HookContext) -> dict[str, str]:
+    name = str(context.field("node_name"))
     return {"OP_TARGET": name, "NODE_NAME": name}
 
 
-def _move(scene: Scene) -> dict[str, str]:
+def _move(context: HookContext) -> dict[str, str]:
     """Return the nodes that an instance leaves and goes to."""
-    old, new = scene.nodes(scene.instance), scene.nodes(scene.moved)
-    if scene.field("target_node") and not scene.tasks:
+    old, new = context.nodes(context.instance), context.nodes(context.moved)
+    if context.field("target_node") and not context.tasks:
         new = old
     found = {"OLD_PRIMARY": old[:1], "NEW_PRIMARY": new[:1]}
     found |= {"OLD_SECONDARY": old[1:2], "NEW_SECONDARY": new[1:2]}
-    told = {name: "".join(map(scene.name, one)) for name, one in found.items()}
-    return instance.variables(scene) | told
+    told = {name: "".join(map(context.name, one)) for name, one in found.items()}
+    return instance.variables(context) | told
 
 
-def _renamed(scene: Scene) -> dict[str, str]:
-    return {"OLD_NAME": str(scene.field("group_name"))}
-
-
-# -- the table -------------------------------------------------------------------------
+def _renamed(context: HookContext) -> dict[str, str]:
+    return {"OLD_NAME": str(context.field("group_name"))}
 
 
 class Own(NamedTuple):
@@ -125,7 +118,7 @@ class Own(NamedTuple):
     kind: str
     fields: Mapping[str, str] = MappingProxyType({})
     nodes: Nodes = _at_master
-    more: Callable[[Scene], dict[str, str]] = lambda _: {}
+    more: Callable[[HookContext], dict[str, str]] = lambda _: {}
     before: Nodes | None = None
 
 
@@ -141,7 +134,7 @@ NODE_FIELDS = {
 def _on_instance(
     path: str,
     nodes: Nodes = _of_instance,
-    more: Callable[[Scene], dict[str, str]] = instance.variables,
+    more: Callable[[HookContext], dict[str, str]] = instance.variables,
     before: Nodes | None = None,
     **fields: str,
 ) -> Own:
@@ -270,9 +263,9 @@ def of(operation: Operation, view: View, tasks: Sequence[Task]) -> Hooked:
     own = OWN.get(operation.op_id)
     if own is None:
         return Hooked()
-    scene = Scene(operation, view.config, tasks)
-    before, after = (own.before or own.nodes)(scene), own.nodes(scene)
-    env = {name: instance.text(scene.field(one)) for name, one in own.fields.items()}
+    context = HookContext(operation, view.config, tasks)
+    before, after = (own.before or own.nodes)(context), own.nodes(context)
+    env = {name: instance.text(context.field(one)) for name, one in own.fields.items()}
     return Hooked(
-        own.path, own.kind, tuple(before), tuple(after), own.more(scene) | env
+        own.path, own.kind, tuple(before), tuple(after), own.more(context) | env
     )

@@ -11,7 +11,7 @@ from moorage.jobs.unread import Moot
 from moorage.model import Node, NodeGroup
 from moorage.ops.guests.liveness import runs
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile
-from moorage.ops.planning import placement, policy
+from moorage.ops.planning import advice, message, placement, policy
 from moorage.ops.planning.fleet import on_record
 from moorage.ops.volumes import copies
 
@@ -54,7 +54,6 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
 
     def candidates(self, view: View) -> list[Node]:
         """Return the nodes of those groups."""
-        placement.check_allocator(self.iallocator)
         return placement.hosts(view.config, self.groups(view))
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -83,7 +82,18 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         """Return the best node; its group is another, so to it this is a newcomer."""
         instance = self.instance(view)
         wanted, able = on_record(view.config, instance), self._able(view)
-        return placement.place(view, wanted, able, any_size=True, survival=False)[0]
+        named = tuple[Node, ...]()
+        if who := self.allocator(view):
+            found = advice.moves(view, who, [instance], able)
+            for why in found.stuck.values():
+                raise placement.nowhere(instance.name, why)
+            named = tuple(found.nodes.values())
+        how = {"any_size": True, "survival": False}
+        return placement.place(view, wanted, able, named=named, **how)[0]
+
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked."""
+        return message.change_group([self.instance(view)], self.groups(view))
 
     def _check_reach(self, view: View, node: Node) -> None:
         ToAnotherNode._check_reach(self, view, node)  # noqa: SLF001 - its own

@@ -202,7 +202,7 @@ class DiskChanges(Changes):
         node = config.home(instance)
         check_index(instance, slot)
         index = len(instance.disks) if slot == -1 else slot
-        disk = disk_spec.bear(
+        disk = disk_spec.new_disk(
             now,
             wanted,
             node,

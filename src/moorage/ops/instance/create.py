@@ -12,7 +12,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import cabling, guest_tasks, nics, osparams, screens
 from moorage.ops.instance import names
-from moorage.ops.instance.new_instance import InstanceRequest, NewInstance
+from moorage.ops.instance.new_instance import InstanceRequest
 from moorage.ops.planning import disk_checks, placement, processors
 from moorage.ops.volumes import copies, disk_spec, pairs
 from moorage.storage.validation import check_tags
@@ -23,10 +23,6 @@ class InstanceCreate(InstanceRequest, frozen=True, kw_only=True):
     """Make an instance."""
 
     op_id = "OP_INSTANCE_CREATE"
-
-    def case(self, view: View) -> NewInstance:
-        """Return what it comes to on a view."""
-        return view.once(NewInstance, self)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the nodes that may be it."""
@@ -50,6 +46,7 @@ class InstanceCreate(InstanceRequest, frozen=True, kw_only=True):
             for wanted in case.wishes:
                 yield from disk_spec.ask(config, wanted, config.group(uuid))
         yield from placement.ask_room(config, case.hosts)
+        yield from self.ask_for_allocator(view)
         for node in case.hosts if self.needs_os() else ():
             yield node_tasks.oses_on(node.uuid)
 
@@ -141,7 +138,6 @@ class InstanceCreate(InstanceRequest, frozen=True, kw_only=True):
             raise BadInput(f"instances are made in mode 'create', not '{self.mode}'")
         if self.pnode and self.iallocator:
             raise BadInput("a node and an iallocator exclude each other")
-        placement.check_allocator(self.iallocator)
         if self.disk_template != DISKLESS and not self.disks:
             raise BadInput(
                 "no disk was described",

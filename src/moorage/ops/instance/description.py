@@ -7,20 +7,53 @@ from moorage.model import MirrorState
 from moorage.model.values import Scalar, Value
 
 
+class BlockStatus(Struct, frozen=True, array_like=True):
+    """A device on a node: a list of seven, as in Ganeti.
+
+    Attributes
+    ----------
+    path
+        Of the device, or the URI that a guest opens.
+    major, minor
+        Its numbers, of a mirror alone.
+    sync_percent, estimated_time
+        How much of a mirror is the same again, and how many seconds the rest takes.
+    is_degraded
+        Whether the copies of a mirror differ.
+    ldisk_status
+        1 for a good one, 4 for one that is not there.
+    """
+
+    path: str | None
+    major: int | None
+    minor: int | None
+    sync_percent: float | None
+    estimated_time: int | None
+    is_degraded: bool | None
+    ldisk_status: int
+
+
 class ChildVolume(Struct, frozen=True, kw_only=True):
-    """A volume that a disk is made of."""
+    """A volume that a disk is made of; what nobody asks of it is None."""
 
     dev_type: str
     logical_id: list[Scalar]
     size: int
     uuid: str
+    name: str | None = None
+    iv_name: str | None = None
+    pstatus: BlockStatus | None = None
+    sstatus: BlockStatus | None = None
+    children: tuple[()] = ()
 
 
 class MirrorPair(Struct, frozen=True, kw_only=True):
     """Who keeps the copies of a mirrored disk: names of nodes, DRBD's numbers."""
 
-    nodes: list[str]
-    minors: list[int]
+    primary_node: str
+    primary_minor: int
+    secondary_node: str
+    secondary_minor: int
     port: int
 
 
@@ -55,9 +88,13 @@ class DiskDescription(Struct, frozen=True, kw_only=True):
         In MiB.
     behind
         Name of the node whose copy lacks what was written last.
-    pstatus, sstatus
+    held, copy
         The disk on the primary node, and its other copy; None where it is not set up,
         or nobody was asked.
+    pstatus, sstatus
+        The same for Ganeti's clients.
+    spindles
+        None: nobody counts them.
     """
 
     iv_name: str | None
@@ -72,22 +109,45 @@ class DiskDescription(Struct, frozen=True, kw_only=True):
     epoch: int
     quarantine: str | None
     children: list[ChildVolume]
-    pair: MirrorPair | None
+    drbd_info: MirrorPair | None
     behind: str | None
-    pstatus: HeldDisk | None
-    sstatus: MirrorCopy | None
+    held: HeldDisk | None
+    copy: MirrorCopy | None
+    pstatus: BlockStatus | None
+    sstatus: BlockStatus | None
+    spindles: int | None = None
 
 
-class CardDescription(Struct, frozen=True, kw_only=True):
-    """A network card, with all its parameters, and its network's uuid and name."""
+class NetworkDescription(Struct, frozen=True, kw_only=True):
+    """The network of a card."""
 
+    name: str
     uuid: str
+    network: str
+    gateway: str | None
+    network6: str | None
+    gateway6: str | None
+    mac_prefix: str | None
+
+
+class CardDescription(Struct, frozen=True, array_like=True):
+    """A network card with all its parameters: a list of nine, as in Ganeti.
+
+    Attributes
+    ----------
+    network, netinfo
+        Its network's uuid, and what is known of it.
+    """
+
     name: str | None
-    mac: str
+    uuid: str
     ip: str | None
+    mac: str
+    mode: str
+    link: str
+    vlan: str
     network: str | None
-    nicparams: dict[str, Value]
-    network_name: str | None
+    netinfo: NetworkDescription | None
 
 
 class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +182,8 @@ class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True)
     pnode_group_name: str
     pnode_group_uuid: str
     snodes: list[str]
+    snodes_group_names: list[str]
+    snodes_group_uuids: list[str]
     os: str
     os_instance: dict[str, Value]
     os_actual: dict[str, Value]

@@ -79,6 +79,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             return ToAnotherNode.candidates(self, view)
         return list(view.config.hosts())
 
+    def chooses(self, view: View) -> bool:
+        """Whether nobody named a node; to find out where it runs, none is needed."""
+        return not self.cleanup and ToAnotherNode.chooses(self, view)
+
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target; to look where it runs needs none."""
         return iter(()) if self.cleanup else ToAnotherNode.claims(self, view)

@@ -11,7 +11,7 @@ from moorage.jobs import COMMON, Operation, View
 from moorage.jobs.results import Following
 from moorage.jobs.unread import Moot, check_unread
 from moorage.model.misfit import misfit
-from moorage.ops.planning import placement
+from moorage.ops.planning import allocators
 
 from .create import InstanceCreate
 
@@ -42,20 +42,21 @@ class InstanceMultiAlloc(Operation, frozen=True, kw_only=True):
     instances
         The fields of ``OP_INSTANCE_CREATE`` for each of them.
     iallocator
-        Who chooses their nodes, where it is not named beside them: ``hail``.
+        Who chooses their nodes, where it is not named beside them: ``hail`` is the
+        planner, another name an allocator's on the master's node.
     """
 
     op_id = "OP_INSTANCE_MULTI_ALLOC"
 
     instances: Annotated[list[Opcode], Meta(min_length=1, max_length=_MOST)]
-    iallocator: str | None = None
+    iallocator: allocators.Allocator = None
     opportunistic_locking: Annotated[
         bool, Moot("each job takes the locks that it needs, when they are free")
     ] = False
 
     def check(self, _view: View) -> None:
         """Refuse what no job could be made of, and two of one name."""
-        placement.check_allocator(self.iallocator)
+        allocators.check(self.iallocator)
         names = self._names()
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

@@ -10,17 +10,25 @@ from msgspec.structs import force_setattr, replace
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Case, Planner, View, rights
+from moorage.jobs import Case, View, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.model.objects import reuses
 from moorage.ops.guests import cabling, nics, osparams, screens
-from moorage.ops.planning import disk_checks, links, placement, policy
+from moorage.ops.planning import (
+    advice,
+    disk_checks,
+    links,
+    message,
+    placement,
+    policy,
+)
+from moorage.ops.planning.allocators import Allocator, Chooser
 from moorage.ops.planning.fleet import Newcomer, on_record
 from moorage.ops.volumes import disk_spec, disk_words, identity, pairs
 
 
-class InstanceRequest(Planner, frozen=True, kw_only=True):
+class InstanceRequest(Chooser, frozen=True, kw_only=True):
     """The making of an instance: what is asked for.
 
     Attributes
@@ -50,8 +58,6 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
         The node that it is to run on; the planner chooses without it.
     snode
         The node that keeps the second copies of its mirrored disks.
-    iallocator
-        Who chooses; there is only ``hail``.
     nics
         Its network cards; None for one, where the cluster's defaults connect it.
     conflicts_check
@@ -88,7 +94,7 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
     nics: list[dict[str, Any]] | None = None
     pnode: str | None = None
     snode: str | None = None
-    iallocator: str | None = None
+    iallocator: Allocator = None
     group_name: str | None = None
     os_type: str | None = None
     osparams: dict[str, Any] = field(default_factory=dict)
@@ -150,6 +156,26 @@ class InstanceRequest(Planner, frozen=True, kw_only=True):
         """Whether a disk is a volume that is there already."""
         return any(given.get("adopt") or reuses(given) for given in self.disks)
 
+    def case(self, view: View) -> "NewInstance":
+        """Return what it comes to on a view."""
+        return view.once(NewInstance, self)
+
+    def chooses(self, _view: View) -> bool:
+        """Whether nobody named its node."""
+        return self.pnode is None
+
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked."""
+        case = self.case(view)
+        return message.allocate(
+            view,
+            case.described,
+            case.newcomer(case.able[0]),
+            case.able,
+            count=2 if case.mirrors else 1,
+            group=self.group_name,
+        )
+
 
 class NewInstance(Case["InstanceRequest"]):
     """An instance that is to be made, and the nodes that it goes to."""
@@ -176,14 +202,19 @@ class NewInstance(Case["InstanceRequest"]):
         """The nodes that were named, or the best: primary, and secondary."""
         if self.request.pnode:
             return tuple(self.hosts)
-        able = self._able()
+        view, able, count = self.view, self.able, 2 if self.mirrors else 1
+        named = tuple[Node, ...]()
+        if who := self.request.allocator(view):
+            what = f"instance {self.request.instance_name}"
+            named = advice.nodes(view, who, what, able, count)
         return placement.place(
-            self.view,
+            view,
             self.newcomer(able[0]),
             able,
-            count=2 if self.mirrors else 1,
+            count=count,
             any_size=self.request.ignore_ipolicy,
             survival=not self.request.ignore_capacity,
+            named=named,
         )
 
     @property
@@ -212,8 +243,9 @@ class NewInstance(Case["InstanceRequest"]):
             spindles=tuple(one.spindles for one in wishes),
         )
 
-    def _able(self) -> list[Node]:
-        """Return the nodes that offer what it needs; else raise the last reason."""
+    @cached_property
+    def able(self) -> list[Node]:
+        """The nodes that offer what it needs; else the last reason is raised."""
         nobody = WrongState("no node takes new instances")
         able = placement.able(self.hosts, self.check_node, nobody)
         offering = [

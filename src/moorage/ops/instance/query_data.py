@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-instance info``: all that is known of some instances."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
-
-from msgspec.structs import asdict
 
 from moorage.errors import MoorageError
 from moorage.jobs import Operation, Question, View
@@ -14,12 +12,14 @@ from moorage.model import (
     Disk,
     Instance,
     MirrorState,
+    Network,
     Nic,
     Node,
     pair_of,
     shown_id,
 )
 from moorage.model.caller import Role
+from moorage.model.facts import UP_TO_DATE
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
@@ -27,6 +27,7 @@ from moorage.ops.guests.liveness import runs
 from moorage.ops.volumes import behind, copies, pairs
 
 from .description import (
+    BlockStatus,
     CardDescription,
     ChildVolume,
     DiskDescription,
@@ -34,7 +35,12 @@ from .description import (
     InstanceDescription,
     MirrorCopy,
     MirrorPair,
+    NetworkDescription,
 )
+
+_DRBD = 147
+"""The major number of DRBD's devices."""
+_OKAY, _FAULTY = 1, 4
 
 
 def _standstill(view: View, instance: Instance) -> dict[str, str]:
@@ -47,11 +53,18 @@ def _standstill(view: View, instance: Instance) -> dict[str, str]:
 
 
 def _nic(view: View, instance: Instance, nic: Nic) -> CardDescription:
-    """Return a card with all its parameters, and its network's name."""
+    """Return a card with all its parameters, and what its network is."""
     config = view.config
-    network = config.network(nic.network).name if nic.network else None
-    found = asdict(node_tasks.wired(config, instance, nic))
-    return CardDescription(**found, network_name=network)
+    params = node_tasks.wired(config, instance, nic).nicparams
+    told = _network(config.network(nic.network)) if nic.network else None
+    return CardDescription(
+        nic.name, nic.uuid, nic.ip, nic.mac, **params, network=nic.network, netinfo=told
+    )
+
+
+def _network(network: Network) -> NetworkDescription:
+    names = NetworkDescription.__struct_fields__
+    return NetworkDescription(**{name: getattr(network, name) for name in names})
 
 
 class InstanceQueryData(Operation, frozen=True, kw_only=True):
@@ -98,6 +111,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     def _told(self, view: View, instance: Instance) -> InstanceDescription:
         config = view.config
         node, group = config.home(instance), config.group_of(instance)
+        others = config.secondary_nodes(instance)
+        beyond = [config.group(one.group) for one in others]
         return InstanceDescription(
             name=instance.name,
             uuid=instance.uuid,
@@ -110,7 +125,9 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             pnode=node.name,
             pnode_group_name=group.name,
             pnode_group_uuid=group.uuid,
-            snodes=[one.name for one in config.secondary_nodes(instance)],
+            snodes=[one.name for one in others],
+            snodes_group_names=[one.name for one in beyond],
+            snodes_group_uuids=[one.uuid for one in beyond],
             os=instance.os,
             os_instance=instance.osparams,
             os_actual=osparams.public(config, instance),
@@ -139,6 +156,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
 
     def _disk(self, view: View, instance: Instance, disk: Disk) -> DiskDescription:
         pool = view.config.pool_of(disk)
+        held = None if self.static else self._held(view, instance, disk)
+        copy = None if self.static else self._followed(view, instance, disk)
         return DiskDescription(
             iv_name=view.config.iv_name(disk),
             dev_type=disk.dev_type,
@@ -152,10 +171,12 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             epoch=disk.epoch,
             quarantine=disk.quarantine,
             children=[_child(one) for one in disk.children],
-            pair=_pair(view.config, disk),
+            drbd_info=_pair(view.config, disk),
             behind=view.config.node(disk.behind).name if disk.behind else None,
-            pstatus=None if self.static else self._held(view, instance, disk),
-            sstatus=None if self.static else self._followed(view, instance, disk),
+            held=held,
+            copy=copy,
+            pstatus=_status(held.path, held.uris, held.mirror) if held else None,
+            sstatus=_status(None, {}, copy.mirror) if copy else None,
         )
 
     @staticmethod
@@ -183,6 +204,24 @@ def _mirror(view: View, disk: Disk, node: Node) -> MirrorState | None:
     return behind.side(view, disk, node) if copies.keeps(disk, node) else None
 
 
+def _status(
+    path: str | None, uris: Mapping[str, str], mirror: MirrorState | None
+) -> BlockStatus:
+    """Return how a device is, for clients of Ganeti's."""
+    where = path or next(iter(uris.values()), None)
+    if mirror is None:
+        return BlockStatus(where, None, None, None, None, None, _OKAY)
+    return BlockStatus(
+        where or f"/dev/drbd{mirror.minor}",
+        _DRBD,
+        mirror.minor,
+        mirror.percent,
+        mirror.seconds,
+        (mirror.disk, mirror.peer_disk) != (UP_TO_DATE, UP_TO_DATE),
+        _FAULTY if mirror.disk in ("Diskless", "Failed") else _OKAY,
+    )
+
+
 def _child(volume: Disk) -> ChildVolume:
     """Return one of the volumes that a disk is made of."""
     return ChildVolume(
@@ -198,5 +237,11 @@ def _pair(config: Config, disk: Disk) -> MirrorPair | None:
     pair = pair_of(disk)
     if pair is None:
         return None
-    nodes = [config.node(uuid).name for uuid in pair.nodes]
-    return MirrorPair(nodes=nodes, minors=list(pair.minors), port=pair.port)
+    first, second = (config.node(uuid).name for uuid in pair.nodes)
+    return MirrorPair(
+        primary_node=first,
+        primary_minor=pair.minors[0],
+        secondary_node=second,
+        secondary_minor=pair.minors[1],
+        port=pair.port,
+    )

@@ -183,19 +183,19 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
         """Return each disk with its new volume."""
         home, _ = self.homes(view)
         instance = self.instance(view)
-        made: list[Step] = []
+        steps: list[Step] = []
         for disk, wanted in self.chosen(view):
-            born = disk_spec.bear(
+            fresh = disk_spec.new_disk(
                 view,
                 wanted,
                 home,
                 index=instance.disks.index(disk.uuid),
                 instance=instance.name,
-                pair=self._pair(view, wanted, tuple(one.target for one in made)),
+                pair=self._pair(view, wanted, tuple(one.target for one in steps)),
             )
-            target = replace(born, name=None, cname="")
-            made.append(Step(view, disk, target, home, rate=0))
-        return made
+            target = replace(fresh, name=None, cname="")
+            steps.append(Step(view, disk, target, home, rate=0))
+        return steps
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room of the new volumes, and their numbers if they are mirrored."""

@@ -2,29 +2,29 @@
 """Going to another node: which ones can be it, and what changes when it is."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Planner, Question, View, once
+from moorage.jobs import Lock, Question, View, once
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.instance.base import OnInstance
-from moorage.ops.planning import links, placement, policy
+from moorage.ops.planning import advice, links, message, placement, policy
+from moorage.ops.planning.allocators import Allocator, Chooser
 from moorage.ops.volumes import behind, copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.storage import TEMPLATES
 from moorage.units import Mib
 
 
-class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
+class ToAnotherNode(OnInstance, Chooser, frozen=True, kw_only=True):
     """An operation that takes an instance to another node.
 
     Attributes
     ----------
     target_node
         Name of the node; without one the planner chooses.
-    iallocator
-        Who chooses; there is only ``hail``.
     ignore_ipolicy
         Whether the policy of another node group does not count.
     ignore_capacity
@@ -32,7 +32,7 @@ class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
     """
 
     target_node: str | None = None
-    iallocator: str | None = None
+    iallocator: Allocator = None
     ignore_ipolicy: bool = False
     ignore_capacity: bool = False
 
@@ -58,10 +58,24 @@ class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
             return view.config.node(self.target_node)
         return secondary
 
+    def chooses(self, view: View) -> bool:
+        """Whether nobody named a node, nor second copies do."""
+        return self._named(view) is None
+
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked."""
+        instance = self.instance(view)
+        return message.relocate(view, instance, view.config.home(instance))
+
     @once
     def _chosen(self, view: View) -> Node:
-        instance = self.instance(view)
-        to, stuck = placement.elsewhere(view, [instance], self._able(view))
+        instance, able = self.instance(view), self._able(view)
+        named = None
+        if who := self.allocator(view):
+            what = f"instance {instance.name}"
+            (node,) = advice.nodes(view, who, what, able, 1)
+            named = {instance.uuid: node}
+        to, stuck = placement.elsewhere(view, [instance], able, named)
         if stuck:
             raise placement.nowhere(instance.name, stuck[instance.uuid])
         return to[instance.uuid]
@@ -77,7 +91,6 @@ class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
 
     def candidates(self, view: View) -> list[Node]:
         """Return the nodes that it may go to: the named one, or those of its group."""
-        placement.check_allocator(self.iallocator)
         if self._named(view):
             return [self.target(view)]
         home = view.config.home(self.instance(view))
@@ -124,6 +137,7 @@ class ToAnotherNode(OnInstance, Planner, frozen=True, kw_only=True):
         else:
             group = view.config.group_of(instance)
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
+            yield from self.ask_for_allocator(view)
 
     def check_target(self, view: View) -> None:
         """Raise unless the target answers, reaches every disk, and takes the guest."""

@@ -11,13 +11,14 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Planner, Question, Run, Sought, Task, View, once
+from moorage.jobs import Lock, Question, Run, Sought, Task, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
 from moorage.ops.guests.liveness import check_unused, holds, seek
 from moorage.ops.instance.base import OnInstance, find_disk, home
-from moorage.ops.planning import placement
+from moorage.ops.planning import advice, message, placement
+from moorage.ops.planning.allocators import Allocator, Chooser
 from moorage.ops.volumes import behind, copies, pairs
 from moorage.protocol import (
     AttachDisk,
@@ -39,7 +40,7 @@ Mode = Literal[
 ]
 
 
-class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
+class InstanceReplaceDisks(OnInstance, Chooser, frozen=True, kw_only=True):
     """Make one copy of an instance's mirrored disks anew.
 
     Attributes
@@ -52,8 +53,6 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
         mirrored, and a new secondary node gets all that are.
     remote_node
         The new secondary node.
-    iallocator
-        Who chooses the new secondary node; there is only ``hail``.
     early_release
         Whether the old copy goes before the new one is the same.
     ignore_capacity
@@ -65,7 +64,7 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
     mode: Mode = "replace_auto"
     disks: list[int | str] = []
     remote_node: str | None = None
-    iallocator: str | None = None
+    iallocator: Allocator = None
     early_release: bool = False
     ignore_capacity: bool = False
 
@@ -119,7 +118,19 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
     def _new(self, view: View) -> Node:
         if self.remote_node:
             return view.config.node(self.remote_node)
-        return placement.new_secondary(view, self.instance(view), self.hosts(view))
+        instance, hosts = self.instance(view), self.hosts(view)
+        if who := self.allocator(view):
+            what = f"the copies of instance {instance.name}"
+            hosts = [*advice.nodes(view, who, what, hosts, 1)]
+        return placement.new_secondary(view, instance, hosts)
+
+    def chooses(self, _view: View) -> bool:
+        """Whether a new secondary node is wanted, and nobody named it."""
+        return self.mode == NEW and not self.remote_node
+
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked."""
+        return message.relocate(view, self.instance(view), self._secondary(view))
 
     def _bad(self, view: View, *nodes: Node) -> Node:
         """Return the node whose copy of some disk is not good."""
@@ -164,6 +175,7 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
         if self.mode == NEW:
             group = view.config.group_of(self.instance(view))
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
+            yield from self.ask_for_allocator(view)
 
     def seeks(self, view: View) -> Iterator[Sought]:
         """Ask whether another node has its guest, which would use the disks."""
@@ -201,7 +213,6 @@ class InstanceReplaceDisks(OnInstance, Planner, frozen=True, kw_only=True):
             behind.check_current(view, disks, source, primary, active=True, hint="")
 
     def _check_words(self) -> None:
-        placement.check_allocator(self.iallocator)
         chooses = bool(self.remote_node) + bool(self.iallocator)
         if self.mode == NEW and chooses != 1:
             raise BadInput(

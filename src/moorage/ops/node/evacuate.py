@@ -11,6 +11,7 @@ from moorage.model import Instance, Node
 from moorage.model.caller import Role
 from moorage.model.kinds import EvacuationMode
 from moorage.ops.instance.replace_disks import mirrored_slots
+from moorage.ops.planning.allocators import DEFAULT
 from moorage.ops.volumes import copies
 
 from .moving import Leaving, Moving, Opcode, failover, migrate
@@ -62,7 +63,7 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         to: Opcode = (
             {"remote_node": self.remote_node}
             if self.remote_node
-            else {"iallocator": "hail"}
+            else {"iallocator": self.iallocator or DEFAULT}
         )
         return {
             "OP_ID": "OP_INSTANCE_REPLACE_DISKS",

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Planner, Question, View, once
+from moorage.jobs import Lock, Question, View, once
 from moorage.jobs.results import Following
 from moorage.model import Config, Instance, Node
-from moorage.ops.planning import placement
+from moorage.ops.planning import advice, message, placement
+from moorage.ops.planning.allocators import Allocator, Chooser
 from moorage.ops.volumes.pools import check_used_in
 from moorage.storage import TEMPLATES
 
@@ -81,19 +82,14 @@ class Leaving(Following, frozen=True, kw_only=True):
     stayed: dict[str, str]
 
 
-class Moving(OnNode, Planner, frozen=True, kw_only=True):
+class Moving(OnNode, Chooser, frozen=True, kw_only=True):
     """What all operations that empty a node have in common.
 
     Each instance gets a job of its own, so that one which cannot leave does not keep
     the others.
-
-    Attributes
-    ----------
-    iallocator
-        Who chooses where the instances go; there is only ``hail``.
     """
 
-    iallocator: str | None = None
+    iallocator: Allocator = None
 
     @abstractmethod
     def wanted(self) -> str | None:
@@ -118,6 +114,16 @@ class Moving(OnNode, Planner, frozen=True, kw_only=True):
         if not self.wanted():
             group = view.config.group(self.node(view).group)
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
+            yield from self.ask_for_allocator(view)
+
+    def chooses(self, _view: View) -> bool:
+        """Whether nobody named a node."""
+        return not self.wanted()
+
+    def wish(self, view: View) -> dict[str, Any] | None:
+        """Return what an allocator is asked; nothing where nobody can leave."""
+        moving, _ = self._mobile(view)
+        return message.evacuate(moving, "primary-only") if moving else None
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell what runs, and when nobody at all can leave."""
@@ -136,16 +142,18 @@ class Moving(OnNode, Planner, frozen=True, kw_only=True):
     @once
     def departure(self, view: View) -> Departure:
         """Return who leaves, and where to."""
-        moving, staying = [], {}
-        for instance in self.leaving(view):
-            why = why_bound(view.config, instance)
-            if why:
-                staying[instance.name] = why
-            else:
-                moving.append(instance)
+        moving, staying = self._mobile(view)
         to, stuck = self._targets(view, moving)
         names = {one.uuid: one.name for one in moving}
         return Departure(to, staying | {names[uuid]: stuck[uuid] for uuid in stuck})
+
+    @once
+    def _mobile(self, view: View) -> tuple[list[Instance], dict[str, str]]:
+        """Return who can leave, and why the others cannot, by name."""
+        leaving = self.leaving(view)
+        bound = {one.name: why_bound(view.config, one) for one in leaving}
+        moving = [one for one in leaving if not bound[one.name]]
+        return moving, {name: why for name, why in bound.items() if why}
 
     def _targets(
         self, view: View, moving: Sequence[Instance]
@@ -155,7 +163,6 @@ class Moving(OnNode, Planner, frozen=True, kw_only=True):
             raise BadInput(
                 "Do not specify both, iallocator and target node", hint="drop -I or -n"
             )
-        placement.check_allocator(self.iallocator)
         if name:
             to = view.config.node(name)
             _check_takes(self.node(view), to)
@@ -165,7 +172,14 @@ class Moving(OnNode, Planner, frozen=True, kw_only=True):
         group = view.config.group(self.node(view).group)
         hosts = placement.hosts(view.config, [group])
         allowed = [node for node in hosts if node != self.node(view)]
-        return placement.elsewhere(view, moving, allowed) if moving else ({}, {})
+        if not moving:
+            return {}, {}
+        if who := self.allocator(view):
+            found = advice.moves(view, who, moving, allowed)
+            going = [one for one in moving if one.uuid in found.nodes]
+            away, stuck = placement.elsewhere(view, going, allowed, found.nodes)
+            return away, found.stuck | stuck
+        return placement.elsewhere(view, moving, allowed)
 
     def _going(self, view: View) -> list[tuple[Instance, Node]]:
         to = self.departure(view).to

@@ -190,10 +190,9 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
                 tolerant=True,
             )
 
-    def result(self, view: View, results: Sequence[Any]) -> list[tuple[str, bool, str]]:
-        """Return for each node its name, whether it worked, and what it printed."""
-        names = [view.config.node(name).name for name in self.nodes]
+    def result(self, _view: View, results: Sequence[Any]) -> list[tuple[bool, str]]:
+        """Return for each node, in order, whether it worked, and what it printed."""
         return [
-            (name, bool(one) and not one["code"], one["output"] if one else "")
-            for name, one in zip(names, results, strict=True)
+            (bool(one) and not one["code"], one["output"] if one else "")
+            for one in results
         ]

@@ -17,7 +17,7 @@ from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pools
 from moorage.ops.volumes.disk_access import check_provider, online, provider_on
 from moorage.ops.volumes.disk_names import check_unknown, check_unused
-from moorage.ops.volumes.disk_spec import bear, device
+from moorage.ops.volumes.disk_spec import device, new_disk
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, provider_called
@@ -36,7 +36,7 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
     """
     check_wanted(view, wanted, node, pair)
     if pair or not wanted.mirrored:
-        check_made(view, wanted, bear(view, wanted, node, pair=pair), node)
+        check_made(view, wanted, new_disk(view, wanted, node, pair=pair), node)
 
 
 def check_wanted(

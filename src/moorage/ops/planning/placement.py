@@ -7,12 +7,12 @@ a fleet, and from a decision back to a node or a refusal.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from moorage import htools
-from moorage.errors import BadInput, MoorageError, NoCapacity, WrongState
+from moorage.errors import MoorageError, NoCapacity, WrongState
 from moorage.htools.assignment import add_primary
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
@@ -29,8 +29,6 @@ from . import fleet
 from .fleet import Newcomer, Reading
 from .reach import Facts
 
-NAMES = frozenset({"hail", "."})
-"""What an operator may call the allocator; there is one."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""
 _VOLUME_GROUP = "lvm-vg"
@@ -38,12 +36,6 @@ _VOLUME_GROUP = "lvm-vg"
 _GOING = "another job is taking it to another node group"
 ANYWAY = "to do it all the same: --ignore-capacity"
 """The hint of a refusal for want of memory or room."""
-
-
-def check_allocator(name: str | None) -> None:
-    """Raise `BadInput` for an allocator that there is not."""
-    if name and name not in NAMES:
-        raise BadInput(f"there is no allocator '{name}': hail is the one there is")
 
 
 def takes(node: Node) -> bool:
@@ -119,7 +111,7 @@ def check_told(view: View, node: Node) -> None:
         view.answer(room_on(view.config, node))
 
 
-def place(
+def place(  # noqa: PLR0913 - what is asked, and where it may be
     view: View,
     wanted: Newcomer,
     allowed: Sequence[Node],
@@ -127,6 +119,7 @@ def place(
     count: int = 1,
     any_size: bool = False,
     survival: bool = True,
+    named: Sequence[Node] = (),
 ) -> tuple[Node, ...]:
     """Return the best node for a new instance, and its secondary one if it needs one.
 
@@ -140,6 +133,8 @@ def place(
         Whether the groups' policies do not count.
     survival
         Whether the loss of any one node must leave everybody a place.
+    named
+        The only place to consider, primary node first, which is one of the `allowed`.
 
     Raises
     ------
@@ -153,18 +148,28 @@ def place(
     request = htools.Allocate(
         fleet.newcomer(wanted, how),
         count,
-        restrict=tuple(node.name for node in allowed),
+        restrict=tuple(node.name for node in named or allowed),
     )
-    found = htools.place(state, request, htools.Asking(capacity=survival))
+    first = named[0].name if named else None
+    asking = htools.Asking(capacity=survival, primary=first)
+    found = htools.place(state, request, asking)
     if found.best is None:
         raise _refusal(request, found)
     return tuple(view.config.node(state.nodes[at].name) for at in found.best.nodes)
 
 
 def elsewhere(
-    view: View, instances: Sequence[Instance], allowed: Sequence[Node]
+    view: View,
+    instances: Sequence[Instance],
+    allowed: Sequence[Node],
+    named: Mapping[str, Node] | None = None,
 ) -> tuple[dict[str, Node], dict[str, str]]:
     """Return another node for each of some instances of one group, by uuid.
+
+    Parameters
+    ----------
+    named
+        The only node to consider for each, by uuid; None to choose among the `allowed`.
 
     Returns
     -------
@@ -173,7 +178,12 @@ def elsewhere(
     config = view.config
     state, index = _among(view, map(config.home, instances), allowed)
     by_index = {index[one.name]: one.uuid for one in instances if one.name in index}
-    found = htools.evacuate(state, list(by_index), "primary-only")
+    if named is None:
+        found = htools.evacuate(state, list(by_index), "primary-only")
+    else:
+        places = {node.name: at for at, node in enumerate(state.nodes)}
+        only = {at: places[named[uuid].name] for at, uuid in by_index.items()}
+        found = htools.evacuate_to(state, only, "primary-only")
     away = {
         by_index[one.inst.idx]: config.node(state.nodes[one.inst.p].name)
         for one in found.away
@@ -194,7 +204,10 @@ def _among(
 
 
 def new_secondary(view: View, instance: Instance, allowed: Sequence[Node]) -> Node:
-    """Return the best node for second copies; raise `NoCapacity` for none."""
+    """Return the best node for second copies; raise `NoCapacity` for none.
+
+    An allocator names a single one that is allowed.
+    """
     config = view.config
     homes = [config.home(instance), *config.secondary_nodes(instance)]
     state, index = _among(view, homes, (*homes, *allowed))

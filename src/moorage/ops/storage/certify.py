@@ -72,8 +72,6 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     checks: tuple[str, ...] = ()
     force_params: bool = False
 
-    # -- where ------------------------------------------------------------------------
-
     def _candidates(self, view: View) -> Sequence[Node]:
         if self.node:
             return [view.config.node(self.node)]
@@ -129,8 +127,6 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             )
         return found
 
-    # -- what is asked ----------------------------------------------------------------
-
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the nodes that it may run on."""
         for node in self._asked(view):
@@ -166,8 +162,6 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             if (not self.checks or one.name in self.checks)
             and (two or not one.needs_two)
         ]
-
-    # -- what is done -----------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Digest its files, make each check, and see that nothing is left."""

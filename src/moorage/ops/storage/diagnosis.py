@@ -9,10 +9,11 @@ from msgspec import Struct
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Ask, Operation, Question, View
 from moorage.model import Os, Provider, nice
+from moorage.model.values import Value
 from moorage.protocol import Verb
 
 T = TypeVar("T", Provider, Os)
-Entry = list[str | bool | int | list[str] | list[list[str]] | None]
+Entry = list[str | bool | int | list[str] | list[int] | list[list[str]] | None]
 """What a node has of a name: path, whether it is valid, why not, and more."""
 Cell = (
     str
@@ -23,6 +24,7 @@ Cell = (
     | dict[str, bool]
     | dict[str, Entry]
     | dict[str, list[Entry]]
+    | dict[str, dict[str, Value]]
     | None
 )
 Rows = list[list[Cell]]
@@ -55,17 +57,20 @@ class Answers(Struct, Generic[T], frozen=True):
             for node, entries in self.found.items()
         }
 
-    def status(self, name: str, shown: Callable[[T], Entry]) -> dict[str, list[Entry]]:
+    def status(
+        self, name: str, shown: Callable[[T], Entry], unknown: Entry
+    ) -> dict[str, list[Entry]]:
         """Return the entries of each node as diagnoses show them.
 
-        A node that said nothing has one invalid entry that says why.
+        A node that said nothing has one invalid entry that says why, and ends with what
+        stands for the rest.
         """
         known = {
             node: [shown(one) for one in entries]
             for node, entries in self.entries(name).items()
         }
         lost: dict[str, list[Entry]] = {
-            node: [["", False, why, []]] for node, why in self.silent.items()
+            node: [["", False, why, *unknown]] for node, why in self.silent.items()
         }
         return known | lost
 

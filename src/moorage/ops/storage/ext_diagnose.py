@@ -57,7 +57,7 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
 
         columns: dict[str, Callable[[str], diagnosis.Cell]] = {
             "name": lambda name: name,
-            "node_status": lambda name: found.status(name, _shown),
+            "node_status": lambda name: found.status(name, _shown, [[]]),
             "nodegroup_status": by_group,
             "parameters": parameters,
         }

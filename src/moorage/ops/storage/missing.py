@@ -153,9 +153,6 @@ def _is_proof(config: Config, looks: Sequence[Look], disk: Disk) -> bool:
     return set(disk.nodes) <= told
 
 
-# -- attachments -----------------------------------------------------------------------
-
-
 def strays(view: View) -> list[Stray]:
     """Return what nodes hold and should not."""
     return [

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.jobs import View
 from moorage.model import Os, nice
 from moorage.model.caller import Role
+from moorage.model.values import Value
 from moorage.ops.asking.node_tasks import oses_on
 from moorage.protocol import ListSystems
 from moorage.storage.provider import common_parameters
@@ -14,14 +15,27 @@ from moorage.storage.provider import common_parameters
 from . import diagnosis
 
 COLUMNS = (
-    *("name", "valid", "variants", "parameters", "node_status"),
-    *("api_versions", "hidden", "blacklisted"),
+    *("name", "valid", "variants", "parameters", "node_status", "api_versions"),
+    *("hidden", "blacklisted", "os_hvp", "osparams", "trusted"),
 )
+_TRUSTED = True
+"""Every definition that there is: no script is run inside of a guest."""
+
+
+_UNKNOWN: diagnosis.Entry = [[], [], [], _TRUSTED]
+"""What stands for variants, parameters, versions of the interface, and trust."""
 
 
 def _shown(one: Os) -> diagnosis.Entry:
-    variants = list(one.variants)
-    return [one.path, one.valid, one.problem, variants, diagnosis.pairs(one.parameters)]
+    told, given = list(one.variants), diagnosis.pairs(one.parameters)
+    return [one.path, one.valid, one.problem, told, given, [one.api], _TRUSTED]
+
+
+def _of(
+    given: Mapping[str, Mapping[str, Value]], name: str
+) -> dict[str, dict[str, Value]]:
+    """Return what is set for an OS, below its name; nothing if nobody set it."""
+    return {name: dict(given[name])} if name in given else {}
 
 
 def common_variants(found: Sequence[Os]) -> list[str]:
@@ -57,9 +71,12 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
             "valid": valid,
             "variants": lambda name: common_variants(first(name)),
             "parameters": lambda name: diagnosis.pairs(common_parameters(first(name))),
-            "node_status": lambda name: found.status(name, _shown),
+            "node_status": lambda name: found.status(name, _shown, _UNKNOWN),
             "api_versions": lambda name: sorted({one.api for one in first(name)}),
             "hidden": lambda name: name in view.config.cluster.hidden_os,
             "blacklisted": lambda name: name in view.config.cluster.blacklisted_os,
+            "os_hvp": lambda name: _of(view.config.cluster.os_hvp, name),
+            "osparams": lambda name: _of(view.config.cluster.osparams, name),
+            "trusted": lambda _name: _TRUSTED,
         }
         return diagnosis.rows(columns, self.output_fields, found.names(self.names))

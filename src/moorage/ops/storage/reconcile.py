@@ -179,9 +179,6 @@ def _state(view: View, providers: Sequence[str]) -> State:
     return State(looks, found, lost, held, doubts, plan)
 
 
-# -- the plan --------------------------------------------------------------------------
-
-
 def _to_quarantine(view: View, found: Found) -> Repair:
     return Repair(
         do=QUARANTINE,
@@ -290,9 +287,6 @@ def let_go(view: View, strays: Sequence[Stray]) -> Iterator[Task]:
         if one.disk:
             disk = late.get(one.disk.uuid, one.disk)
             yield node_tasks.let_go(view.config, disk, one.node)
-
-
-# -- what clients get ------------------------------------------------------------------
 
 
 def _storage(look: Look, used: Collection[Named]) -> Storage:

@@ -75,9 +75,6 @@ def kind_of(place: Place) -> type[Template]:
     return template_named(place.template)
 
 
-# -- asking ----------------------------------------------------------------------------
-
-
 def ask(
     config: Config, providers: Sequence[str]
 ) -> Iterator[tuple[Node, Ask[list[Listed]], tuple[Place, ...]]]:
@@ -145,9 +142,6 @@ def group_of_or_none(config: Config, disk: Disk) -> NodeGroup | None:
 def is_local(place: Place) -> bool:
     """Whether a storage is one node's alone."""
     return kind_of(place).capabilities.reach is not Reach.GROUP
-
-
-# -- what was told ---------------------------------------------------------------------
 
 
 def looks(view: View, providers: Sequence[str]) -> list[Look]:

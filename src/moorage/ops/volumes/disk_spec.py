@@ -71,7 +71,7 @@ def listed(view: View, wanted: DiskSpec, node: Node) -> list[Volume] | None:
     return [one for one in told[0].volumes if str(one.logical_id[-1]) == wanted.adopt]
 
 
-def bear(
+def new_disk(
     view: View,
     wanted: DiskSpec,
     node: Node,
@@ -94,7 +94,7 @@ def bear(
     kind, pool, unique = wanted.kind, wanted.pool, view.fresh()
     group = view.config.group(node.group)
     params = kind.parameters(parameters(view.config, wanted, group))
-    born = VolumeRequest(
+    request = VolumeRequest(
         unique=unique,
         index=index,
         instance=instance,
@@ -108,12 +108,16 @@ def bear(
     return Disk(
         uuid=view.fresh(),
         dev_type=wanted.template,
-        logical_id=kind.logical_id(born),
-        children=kind.children(born, size) if issubclass(kind, Mirrored) else (),
+        logical_id=kind.logical_id(request),
+        children=kind.children(request, size) if issubclass(kind, Mirrored) else (),
         size=size,
         mode=wanted.mode,
         name=wanted.name,
-        nodes=born.pair.nodes if born.pair else () if wanted.roams else (node.uuid,),
+        nodes=request.pair.nodes
+        if request.pair
+        else ()
+        if wanted.roams
+        else (node.uuid,),
         params=params,
         pool=pool.uuid if pool else None,
         spindles=wanted.spindles,
@@ -138,7 +142,7 @@ def bear_all(
     made: list[Disk] = []
     for index, wanted in enumerate(wishes):
         pair = pairs.wanted(view, wanted, node, peer, made)
-        disk = bear(view, wanted, node, index=index, instance=instance, pair=pair)
+        disk = new_disk(view, wanted, node, index=index, instance=instance, pair=pair)
         made.append(disk)
     return made
 

@@ -26,9 +26,9 @@ class BlockDevice(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("manual", path)`` of the device that ``adopt`` names."""
-        device = str(born.params.get("adopt") or "")
+        device = str(request.params.get("adopt") or "")
         if not device:
             raise BadInput(
                 f"disk template '{cls.name}' makes no volumes: it adopts devices",

@@ -53,9 +53,9 @@ class Drbd(Mirrored):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return both nodes, the port, both minors and the secret."""
-        return cls._born(born).logical_id
+        return cls._pair(request).logical_id
 
     @classmethod
     def check_made(cls, disk: Disk) -> None:
@@ -69,14 +69,14 @@ class Drbd(Mirrored):
             )
 
     @classmethod
-    def children(cls, born: VolumeRequest, size: Mib) -> tuple[Disk, ...]:
+    def children(cls, request: VolumeRequest, size: Mib) -> tuple[Disk, ...]:
         """Return the volumes of each copy: data and metadata."""
-        (group, name), nodes = Plain.logical_id(born), cls._born(born).nodes
-        beside = str(born.params.get("metavg") or group)
+        (group, name), nodes = Plain.logical_id(request), cls._pair(request).nodes
+        beside = str(request.params.get("metavg") or group)
         parts = (("data", group, size), ("meta", beside, Mib(METADATA)))
         return tuple(
             Disk(
-                uuid=f"{born.unique}-{part}",
+                uuid=f"{request.unique}-{part}",
                 dev_type=Plain.name,
                 logical_id=(where, f"{name}_{part}"),
                 size=room,
@@ -86,13 +86,13 @@ class Drbd(Mirrored):
         )
 
     @classmethod
-    def _born(cls, born: VolumeRequest) -> Pair:
-        if born.pair is None:
+    def _pair(cls, request: VolumeRequest) -> Pair:
+        if request.pair is None:
             raise BadInput(
                 "a mirrored disk needs two nodes, and this request names none",
                 hint="for disks with one copy: gnt-instance modify -t drbd -n NODE",
             )
-        return born.pair
+        return request.pair
 
     @classmethod
     def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:

@@ -74,11 +74,11 @@ class Ext(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``; an adopted volume keeps its name."""
-        provider = cls._provider_of(born.params)
-        adopted = born.params.get("adopt")
-        return (provider, str(adopted) if adopted else born.name(cls.name))
+        provider = cls._provider_of(request.params)
+        adopted = request.params.get("adopt")
+        return (provider, str(adopted) if adopted else request.name(cls.name))
 
     @classmethod
     def adoptable(cls, volume: str) -> str:

@@ -27,7 +27,7 @@ from moorage.units import MIB, Mib, mib_for
 _DRIVER = "loop"
 PROGRAMS = ("cp", "fallocate", "mkdir", "mv", "rm", "stat", "truncate")
 _NOBODY = "detached"
-"""The directory of disks that were born without an instance."""
+"""The directory of disks that were made without an instance."""
 
 
 class File(Template):
@@ -47,11 +47,11 @@ class File(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
-        name = born.name(cls.name)
-        root = cls._root_of(born.settings, born.params)
-        folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
+        name = request.name(cls.name)
+        root = cls._root_of(request.settings, request.params)
+        folder = PurePosixPath(root, request.folder, request.instance or _NOBODY)
         return (_DRIVER, cls._inside(f"{folder}/{name}", root))
 
     @classmethod

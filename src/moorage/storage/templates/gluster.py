@@ -49,14 +49,14 @@ class Gluster(File):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, below the volume's root, as Ganeti does."""
-        if not cls._root_of(born.settings, born.params):
+        if not cls._root_of(request.settings, request.params):
             raise BadInput(
                 f"no directory is configured for disk template '{cls.name}'",
                 hint="gnt-cluster modify --gluster-storage-dir=DIR",
             )
-        return (_DRIVER, f"{_FOLDER}/{born.name(cls.name)}")
+        return (_DRIVER, f"{_FOLDER}/{request.name(cls.name)}")
 
     @classmethod
     def parameters(cls, given: Params) -> dict[str, Any]:

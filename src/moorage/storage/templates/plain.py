@@ -47,13 +47,13 @@ class Plain(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(volume group, volume)``; an adopted volume keeps its name."""
-        (group,) = cls.unit_keys(born.settings, born.params)
-        adopted = born.params.get("adopt")
+        (group,) = cls.unit_keys(request.settings, request.params)
+        adopted = request.params.get("adopt")
         if adopted:
             return (group, cls.adoptable(adopted))
-        return (group, born.volume or f"{born.unique}.disk{born.index}")
+        return (group, request.volume or f"{request.unique}.disk{request.index}")
 
     @classmethod
     def parameters(cls, given: Params) -> dict[str, Any]:

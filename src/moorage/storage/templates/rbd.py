@@ -48,14 +48,14 @@ class Rbd(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+    def logical_id(cls, request: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
-        if not _pool(born.params):
+        if not _pool(request.params):
             raise BadInput(
                 f"no Ceph pool is configured for disk template '{cls.name}'",
                 hint="gnt-cluster modify -D rbd:pool=NAME",
             )
-        return (_DRIVER, born.name(cls.name))
+        return (_DRIVER, request.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Params) -> dict[str, Any]:

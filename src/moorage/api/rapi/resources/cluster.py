@@ -4,9 +4,10 @@
 from typing import Any
 
 from moorage.api.features import FEATURES
-from moorage.api.rapi.looking import BULK, get
+from moorage.api.rapi.looking import BULK, Do, get
 from moorage.api.rapi.making import make
 from moorage.api.rapi.refusals import HttpError
+from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Asked, Route
 from moorage.ops import OPERATIONS
 
@@ -36,6 +37,18 @@ async def _info(asked: Asked) -> dict[str, Any]:
         "vg_name": found.get("volume_group_name"),
         "drbd_helper": found.get("drbd_usermode_helper"),
     }
+
+
+async def _paused(asked: Asked) -> dict[str, float | None]:
+    (until,) = await asked.luxi.call("QueryConfigValues", ["watcher_pause"])
+    return {"paused_until": until}
+
+
+async def _pause(asked: Asked) -> dict[str, float | None]:
+    until = asked.fields().get("paused_until", False)
+    if not isinstance(until, int | float | None) or isinstance(until, bool):
+        raise HttpError(400, "The 'paused_until' parameter should be a time or null")
+    return {"paused_until": await asked.luxi.call("SetWatcherPause", until)}
 
 
 _OS = (
@@ -85,6 +98,19 @@ ROUTES: tuple[Route, ...] = (
         BULK,
         answer=list[str | dict[str, Any]],
         role=OPERATIONS["OP_OS_DIAGNOSE"].role,
+    ),
+    get(
+        "/2/watcher",
+        "Tell until when the watcher does nothing, in seconds; null for not at all",
+        _paused,
+        answer=dict[str, float | None],
+    ),
+    Route(
+        "PUT",
+        "/2/watcher",
+        "Let the watcher do nothing until some time; null: go on",
+        Do(_pause, dict[str, float | None], {"paused_until": "seconds; required"}),
+        Role.WRITE,
     ),
     make("PUT", "/2/modify", "OP_CLUSTER_SET_PARAMS", shape=_changes),
     make("PUT", "/2/redistribute-config", "OP_CLUSTER_REDIST_CONF", body=False),

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.api.luxi import NOCHANGE
 from moorage.api.luxi_messages import error_from_wire
-from moorage.api.rapi.looking import BULK, Do, Listed
+from moorage.api.rapi.looking import BULK, Do, Listed, get
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
@@ -89,8 +89,43 @@ def _two(result: Any) -> Any:  # noqa: ANN401
 
 
 async def _cancelled(asked: Asked) -> list[Any]:
-    found: list[Any] = await asked.luxi.call("CancelJob", _number(asked))
+    found: list[Any]
+    found = await asked.luxi.call("CancelJob", _number(asked), asked.flag("kill"))
     return found
+
+
+async def _hastened(asked: Asked) -> list[Any]:
+    priority = asked.fields().get("priority")
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise HttpError(400, "The 'priority' parameter should be a number")
+    found: list[Any]
+    found = await asked.luxi.call("ChangeJobPriority", _number(asked), priority)
+    return found
+
+
+async def _archived(asked: Asked) -> bool:
+    return bool(await asked.luxi.call("ArchiveJob", _number(asked)))
+
+
+async def _archived_old(asked: Asked) -> list[int]:
+    age = asked.fields().get("age")
+    if not isinstance(age, int | float) or isinstance(age, bool):
+        raise HttpError(400, "The 'age' parameter should be a number of seconds")
+    found: list[int] = await asked.luxi.call("AutoArchiveJobs", age)
+    return found
+
+
+async def _queue(asked: Asked) -> dict[str, bool]:
+    (drained,) = await asked.luxi.call("QueryConfigValues", ["drain_flag"])
+    return {"drained": drained}
+
+
+async def _drained(asked: Asked) -> dict[str, bool]:
+    drained = asked.fields().get("drained")
+    if not isinstance(drained, bool):
+        raise HttpError(400, "The 'drained' parameter should be true or false")
+    await asked.luxi.call("SetDrainFlag", drained)
+    return {"drained": drained}
 
 
 async def _changed(asked: Asked) -> dict[str, Any] | None:
@@ -103,8 +138,12 @@ async def _changed(asked: Asked) -> dict[str, Any] | None:
         raise HttpError(400, "The 'previous_job_info' parameter should be a list")
     if not isinstance(serial, int | None) or isinstance(serial, bool):
         raise HttpError(400, "The 'previous_log_serial' parameter should be a number")
+    timeout = body.get("timeout", _WAIT)
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool):
+        raise HttpError(400, "The 'timeout' parameter should be a number of seconds")
+    wait = max(0.0, min(timeout, _WAIT))
     told = await asked.luxi.call(
-        "WaitForJobChange", _number(asked), fields, seen, serial, _WAIT
+        "WaitForJobChange", _number(asked), fields, seen, serial, wait
     )
     if told is None:
         raise HttpError(404, f"job {_number(asked)} is not known")
@@ -153,6 +192,42 @@ ROUTES: tuple[Route, ...] = (
         "Cancel a job; say whether, and a sentence",
         Do(_cancelled, tuple[bool, str]),
         Role.OPERATE,
+        (Arg("kill", Kind.FLAG, "end the script that it runs on a node, too"),),
+    ),
+    Route(
+        "PUT",
+        f"{_JOB}/priority",
+        "Change when a job gets its turn; say whether, and a sentence",
+        Do(_hastened, tuple[bool, str], {"priority": "from -20 to 19; required"}),
+        Role.OPERATE,
+    ),
+    Route(
+        "POST",
+        f"{_JOB}/archive",
+        "Put a job away; false if it, or one that depends on it, has not ended",
+        Do(_archived, bool),
+        Role.OPERATE,
+    ),
+    Route(
+        "POST",
+        "/2/jobs/archive",
+        "Put old jobs away; say how many, and how many are left",
+        Do(
+            _archived_old,
+            tuple[int, int],
+            {"age": "seconds since they ended, -1 for all; required"},
+        ),
+        Role.OPERATE,
+    ),
+    get(
+        "/2/queue", "Tell whether new jobs are refused", _queue, answer=dict[str, bool]
+    ),
+    Route(
+        "PUT",
+        "/2/queue",
+        "Refuse new jobs from now on, or take them again",
+        Do(_drained, dict[str, bool], {"drained": "whether; required"}),
+        Role.WRITE,
     ),
     Route(
         "GET",
@@ -165,6 +240,7 @@ ROUTES: tuple[Route, ...] = (
                 "fields": "names of fields of the job: what to look at, required",
                 "previous_job_info": "the values that were seen before",
                 "previous_log_serial": "number of the last entry that was seen",
+                "timeout": "seconds to wait, at most ten, which it is by default",
             },
         ),
         Role.OPERATE,

@@ -14,7 +14,7 @@ E = TypeVar("E", bound=Entity)
 
 
 @dataclass(frozen=True)
-class Scene:
+class HookContext:
     """An operation that is about to do its tasks, or has done them.
 
     Attributes

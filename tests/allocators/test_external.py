@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Allocators that are programs: what they are told, and what is made of their words."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from allocating import HAIL, Shelf, shelf
+from moorage.errors import AllocatorFailed, BadInput, Failed, NoCapacity, NotFound
+from moorage.node.extensions.allocators import Allocators
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+SAN = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
+MIRRORED = {"disk_template": "drbd", "disks": [{"size": 64}]}
+needs_hail = pytest.mark.skipif(
+    not HAIL.exists(), reason="ganeti-htools is not installed"
+)
+
+
+@pytest.fixture
+def programs() -> Iterator[Shelf]:
+    with shelf() as found:
+        yield found
+
+
+async def made(tmp_path: Path, programs: Shelf, builder: ClusterBuilder) -> SimCluster:
+    sim = await SimCluster.start(tmp_path, builder)
+    sim.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
+    return sim
+
+
+@pytest.fixture
+async def sim(tmp_path: Path, programs: Shelf) -> AsyncIterator[SimCluster]:
+    cluster = await made(tmp_path, programs, ClusterBuilder(4))
+    yield cluster
+    await cluster.stop()
+
+
+async def add(sim: SimCluster, name: str, who: str | None = None, **more: Any) -> Any:
+    fields = SAN | {"instance_name": name, "beparams": {"memory": 1024}} | more
+    return await sim.run("OP_INSTANCE_CREATE", iallocator=who, **fields)
+
+
+def home(sim: SimCluster, name: str) -> str:
+    return sim.config.instance(name).primary_node
+
+
+async def test_an_allocator_chooses_the_node(sim: SimCluster, programs: Shelf) -> None:
+    programs.names("mine", "node3")
+    assert await add(sim, "web1", "mine") == ["node3"]
+    assert home(sim, "web1") == "node3"
+
+
+async def test_who_is_primary_and_who_secondary(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    for number, pair in enumerate((("node4", "node2"), ("node2", "node4"))):
+        programs.names("mine", *pair)
+        assert await add(sim, f"db{number}", "mine", **MIRRORED) == [*pair]
+
+
+@needs_hail
+@pytest.mark.parametrize("kind", [SAN, MIRRORED, {"disk_template": "diskless"}])
+async def test_ganetis_hail_places_instances(
+    sim: SimCluster, programs: Shelf, kind: dict[str, Any]
+) -> None:
+    programs.ganetis("theirs")
+    fields = {"disks": [], **kind}
+    for number in range(4):
+        await add(sim, f"web{number}", "theirs", **fields)
+    homes = {home(sim, f"web{number}") for number in range(4)}
+    assert len(homes) == 4
+
+
+async def test_what_it_is_told(sim: SimCluster, programs: Shelf) -> None:
+    await add(sim, "old", pnode="node2", tags=["a"])
+    programs.names("mine", "node3")
+    await add(sim, "web1", "mine", tags=["x"], group_name="default")
+    told = programs.seen("mine")
+    assert told["version"] == 2
+    assert told["request"] == {
+        "type": "allocate",
+        "name": "web1",
+        "tags": ["x"],
+        "vcpus": 1,
+        "memory": 1024,
+        "spindle_use": 1,
+        "disk_template": "ext",
+        "disk_space_total": 64,
+        "os": "",
+        "hypervisor": "kvm",
+        "disks": told["request"]["disks"],
+        "nics": told["request"]["nics"],
+        "required_nodes": 1,
+        "restrict-to-nodes": ["node1", "node2", "node3", "node4"],
+        "group_name": "default",
+    }
+    assert told["instances"]["old"]["nodes"] == ["node2"]
+    assert told["nodes"]["node2"]["i_pri_memory"] == 1024
+    assert told["nodegroups"]["default"]["name"] == "default"
+
+
+@pytest.mark.requirement("S2-12")
+async def test_with_opportunistic_locking_nodes_are_named_and_none_is_off(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    await sim.run("OP_NODE_SET_PARAMS", node_name="node4", drained=True)
+    programs.names("mine", "node3")
+    await add(sim, "web1", "mine", opportunistic_locking=True)
+    told = programs.seen("mine")
+    assert told["request"]["restrict-to-nodes"] == ["node1", "node2", "node3"]
+    assert not any(node["offline"] for node in told["nodes"].values())
+
+
+async def test_the_clusters_default_is_asked(sim: SimCluster, programs: Shelf) -> None:
+    programs.names("mine", "node3")
+    await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="mine")
+    assert await add(sim, "web1") == ["node3"]
+    assert await add(sim, "web2", ".") == ["node3"]
+    await add(sim, "web3", "hail")
+    assert home(sim, "web3") != "node3"
+    assert await add(sim, "web4", pnode="node1") == ["node1"]
+
+
+async def test_a_default_that_is_not_there_is_refused(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    programs.names("mine", "node3")
+    with pytest.raises(NotFound, match="has no allocator 'other'; there is mine"):
+        await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="other")
+    with pytest.raises(BadInput, match="is no name of an allocator"):
+        await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="../mine")
+
+
+LIES = {
+    "no JSON": ("echo garbage", "printed is not JSON"),
+    "no object": ("echo '[1]'", "no JSON object"),
+    "nothing": (":", "printed is not JSON"),
+    "no success": ("""echo '{"info": "", "result": []}'""", "lacks 'success'"),
+    "odd success": (
+        """echo '{"success": 1, "info": "", "result": []}'""",
+        "lacks 'success'",
+    ),
+    "no result": ("""echo '{"success": true, "info": ""}'""", "lacks 'result'"),
+    "odd result": (
+        """echo '{"success": true, "info": "", "result": {"a": 1}}'""",
+        "not of the shape",
+    ),
+    "unknown node": (
+        """echo '{"success": true, "info": "", "result": ["mars"]}'""",
+        "there is no such node",
+    ),
+    "too many": (
+        """echo '{"success": true, "info": "", "result": ["node1", "node2"]}'""",
+        "names 2 nodes for instance web1, which needs 1",
+    ),
+    "drained": (
+        """echo '{"success": true, "info": "", "result": ["node4"]}'""",
+        "not one of those that it may be on",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_what_makes_no_sense_is_refused(
+    sim: SimCluster, programs: Shelf, lie: str
+) -> None:
+    await sim.run("OP_NODE_SET_PARAMS", node_name="node4", drained=True)
+    text, told = LIES[lie]
+    programs.shell("mine", text)
+    before = sim.config.serial_no
+    with pytest.raises(AllocatorFailed, match=told):
+        await add(sim, "web1", "mine")
+    assert sim.config.serial_no == before
+
+
+async def test_one_that_fails_says_why(sim: SimCluster, programs: Shelf) -> None:
+    programs.shell("mine", "echo oh dear >&2; exit 3")
+    with pytest.raises(Failed, match=r"exited with exit code 3.*oh dear"):
+        await add(sim, "web1", "mine")
+    with pytest.raises(NotFound, match="there is no allocator 'yours'"):
+        await add(sim, "web1", "yours")
+
+
+async def test_what_it_says_obeys_no_terminal(sim: SimCluster, programs: Shelf) -> None:
+    told = "full\u001b]0;evil\u0007 of\nlines"
+    programs.says("mine", {"success": False, "info": told, "result": []})
+    with pytest.raises(NoCapacity) as caught:
+        await add(sim, "web1", "mine")
+    assert caught.value.message.isprintable()
+    assert "finds no place for instance web1: full" in caught.value.message
+
+
+async def test_a_place_without_room_is_refused(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    programs.names("mine", "node3")
+    big = {"beparams": {"memory": 30_000}}
+    await add(sim, "web1", "mine", **big)
+    await add(sim, "web2", "mine", **big)
+    with pytest.raises(NoCapacity, match=r"web3: node3: (memory|n\+1)"):
+        await add(sim, "web3", "mine", **big)
+
+
+async def test_a_place_that_strands_others_is_refused(
+    tmp_path: Path, programs: Shelf
+) -> None:
+    sim = await made(tmp_path, programs, ClusterBuilder(2))
+    programs.names("mine", "node2")
+    big = {"beparams": {"memory": 31_000}}
+    await add(sim, "web1", pnode="node1", **big)
+    await add(sim, "web2", "mine", beparams={"memory": 20_000})
+    with pytest.raises(NoCapacity, match="web3: node2: "):
+        await add(sim, "web3", "mine", beparams={"memory": 20_000})
+    await sim.stop()
+
+
+@pytest.mark.requirement("S2-13")
+async def test_two_at_a_time_never_break_n_plus_1_together(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    programs.names("mine", "node3")
+    programs.names("yours", "node3")
+    big = SAN | {"beparams": {"memory": 30_000}}
+    jobs = [
+        await sim.submit(
+            "OP_INSTANCE_CREATE", instance_name=f"web{number}", iallocator=who, **big
+        )
+        for number, who in enumerate(("mine", "yours", "mine", "yours"))
+    ]
+    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    assert [job.status for job in done].count("success") == 2
+    assert len(sim.config.instances_on(sim.config.node("node3"))) == 2
+
+
+async def test_one_that_is_overtaken_is_asked_again(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    """It names the node that is free in what it reads; others take it meanwhile."""
+    programs.program(
+        "least",
+        "#!/usr/bin/python3\n"
+        "import json, sys\n"
+        "told = json.load(open(sys.argv[1]))\n"
+        "free = {n: v['total_memory'] - v['i_pri_memory']"
+        " for n, v in told['nodes'].items()}\n"
+        "best = max(sorted(free), key=free.get)\n"
+        "print(json.dumps({'success': True, 'info': '', 'result': [best]}))\n",
+    )
+    big = SAN | {"beparams": {"memory": 30_000}}
+    jobs = [
+        await sim.submit(
+            "OP_INSTANCE_CREATE", instance_name=f"web{n}", iallocator="least", **big
+        )
+        for n in range(4)
+    ]
+    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    assert [job.status for job in done] == ["success"] * 4
+    assert {home(sim, f"web{n}") for n in range(4)} == {f"node{n}" for n in range(1, 5)}
+
+
+async def test_an_instance_is_relocated(sim: SimCluster, programs: Shelf) -> None:
+    await add(sim, "web1", pnode="node1")
+    programs.names("mine", "node3")
+    await sim.run("OP_INSTANCE_MIGRATE", instance_name="web1", iallocator="mine")
+    assert home(sim, "web1") == "node3"
+    request = programs.seen("mine")["request"]
+    assert request["type"] == "relocate"
+    assert request["relocate_from"] == ["node1"]
+    programs.names("mine", "node3")
+    with pytest.raises(AllocatorFailed, match="node3 for instance web1, which is not"):
+        await sim.run("OP_INSTANCE_FAILOVER", instance_name="web1", iallocator="mine")
+
+
+async def test_second_copies_go_where_it_says(sim: SimCluster, programs: Shelf) -> None:
+    await add(sim, "db", pnode="node1", snode="node2", **MIRRORED)
+    programs.names("mine", "node4")
+    await sim.run(
+        "OP_INSTANCE_REPLACE_DISKS",
+        instance_name="db",
+        mode="replace_new_secondary",
+        iallocator="mine",
+    )
+    (disk,) = sim.config.disks_of(sim.config.instance("db"))
+    assert disk.nodes == ("node1", "node4")
+    assert programs.seen("mine")["request"]["relocate_from"] == ["node2"]
+
+
+async def test_a_node_is_evacuated(sim: SimCluster, programs: Shelf) -> None:
+    for name in ("web1", "web2", "web3"):
+        await add(sim, name, pnode="node1")
+    programs.moves("mine", {"web1": ["node2"], "web2": ["node3"]}, "web3")
+    told = await sim.run("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
+    assert told["stayed"] == {"web3": "allocator 'mine' finds no node: it is bound"}
+    for _, job in told["jobs"]:
+        assert (await sim.engine.finished(job)).status == "success"
+    assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node3")
+    assert programs.seen("mine")["request"]["instances"] == ["web1", "web2", "web3"]
+
+
+async def test_an_instance_changes_its_group(tmp_path: Path, programs: Shelf) -> None:
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await made(tmp_path, programs, builder)
+    await add(sim, "web1", pnode="node1")
+    programs.moves("mine", {"web1": ["far2"]})
+    await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web1", iallocator="mine")
+    await sim.nodes.settle()
+    assert programs.seen("mine")["request"]["target_groups"] == ["far"]
+    await sim.stop()
+
+
+@needs_hail
+async def test_ganetis_hail_moves_instances(tmp_path: Path, programs: Shelf) -> None:
+    builder = ClusterBuilder(4).node("far1", "far").node("far2", "far")
+    sim = await made(tmp_path, programs, builder)
+    programs.ganetis("theirs")
+    await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="theirs")
+    await add(sim, "web1", pnode="node1")
+    await add(sim, "web2", pnode="node1")
+    await add(sim, "db", pnode="node2", snode="node1", **MIRRORED)
+    await sim.run("OP_INSTANCE_MIGRATE", instance_name="web1")
+    assert home(sim, "web1") != "node1"
+    told = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="all")
+    for _, job in told["jobs"]:
+        done = await sim.engine.finished(job)
+        assert done.status == "success", done.ops[0].result
+    assert not sim.config.instances_on(sim.config.node("node1"))
+    assert not sim.config.mirrored_on(sim.config.node("node1"))
+    told = await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web2")
+    for _, job in told["jobs"]:
+        assert (await sim.engine.finished(job)).status == "success"
+    assert home(sim, "web2").startswith("far")
+    await sim.stop()
+
+
+async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> None:
+    programs.names("mine", "node3")
+    told = await sim.run(
+        "OP_INSTANCE_MULTI_ALLOC",
+        iallocator="mine",
+        instances=[SAN | {"instance_name": f"web{n}"} for n in range(2)],
+    )
+    for _, job in told["jobs"]:
+        assert (await sim.engine.finished(job)).status == "success"
+    assert {home(sim, f"web{n}") for n in range(2)} == {"node3"}
+
+
+async def test_one_that_thinks_holds_nobody_else_up(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    flag = programs.path / "seen" / "go"
+    programs.shell(
+        "slow",
+        f"while [ ! -e {flag} ]; do sleep 0.02; done\n"
+        """echo '{"success": true, "info": "", "result": ["node3"]}'""",
+    )
+    job = await sim.submit(
+        "OP_INSTANCE_CREATE", instance_name="web1", iallocator="slow", **SAN
+    )
+    await add(sim, "web2")
+    other = await sim.submit(
+        "OP_INSTANCE_CREATE", instance_name="web3", iallocator="slow", **SAN
+    )
+    done, _ = await sim.engine.cancel(other)
+    assert done
+    flag.touch()
+    assert (await sim.engine.finished(job)).status == "success"
+
+
+async def test_one_that_thinks_is_given_up_with_its_job(
+    sim: SimCluster, programs: Shelf
+) -> None:
+    flag = programs.path / "seen" / "go"
+    programs.shell("slow", f"while [ ! -e {flag} ]; do sleep 0.02; done")
+    job = await sim.submit(
+        "OP_INSTANCE_CREATE", instance_name="web1", iallocator="slow", **SAN
+    )
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(10):
+        done, _ = await sim.engine.cancel(job)
+    assert done
+    assert sim.engine.job(job).status == "canceled"
+    flag.touch()
