@@ -12,6 +12,7 @@ from moorage_cloud.errors import (
     BuildInProgress,
     Forbidden,
     OverLimit,
+    Refusal,
     Unavailable,
 )
 from moorage_cloud.models import Backend, Limit, Operation, StorageDomain, VolumeType
@@ -33,6 +34,7 @@ from moorage_cloud.verbs import (
 )
 
 BOB = Caller("bob", "blue")
+ERRORS = Refusal.__module__
 
 
 @pytest.fixture
@@ -219,9 +221,9 @@ def test_names_are_only_on_record(docks, volume):
 
 
 def test_a_volume_goes_to_another_project(docks, volume):
-    made, key = offer(docks.anna, volume)
+    made, key = offer(volume)
     with pytest.raises(BadRequest, match="must be available"):
-        offer(docks.anna, volume)
+        offer(volume)
     with pytest.raises(BadRequest, match="its status must be"):
         attach(docks.anna, volume, docks.servers["a1"])
     with pytest.raises(BadRequest, match="invalid auth key"):
@@ -234,7 +236,7 @@ def test_a_volume_goes_to_another_project(docks, volume):
     assert accept(BOB, made, key).project == "blue"
     assert not any(quota.usage("red").values())
     assert list(quota.drifts()) == []
-    again, _ = offer(BOB, volume)
+    again, _ = offer(volume)
     withdraw(again)
     assert docks.again(volume).status == "available"
 
@@ -255,3 +257,15 @@ def test_a_type_changes_where_the_data_can_stay(docks, volume):
     assert retype(volume, same).volume_type == same
     assert list(quota.drifts()) == []
     assert quota.usage("red")["volumes_same"] == 1
+
+
+def test_a_refusal_says_what_http_says():
+    known = [one for one in Refusal.__subclasses__() if one.__module__ == ERRORS]
+    assert {one.code for one in known} == {
+        400,
+        403,
+        404,
+        409,
+        413,
+        503,
+    }

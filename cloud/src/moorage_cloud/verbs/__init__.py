@@ -21,5 +21,5 @@ from .edit import (
 from .extend import extend
 from .retype import retype
 from .snapshots import delete_snapshot, take_snapshot
-from .transfers import accept, offer, withdraw
+from .transfers import accept, offer, offers, withdraw
 from .types import create_type, delete_type, drop_spec, set_specs, update_type

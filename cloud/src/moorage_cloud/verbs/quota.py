@@ -105,6 +105,17 @@ def reset_limits(project: str) -> None:
     Limit.objects.filter(project=project).delete()
 
 
+def used_by(volume: Volume) -> dict[str, int]:
+    """Return what a volume is counted with, its snapshots included."""
+    copies = volume.snapshots.filter(deleted=False).order_by()
+    size = copies.aggregate(Sum("size"))["size__sum"] or 0
+    return {
+        "volumes": 1,
+        "snapshots": copies.count(),
+        "gigabytes": volume.size + size,
+    }
+
+
 def usage(project: str) -> dict[str, int]:
     """Return what a project uses."""
     rows = Usage.objects.filter(project=project).values_list("resource", "in_use")

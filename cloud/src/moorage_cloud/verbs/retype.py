@@ -7,7 +7,7 @@ from moorage_cloud.models import Volume, VolumeType
 
 from .attach import check_detachable
 from .changing import changing
-from .quota import charge
+from .quota import charge, used_by
 
 
 def retype(volume: Volume, kind: VolumeType) -> Volume:
@@ -36,8 +36,10 @@ def retype(volume: Volume, kind: VolumeType) -> Volume:
                 f"'{old.name}' to '{kind.name}': that is not possible"
             )
         # What the two types share of the limits is counted once.
-        charge(held.project, old.name, volumes=-1, gigabytes=-held.size)
-        charge(held.project, kind.name, volumes=1, gigabytes=held.size)
+        used = used_by(held)
+        less = {name: -amount for name, amount in used.items()}
+        charge(held.project, old.name, **less)
+        charge(held.project, kind.name, **used)
         held.volume_type = kind
         held.save()
     return held

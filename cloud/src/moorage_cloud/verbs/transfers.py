@@ -6,6 +6,7 @@ import hmac
 import secrets
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.life import Status
@@ -14,10 +15,10 @@ from moorage_cloud.models import Transfer, Volume
 from .caller import Caller
 from .changing import changing
 from .create import check_text
-from .quota import charge
+from .quota import charge, used_by
 
 
-def offer(who: Caller, volume: Volume, name: str = "") -> tuple[Transfer, str]:
+def offer(volume: Volume, name: str = "") -> tuple[Transfer, str]:
     """Offer a volume; return the offer and its key, which is told this once.
 
     Raises
@@ -35,7 +36,7 @@ def offer(who: Caller, volume: Volume, name: str = "") -> tuple[Transfer, str]:
         made = Transfer.objects.create(
             volume=held,
             name=name,
-            project=who.project,
+            project=held.project,
             salt=salt,
             secret=_hashed(salt, key),
         )
@@ -43,7 +44,7 @@ def offer(who: Caller, volume: Volume, name: str = "") -> tuple[Transfer, str]:
 
 
 def accept(who: Caller, transfer: Transfer, key: str) -> Volume:
-    """Take an offered volume; it counts in the taker's quota from then on.
+    """Take an offered volume, with its snapshots; the taker's quota counts them.
 
     Raises
     ------
@@ -56,14 +57,24 @@ def accept(who: Caller, transfer: Transfer, key: str) -> Volume:
         raise BadRequest("Attempt to transfer the volume with invalid auth key")
     with changing(transfer.volume) as held:
         _check_offered(transfer)
-        kind = held.volume_type.name
-        charge(who.project, kind, volumes=1, gigabytes=held.size)
-        charge(held.project, kind, volumes=-1, gigabytes=-held.size)
+        used, kind = used_by(held), held.volume_type.name
+        # Always in one order, so that no two wait for each other.
+        for project in sorted({held.project, who.project}):
+            sign = (project == who.project) - (project == held.project)
+            charge(project, kind, **{name: sign * one for name, one in used.items()})
+        copies = held.snapshots.filter(deleted=False)
+        copies.update(project=who.project, userid=who.user)
         held.project, held.userid = who.project, who.user
         held.status = Status.AVAILABLE
         held.save()
         transfer.delete()
     return held
+
+
+def offers(who: Caller) -> QuerySet[Transfer]:
+    """Return the offers that somebody can see: those of their project."""
+    found = Transfer.objects.select_related("volume")
+    return found if who.admin else found.filter(project=who.project)
 
 
 def withdraw(transfer: Transfer) -> None:
