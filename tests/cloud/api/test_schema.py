@@ -40,6 +40,7 @@ def test_nothing_breaks(
 ):
     things, dice, told = Things(site), Random(SEED), Counter[int]()  # noqa: S311
     described = document(service, f"http://localhost/{service.root}")
+    del described["security"]  # odd tokens are tried elsewhere
     broke: list[str] = []
 
     def run(case: Case) -> None:
