@@ -59,7 +59,8 @@ class RapiDoor:
 
     def forgive(self) -> None:
         """Forget the logins that failed."""
-        self._gate._failed.clear()
+        for counts in (self._gate._of_names, self._gate._of_addresses):
+            counts._failed.clear()
 
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
