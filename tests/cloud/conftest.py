@@ -24,6 +24,8 @@ django.setup()
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402
 from docks import Docks  # noqa: E402
+from quay import Quay  # noqa: E402
+from towns import Towns  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +56,13 @@ def docks(database: Path) -> Docks:
     """Return two clusters in memory that see the same storage, and a type for it."""
     assert database.exists()
     return Docks()
+
+
+@pytest.fixture
+def quay(database: Path, tmp_path: Path) -> Iterator[Quay]:
+    """Return the service with two clusters behind their doors."""
+    assert database.exists()
+    with Towns(tmp_path).open(tmp_path) as towns:
+        made = Quay(towns)
+        yield made
+        made.close()

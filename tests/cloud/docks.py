@@ -7,7 +7,6 @@ They answer as the service's `Cluster` does. Jobs stand still until somebody run
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from django.db.models import F
 from django.utils import timezone
 
 from moorage_cloud.clusters import (
@@ -225,7 +224,7 @@ class Docks:
     def settle(self) -> None:
         """Let everything come to its end, by events."""
         while Outbox.objects.exists():
-            Outbox.objects.update(not_before=F("not_before"))
+            Outbox.objects.update(not_before=timezone.now())
             self.send()
             for pier in self.piers.values():
                 pier.run()

@@ -39,9 +39,17 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     look_after
         Seconds after which a job that nothing was heard of is looked at; each look at
         one that is under way doubles them.
+    timeout
+        Seconds without a word after which a cluster does not answer.
     lease
         Seconds that a worker has for one request to a cluster; then another one asks
         again, with the same key.
+    policy_file
+        Rules that differ from the defaults, in the form that OpenStack's services have.
+    token_lasts
+        Seconds that a token is good for.
+    zone
+        The only availability zone, in which all volumes and servers are.
     quota
         What a project has by default.
     """
@@ -52,8 +60,12 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_volume_size: int = 16384
     max_disks: int = 16
     look_after: float = 5.0
-    lease: float = 60.0
+    timeout: float = 30.0
+    lease: float = 90.0
     allowed_hosts: tuple[str, ...] = ("*",)
+    policy_file: str = "/etc/moorage/policy.yaml"
+    token_lasts: float = 3600.0
+    zone: str = "nova"
     quota: Quota = field(default_factory=Quota)
 
 

@@ -46,7 +46,7 @@ class Conflict(Refusal):
     """Something else is under way, or stands in the way."""
 
     code = 409
-    name = "conflict"
+    name = "conflictingRequest"
 
 
 class BuildInProgress(Conflict):

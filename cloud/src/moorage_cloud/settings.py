@@ -58,7 +58,10 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
     "moorage_cloud",
+    "moorage_cloud.identity",
 ]
+AUTH_USER_MODEL = "identity.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
 MIDDLEWARE: list[str] = []
 ROOT_URLCONF = "moorage_cloud.urls"
 ALLOWED_HOSTS = list(CONF.allowed_hosts)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where requests go."""
 
-from django.urls import URLPattern, URLResolver
+from .api.urls import urlpatterns
 
-urlpatterns: list[URLPattern | URLResolver] = []
+__all__ = ["urlpatterns"]

@@ -10,11 +10,12 @@ class Backend(models.Model):
     Attributes
     ----------
     clustername
-        The name or address of its door.
-    port
-        Of its door.
+        What people call it.
+    address, port
+        Of its door; without an address it is the name.
     username, password
-        Of the service there; it may have the role ``write``.
+        Of the service there. Its role is ``root``: nobody else may take over what a
+        storage has already.
     ca
         A file with the authority that the door's certificate is to be signed by; empty
         for the system's.
@@ -29,6 +30,7 @@ class Backend(models.Model):
     """
 
     clustername = models.CharField(max_length=128, unique=True)
+    address = models.CharField(max_length=255, blank=True)
     port = models.PositiveIntegerField(default=5080)
     username = models.CharField(max_length=64, blank=True)
     password = models.CharField(max_length=256, blank=True)
@@ -45,6 +47,11 @@ class Backend(models.Model):
 
     def __str__(self) -> str:
         return self.clustername
+
+    @property
+    def host(self) -> str:
+        """Where its door is."""
+        return self.address or self.clustername
 
     @property
     def adopts(self) -> bool:

@@ -10,6 +10,14 @@ from .caller import Caller
 from .changing import go_on, under_way
 from .create import NewVolume, create
 from .delete import delete
-from .edit import drop_metadata, reset_status, set_metadata, update
+from .edit import (
+    drop_metadata,
+    reset_snapshot,
+    reset_status,
+    set_metadata,
+    update,
+    update_snapshot,
+)
 from .extend import extend
 from .snapshots import delete_snapshot, take_snapshot
+from .types import create_type, delete_type, drop_spec, set_specs, update_type

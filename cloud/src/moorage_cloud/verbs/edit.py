@@ -2,13 +2,14 @@
 """What is only on record: names, metadata, what an administrator sets right."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import Status
-from moorage_cloud.models import Volume
+from moorage_cloud.models import Snapshot, Volume
 
 from .caller import Caller
-from .changing import changing, under_way
+from .changing import Thing, changing, changing_snapshot, under_way
 from .create import check_metadata, check_text
 
 SETTABLE = frozenset(
@@ -44,10 +45,10 @@ def update(
 
 
 def set_metadata(
-    volume: Volume, metadata: Mapping[str, str], *, replace: bool = False
+    thing: Thing, metadata: Mapping[str, str], *, replace: bool = False
 ) -> dict[str, str]:
     """Add metadata, or replace all of it; return what there is then."""
-    with changing(volume) as held:
+    with _holding(thing) as held:
         found: dict[str, str] = {} if replace else dict(held.metadata)
         found |= metadata
         check_metadata(found)
@@ -56,14 +57,52 @@ def set_metadata(
     return found
 
 
-def drop_metadata(volume: Volume, key: str) -> bool:
+def drop_metadata(thing: Thing, key: str) -> bool:
     """Remove an item of metadata; return whether it was there."""
-    with changing(volume) as held:
+    with _holding(thing) as held:
         there = key in held.metadata
         if there:
             del held.metadata[key]
             held.save()
     return there
+
+
+def _holding(thing: Thing) -> AbstractContextManager[Thing]:
+    if isinstance(thing, Volume):
+        return changing(thing)
+    return changing_snapshot(thing)
+
+
+def update_snapshot(
+    snapshot: Snapshot, *, name: str | None = None, description: str | None = None
+) -> Snapshot:
+    """Change what is given; None leaves it as it is."""
+    check_text("name", name or "")
+    check_text("description", description or "")
+    with changing_snapshot(snapshot) as held:
+        held.name = held.name if name is None else name
+        held.description = held.description if description is None else description
+        held.save()
+    return held
+
+
+def reset_snapshot(snapshot: Snapshot, status: str) -> None:
+    """Set a snapshot's status to one that says what is so.
+
+    Raises
+    ------
+    BadRequest
+        If a verb is under way, or there is no such status of a snapshot.
+    """
+    known = (Status.AVAILABLE, Status.ERROR, Status.ERROR_DELETING)
+    if status not in known:
+        words = ", ".join(known)
+        raise BadRequest(f"a status that can be set is {words}, not '{status}'")
+    with changing_snapshot(snapshot) as held:
+        if under_way(held):
+            raise BadRequest(f"snapshot {held.uuid} is {held.status}: it will end")
+        held.status = status
+        held.save()
 
 
 def reset_status(_who: Caller, volume: Volume, status: str) -> None:

@@ -90,6 +90,20 @@ def limits(project: str) -> dict[str, int]:
     return {name: getattr(CONF.quota, name) for name in RESOURCES} | own
 
 
+def set_limits(project: str, limits: Mapping[str, int]) -> None:
+    """Give a project other limits; -1 is none."""
+    with transaction.atomic():
+        for resource, limit in limits.items():
+            Limit.objects.update_or_create(
+                project=project, resource=resource, defaults={"limit": limit}
+            )
+
+
+def reset_limits(project: str) -> None:
+    """Let a project have what the settings say."""
+    Limit.objects.filter(project=project).delete()
+
+
 def usage(project: str) -> dict[str, int]:
     """Return what a project uses."""
     rows = Usage.objects.filter(project=project).values_list("resource", "in_use")

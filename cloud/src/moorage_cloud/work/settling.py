@@ -64,6 +64,8 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
     now = (operation.generation, operation.step, operation.back)
     if job.state is JobState.DONE:
         return Done(*now)
+    if job.state is JobState.FAILED and not job.why and operation.job is not None:
+        job = cluster.job(operation.job)  # the feed does not say why
     request = request_of(thing_of(operation), operation)
     disk = cluster.disk(disk_of(request))
     done = was_done(

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which service answers where."""
+
+from django.urls import re_path
+
+from .compute.service import COMPUTE, COMPUTE_VERSIONS
+from .identity.service import IDENTITY, IDENTITY_VERSIONS
+from .volume.service import VOLUME, VOLUME_VERSIONS
+
+SERVICES = (
+    IDENTITY,
+    VOLUME,
+    COMPUTE,
+    # Shorter ones last: they would have the others' paths.
+    IDENTITY_VERSIONS,
+    VOLUME_VERSIONS,
+    COMPUTE_VERSIONS,
+)
+urlpatterns = [
+    re_path(rf"^{service.root}(?:/(?P<path>.*))?$", service.serve)
+    for service in SERVICES
+]

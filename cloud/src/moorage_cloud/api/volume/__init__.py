@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Block Storage v3, as clients of Cinder know it."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The wire: what is common to services that speak as OpenStack's do."""

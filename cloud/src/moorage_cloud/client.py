@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cluster, reached by Moorage's public client."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moorage.client import Client, Door
+from moorage.errors import MoorageError, NotFound, Refused
+
+from .clusters import (
+    ClusterRefused,
+    ClusterSilent,
+    Disk,
+    Heard,
+    Instance,
+    Job,
+    JobState,
+)
+from .requests import AnyRequest, Destroy, Grow, Leave, Snapshot, Take
+
+_STATES = {
+    "success": JobState.DONE,
+    "error": JobState.FAILED,
+    "canceled": JobState.FAILED,
+}
+_DISK = ("name", "instance", "size")
+_INSTANCE = ("name", "status", "disk.names")
+
+Opcode = Mapping[str, Any]
+
+
+class MoorageCluster:
+    """A cluster behind its door.
+
+    Parameters
+    ----------
+    timeout
+        Seconds without a word after which nobody answers.
+    """
+
+    def __init__(self, door: Door, timeout: float) -> None:
+        # A worker tries again by itself, with the time between two tries on record.
+        self._client = Client(door, timeout=timeout, patience=0.0)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def features(self) -> frozenset[str]:
+        """Return what clients may rely on."""
+        try:
+            return self._client.features()
+        except MoorageError as error:
+            raise _told(error) from None
+
+    def submit(self, request: AnyRequest, key: str, reason: str) -> int:
+        """Make a job of a request; return its number."""
+        trail = [["moorage-cloud", reason, time.time_ns()]]
+        try:
+            return self._client.submit({**opcode(request), "reason": trail}, key=key)
+        except MoorageError as error:
+            raise _told(error) from None
+
+    def job(self, number: int) -> Job:
+        """Return where a job stands."""
+        try:
+            found = self._client.job(number)
+        except NotFound:
+            return Job(JobState.UNKNOWN)
+        except MoorageError as error:
+            raise _told(error) from None
+        state = _STATES.get(found.status, JobState.UNDER_WAY)
+        return Job(state, str(found.error or ""))
+
+    def disk(self, name: str) -> Disk | None:
+        """Return the disk with a name; None if the cluster has none."""
+        try:
+            found = self._client.query("disk", _DISK, ["==", "name", name])
+        except NotFound:
+            return None
+        except MoorageError as error:
+            raise _told(error) from None
+        return next(map(_disk, found.objects()), None)
+
+    def disks(self) -> list[Disk]:
+        """Return all disks that have a name."""
+        try:
+            found = self._client.query("disk", _DISK).objects()
+        except MoorageError as error:
+            raise _told(error) from None
+        return [_disk(one) for one in found if one["name"]]
+
+    def instances(self) -> list[Instance]:
+        """Return all instances."""
+        try:
+            found = self._client.query("instance", _INSTANCE).objects()
+        except MoorageError as error:
+            raise _told(error) from None
+        return [
+            Instance(
+                one["name"],
+                one["status"] or "",
+                tuple(name or "" for name in one["disk.names"] or ()),
+            )
+            for one in found
+        ]
+
+    def events(self, after: int | None) -> Iterator[Heard]:
+        """Yield what happens behind an entry, for ever; None for from now on."""
+        try:
+            for entry in self._client.events(after, kinds=("job",)):
+                jobs = {
+                    event.job: Job(_STATES[event.status])
+                    for event in entry.events
+                    if event.status in _STATES
+                }
+                yield Heard(entry.number, jobs, entry.reset)
+        except MoorageError as error:
+            raise _told(error) from None
+
+
+def opcode(request: AnyRequest) -> Opcode:
+    """Return a request as the cluster's operation.
+
+    >>> opcode(Leave(name="snf-vol-7", instance="snf-1"))["disks"]
+    [['remove', 'snf-vol-7', {}]]
+    """
+    match request:
+        case Grow(size=size):
+            grown = {"amount": size, "absolute": True}
+            return {"OP_ID": "OP_DISK_GROW", "disk": request.name, **grown}
+        case Snapshot(snapshot=copy):
+            named = {"new_name": copy}
+            return {"OP_ID": "OP_DISK_SNAPSHOT", "disk": request.name, **named}
+    if request.instance:
+        return _with(request.instance, request)
+    return _alone(request)
+
+
+def _with(instance: str, request: Take | Leave | Destroy) -> Opcode:
+    """Return what is done with an instance's disk."""
+    match request:
+        case Take():
+            change: list[Any] = ["add", "-1", _words(request)]
+        case Leave() | Destroy():
+            change = ["remove", request.name, {}]
+    found = {
+        "OP_ID": "OP_INSTANCE_SET_PARAMS",
+        "instance_name": instance,
+        "disks": [change],
+        "depends": [],
+        "hotplug_if_possible": True,
+    }
+    return {**found, "keep_disks": True} if isinstance(request, Leave) else found
+
+
+def _alone(request: Take | Leave | Destroy) -> Opcode:
+    """Return what is done with a disk that no instance has."""
+    match request:
+        case Take():
+            return _made(request)
+        case Leave(name=name):
+            why = "the volume is the cloud's, and goes on without this cluster"
+            return {"OP_ID": "OP_DISK_FORGET", "disk": name, "why": why}
+        case Destroy(name=name):
+            return {"OP_ID": "OP_DISK_REMOVE", "disk": name}
+
+
+def _words(take: Take) -> dict[str, Any]:
+    """Return a disk in the words of Ganeti's ``--disk``."""
+    words: dict[str, Any] = {
+        **take.params,
+        "size": take.size,
+        "name": take.name,
+        "reuse_data": str(take.adopt),
+    }
+    if take.pool:
+        words["pool"] = take.pool
+    else:
+        words["dev_type"] = take.template
+        words["provider"] = take.provider
+    if take.adopt:
+        words["epoch"] = take.epoch
+    if take.read_only:
+        words["mode"] = "ro"
+    return words
+
+
+def _made(take: Take) -> Opcode:
+    """Return what has a volume as a disk of its own."""
+    found: dict[str, Any] = {
+        "OP_ID": "OP_DISK_ADD",
+        "name": take.name,
+        "size": take.size,
+        "params": {**take.params, "reuse_data": str(take.adopt)},
+    }
+    if take.pool:
+        found["pool"] = take.pool
+    else:
+        found["disk_template"] = take.template
+        found["provider"] = take.provider
+    if take.adopt:
+        found["epoch"] = take.epoch
+    return found
+
+
+def _disk(told: Mapping[str, Any]) -> Disk:
+    return Disk(told["name"] or "", told["instance"] or None, told["size"] or 0)
+
+
+def _told(error: MoorageError) -> Exception:
+    """Return whether the cluster refused, or nobody knows what it did."""
+    refused = isinstance(error, Refused) and error.code != "no-master"
+    kind = ClusterRefused if refused and not error.facts.get("lost") else ClusterSilent
+    return kind(str(error))

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who asks: what a token says, compared with what is so now."""
+
+from msgspec import Struct
+
+from .models import ApplicationCredential, Assignment, Project, Revoked, Role, User
+from .tokens import InvalidToken, Token, opened
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Somebody, in a project.
+
+    Attributes
+    ----------
+    project_id, project_name
+        Empty for a token without a project.
+    roles
+        With those that they imply.
+    """
+
+    user_id: str
+    user_name: str
+    project_id: str = ""
+    project_name: str = ""
+    roles: tuple[str, ...] = ()
+    token: Token | None = None
+
+    def credentials(self) -> dict[str, object]:
+        """Return it as rules ask for it."""
+        return {
+            "user_id": self.user_id,
+            "project_id": self.project_id,
+            "roles": list(self.roles),
+            "is_admin": Role.ADMIN in self.roles,
+            "is_admin_project": True,
+        }
+
+
+NOBODY = Identity(user_id="", user_name="")
+
+
+def known_by(text: str) -> Identity:
+    """Return who has a token.
+
+    Raises
+    ------
+    InvalidToken
+        If it is none, has ended, or who had it may not come in any more.
+    """
+    return identity_of(opened(text))
+
+
+def identity_of(token: Token) -> Identity:
+    """Return who has an opened token; `InvalidToken` as with :func:`known_by`."""
+    user = User.objects.filter(pk=token.user, enabled=True).first()
+    if user is None or token.issued_at < user.tokens_since:
+        raise InvalidToken
+    if Revoked.objects.filter(pk__in=token.audit_ids).exists():
+        raise InvalidToken
+    if not token.project:
+        return Identity(user_id=user.pk, user_name=user.name, token=token)
+    project = Project.objects.filter(pk=token.project, enabled=True).first()
+    roles = roles_of(user, project, token.credential) if project else ()
+    if project is None or not roles:
+        raise InvalidToken
+    return Identity(
+        user_id=user.pk,
+        user_name=user.name,
+        project_id=project.pk,
+        project_name=project.name,
+        roles=roles,
+        token=token,
+    )
+
+
+def roles_of(user: User, project: Project, credential: str = "") -> tuple[str, ...]:
+    """Return somebody's roles in a project, with those that they imply.
+
+    Parameters
+    ----------
+    credential
+        Id of the application credential that they came with: they have its roles
+        only, as far as they have them still.
+    """
+    found = Assignment.objects.filter(user=user, project=project)
+    had = {
+        implied
+        for name in found.values_list("role", flat=True)
+        for implied in Role(name).implied
+    }
+    if credential:
+        kept = ApplicationCredential.objects.filter(pk=credential, user=user).first()
+        named = kept.roles if kept else []
+        had &= {implied for name in named for implied in Role(name).implied}
+    return tuple(role.value for role in Role if role in had)
