@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which nodes a new disk is made on where the request leaves it open, and which not."""
+"""What a new disk has, and which nodes make it where the request leaves that open."""
 
 from pathlib import Path
 from typing import Any
@@ -154,3 +154,32 @@ async def test_of_several_groups_with_its_pool_one_is_named(tmp_path: Path) -> N
     error = await sim.refused("OP_DISK_ADD", pool="nas1", size=64)
     assert error.message == "there are several node groups: default, far"
     assert (await add(sim, pool="nas1", size=64, group="far")).group == "far"
+
+
+async def test_what_is_asked_of_a_disk_is_what_it_has(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(2))
+    asked = {"mode": "ro", "tags": ("web", "fast")}
+    disk = await add(sim, **SHARED, **asked, access="userspace")
+    assert (disk.mode, disk.tags, disk.size) == ("ro", ("web", "fast"), 64)
+    assert disk.params == {"provider": "san", "access": "userspace"}
+    strange = {"params": {"colour": "red"}}
+    error = await sim.refused("OP_DISK_ADD", **SHARED, **strange)
+    assert "has no parameter 'colour'" in error.message
+    other = await add(sim, "other", **SHARED, **strange, force_params=True)
+    assert other.params["colour"] == "red"
+
+
+async def test_a_volume_is_noted_as_its_disks(tmp_path: Path) -> None:
+    """Who looks at the storage reads there what has it."""
+    sim = await started(tmp_path, ClusterBuilder(2))
+    disk = await add(sim, **SHARED)
+    assert sim.nodes.san.volumes[disk.volume]["note"] == "disk+new"
+
+
+async def test_a_pair_that_is_wanted_takes_its_numbers_at_once(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(2))
+    opcodes = [{"OP_ID": "OP_DISK_ADD", "name": name, **MIRRORED} for name in "ab"]
+    assert await sim.at_once(*opcodes) == []
+    pairs = [pair_of(sim.config.disk(name)) for name in "ab"]
+    numbers = [number for pair in pairs if pair for number in pair.reserved()]
+    assert len(numbers) == len(set(numbers)) == 6
