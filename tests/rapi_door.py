@@ -5,7 +5,7 @@ import json
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.rapi.application import Door
 from moorage.api.rapi.events import LISTENER, Hub
 from moorage.api.rapi.limits import Gate, Limits
+from moorage.api.rapi.route import Route
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, serve
 from moorage.api.rapi.users import Users
@@ -58,7 +59,8 @@ class RapiDoor:
 
     def forgive(self) -> None:
         """Forget the logins that failed."""
-        self._gate._failed.clear()
+        for counts in (self._gate._of_names, self._gate._of_addresses):
+            counts._failed.clear()
 
     async def ask(
         self, method: str, path: str, body: Any = ..., user: str = "root:secret", **more
@@ -96,7 +98,10 @@ def certificate(directory: Path) -> Path:
 
 @asynccontextmanager
 async def rapi_door(
-    cluster: SimCluster, directory: Path, limits: Limits | None = None
+    cluster: SimCluster,
+    directory: Path,
+    limits: Limits | None = None,
+    routes: Sequence[Route] = ROUTES,
 ) -> AsyncIterator[RapiDoor]:
     """Serve a cluster over LUXI, and that over RAPI, as long as it is needed."""
     users = directory / "users"
@@ -105,7 +110,7 @@ async def rapi_door(
     gate = Gate(limits or Limits(), time.monotonic)
     luxi = AsyncLuxi(directory / "door.sock")
     known = Users(users, directory / "tokens", clock=time.time)
-    made = Door(luxi, known, gate, ROUTES, Hub(luxi.of(LISTENER)))
+    made = Door(luxi, known, gate, routes, Hub(luxi.of(LISTENER)))
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)

@@ -17,6 +17,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import library
 import msgspec
 import opcodes
 import resources
@@ -100,6 +101,9 @@ def _command(program: Program, command: Command) -> Lines:
         "```",
     )
     yield ""
+    if command.here:
+        yield f"Not over `MOORAGE_URL`: {command.here}."
+        yield ""
     if command.aliases:
         yield f"Also called: {', '.join(map(code, command.aliases))}."
         yield ""
@@ -379,11 +383,16 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "counts": counts,
     "decisions": decisions,
     "errors": error_codes,
+    "library_door": library.door_function,
+    "library_loaded": library.loaded,
+    "library_methods": library.methods,
+    "library_values": library.values,
     "floors": lambda: drawing("moorage"),
     "floors_of_node": lambda: drawing("moorage.node"),
     "floors_of_ops": lambda: drawing("moorage.ops"),
     "floors_of_planner": lambda: drawing("moorage.htools"),
     "job_options": lambda: _options(options.JOB),
+    "metrics": resources.metrics,
     "opcodes": operations,
     "programs": programs,
     "rapi_differences": tools.differences,

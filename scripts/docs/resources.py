@@ -9,6 +9,7 @@ from declared import Lines, code, plain, table, type_name
 
 from moorage.api.rapi.looking import Do, Listed, Single
 from moorage.api.rapi.making import Make
+from moorage.api.rapi.metrics import METRICS
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Route
 from moorage.api.rapi.routes import ROUTES
@@ -20,6 +21,12 @@ _MAY = {
     Role.WRITE: "make, change and remove anything",
     Role.ROOT: "set what lets a node's root act for them, too",
 }
+
+
+def metrics() -> Lines:
+    """Yield a line a metric."""
+    rows = [[code(f"moorage_{one.name}"), one.kind, one.help] for one in METRICS]
+    yield from table(("name", "kind", "what it says"), rows)
 
 
 def roles() -> Lines:

@@ -60,6 +60,8 @@ async def test_the_clusters_settings_are_whole(sim):
         *("always_failover", "auto_balance", "maxmem", "minmem"),
         *("spindle_use", "vcpus"),
     }
+    assert told["nicparams"]["default"] == {"mode": "bridged", "link": "", "vlan": ""}
+    assert told["ndparams"]["spindle_count"] == 1
 
 
 async def test_values_have_their_types(sim):

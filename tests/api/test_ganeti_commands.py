@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from desk import desk
+from moorage.protocol import Said
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import GANETI, PYTHON, ganetis_node, unpacked
 
@@ -28,6 +29,7 @@ PROGRAMS = tuple(
     )
 )
 _COMMAND = re.compile(r"^ ([a-z-]+) +- ", re.MULTILINE)
+_OOB = {"power-status": '{"powered": true}', "health": '[["PSU0", "OK"]]'}
 _BATCH = [
     {
         "instance_name": name,
@@ -84,6 +86,10 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
         pytest.skip("Debian's packages of Ganeti cannot be had")
     (tmp_path / "batch.json").write_text(json.dumps(_BATCH))
     cluster = await SimCluster.start(tmp_path / "sim", ClusterBuilder(4))
+    administrators = cluster.nodes.nodes["node1"].machine.admin_scripts
+    administrators["oob/ipmi"] = lambda words: Said(output=_OOB.get(words[0], ""))
+    hello = Said(output="hello from node1\n")
+    administrators["restricted-commands/hello"] = lambda _words: hello
     async with desk(cluster, tmp_path):
         env = ganetis_node(place, tmp_path / "node1", tmp_path / "luxi.sock")
         process = await asyncio.create_subprocess_exec(
@@ -143,3 +149,16 @@ async def test_ganetis_programs_show_what_disks_of_their_own_are(ganeti):
     _, told = await ganeti("gnt-instance info web1")
     assert "disk/0: ext, size 64M" in told
     assert "disk/1: file, size 64M" in told
+
+
+async def test_ganetis_verify_disks_lets_disks_be_attached_again(ganeti):
+    """A node booted: the jobs that follow attach what it lost, and say so."""
+    disks = [{"size": 64, "provider": "san"}, {"size": 64, "provider": "san"}]
+    fields = {"disk_template": "ext", "disks": disks, "nics": [], "pnode": "node2"}
+    await ganeti.cluster.run("OP_INSTANCE_CREATE", instance_name="web1", **fields)
+    ganeti.cluster.nodes.cut_power("node2")
+    ganeti.cluster.nodes.nodes["node2"].boot()
+    status, told = await ganeti("gnt-cluster verify-disks")
+    assert (status, "No disks need to be activated." in told) == (0, True), told
+    held = await ganeti("gnt-instance info web1")
+    assert held[1].count("on primary") == 2

@@ -57,8 +57,7 @@ class Master:
         self.calls: list[tuple[str, list[Any]]] = []
         self._jobs = 0
         self._usual: dict[str, Callable[..., Any]] = {
-            "SubmitJob": self._submit,
-            "SubmitManyJobs": self._submit_many,
+            "SubmitJobOnce": self._submit,
             "WaitForJobChange": self._wait,
             "QueryJobs": self._outcome,
         }
@@ -71,9 +70,8 @@ class Master:
     @property
     def ops(self) -> list[dict[str, Any]]:
         """Opcodes that were submitted, without their reason trail."""
-        jobs = [args[0] for method, args in self.calls if method == "SubmitJob"]
-        many = [args[0] for method, args in self.calls if method == "SubmitManyJobs"]
-        found = [op for ops in [*jobs, *(ops for a in many for ops in a)] for op in ops]
+        jobs = [args[1] for method, args in self.calls if method == "SubmitJobOnce"]
+        found = [op for ops in jobs for op in ops]
         return [{k: v for k, v in op.items() if k != "reason"} for op in found]
 
     def close(self) -> None:
@@ -87,15 +85,15 @@ class Master:
                 link, _ = self._listener.accept()
             except OSError:
                 return
-            with link:
-                self._talk(link)
+            threading.Thread(target=self._talk, args=(link,), daemon=True).start()
 
     def _talk(self, link: socket.socket) -> None:
         splitter = Splitter()
-        while data := link.recv(65536):
-            for message in splitter.feed(data):
-                if not self._answer(link, *decode_request(message)):
-                    return
+        with link:
+            while data := link.recv(65536):
+                for message in splitter.feed(data):
+                    if not self._answer(link, *decode_request(message)):
+                        return
 
     def _answer(self, link: socket.socket, method: str, args: list[Any]) -> bool:
         self.calls.append((method, args))
@@ -117,15 +115,12 @@ class Master:
 
     # What a job does, unless the script says otherwise.
 
-    def _submit(self, ops: list[Any]) -> int:
+    def _submit(self, _key: str, ops: list[Any]) -> int:
         for op in ops:
             if op["OP_ID"] in OPERATIONS:
                 parse(op)  # what the command line sends is what the master takes
         self._jobs += 1
         return self._jobs
-
-    def _submit_many(self, jobs: list[Any]) -> list[Any]:
-        return [[True, self._submit(ops)] for ops in jobs]
 
     def _status(self) -> str:
         return "error" if isinstance(self.result, MoorageError) else "success"
@@ -140,7 +135,7 @@ class Master:
         told = self.results.get(last, self.result)
         result = error_to_wire(self.result) if failed else told
         row = {"status": self._status(), "opstatus": [self._status()]}
-        row["opresult"] = [result]
+        row |= {"opresult": [result], "summary": [last]}
         return [[row[field] for field in fields] for _ in jobs]
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from moorage.api.luxi import LuxiClient
 from moorage.cli.command import Call, Finished
 from moorage.cli.dry_run import plan_lines
 from moorage.cli.follow import Follower, follow
 from moorage.cli.gnt_disk import PROGRAM
 from moorage.cli.progress import ProgressBar, amount
 from moorage.cli.terminal import Terminal
-from moorage.errors import CommandFailed, NoCapacity, NotFound
+from moorage.client import Change, Client, Socket
+from moorage.errors import CommandFailed, Conflict, NoCapacity, NotFound
 
 LOG = [[1, [86400, 0], "message", "attach disk data1 on node2"]]
 
@@ -65,7 +65,7 @@ def test_a_job_that_does_not_move_says_what_it_waits_for(master, typed) -> None:
 
 def test_submit_prints_the_number_and_does_not_wait(master, typed) -> None:
     assert typed("gnt-disk detach --submit data1") == (0, "", "JobID: 1\n")
-    assert [method for method, _ in master.calls] == ["SubmitJob"]
+    assert [method for method, _ in master.calls] == ["SubmitJobOnce"]
 
 
 def test_print_jobid(typed) -> None:
@@ -74,7 +74,7 @@ def test_print_jobid(typed) -> None:
 
 def test_common_options_are_part_of_the_opcode(master, typed) -> None:
     typed("gnt-disk detach --priority high --reason 'move it' data1")
-    ((_, [(op,)]),) = [call for call in master.calls if call[0] == "SubmitJob"]
+    ((_, [_, (op,)]),) = [call for call in master.calls if call[0] == "SubmitJobOnce"]
     assert op["priority"] == -10
     assert [(source, text) for source, text, _ in op["reason"]] == [
         ("gnt:user", "move it"),
@@ -125,7 +125,7 @@ def test_a_failed_job_says_where_to_look(master, typed) -> None:
 
 
 def test_a_refusal_at_submission_reads_the_same(master, typed) -> None:
-    master.answers["SubmitJob"] = NotFound(
+    master.answers["SubmitJobOnce"] = NotFound(
         "disk 'x' is not known", hint="gnt-disk list"
     )
     screen = typed("gnt-disk detach x")
@@ -135,19 +135,14 @@ def test_a_refusal_at_submission_reads_the_same(master, typed) -> None:
 
 def test_a_canceled_job_is_a_failure(master, typed) -> None:
     master.answers["WaitForJobChange"] = [["canceled"], []]
-    master.answers["QueryJobs"] = [["canceled", ["canceled"], [None]]]
+    master.answers["QueryJobs"] = [["canceled", [""], ["canceled"], [None]]]
     screen = typed("gnt-disk detach x")
     assert (screen.status, "job 1 was canceled" in screen.err) == (1, True)
 
 
 def test_one_job_of_several_fails(master, typed) -> None:
-    master.answers["SubmitManyJobs"] = [
-        [True, 4],
-        [
-            False,
-            ["OpPrereqError", ["the queue is full", "temp_insufficient_resources"]],
-        ],
-    ]
+    full = Conflict("the queue is full")
+    master.answers["SubmitJobOnce"] = script(4, full, 4, full)
     screen = typed("gnt-instance startup web1 web2")
     assert screen.status == 1
     assert screen.out == "Waiting for job 4 for web1 ...\n"
@@ -169,7 +164,7 @@ def test_one_job_of_several_fails(master, typed) -> None:
 
 def test_the_status_of_a_follower_is_the_jobs(master) -> None:
     said: list[str] = []
-    with LuxiClient(master.path) as client:
+    with Client(Socket(master.path), patience=0.0) as client:
         follower = Follower(client, log=said.append, talk=said.append)
         assert follower.follow(1) == "success"
     assert said == []
@@ -186,7 +181,7 @@ def test_a_master_that_restarts_is_waited_for(master) -> None:
     )
     said: list[str] = []
     pauses: list[float] = []
-    with LuxiClient(master.path) as client:
+    with Client(Socket(master.path), patience=0.0) as client:
         follower = Follower(
             client, log=said.append, talk=said.append, pause=pauses.append
         )
@@ -196,8 +191,8 @@ def test_a_master_that_restarts_is_waited_for(master) -> None:
 
 
 def test_an_interrupt_detaches_and_says_how_to_come_back(master) -> None:
-    class Impatient(LuxiClient):
-        def wait_for_job_change(self, *_: object, **__: object) -> object:
+    class Impatient(Client):
+        def change(self, *_: object, **__: object) -> Change:
             raise KeyboardInterrupt
 
     err = StringIO()
@@ -207,7 +202,7 @@ def test_an_interrupt_detaches_and_says_how_to_come_back(master) -> None:
         argparse.Namespace(words=[], json=False),
         Terminal(StringIO(), err, StringIO(), {}),
     )
-    vars(call)["client"] = Impatient(master.path)
+    vars(call)["client"] = Impatient(Socket(master.path))
     with pytest.raises(Finished) as finished:
         follow(call, 12)
     assert finished.value.status == 130
@@ -234,7 +229,7 @@ def test_progress_feeds_the_bar_and_makes_way_for_the_log(master) -> None:
         [["running", half], []], [["success", None], LOG]
     )
     bar = Bar()
-    with LuxiClient(master.path) as client:
+    with Client(Socket(master.path), patience=0.0) as client:
         Follower(client, log=lambda _: None, talk=print, bar=bar).follow(1)
     assert bar.shown == [half, "closed", None, "closed"]
     assert master.calls[0][1][1] == ["status", "progress"]

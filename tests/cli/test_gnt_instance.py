@@ -397,7 +397,7 @@ def test_all_instances_are_asked_about(master, typed) -> None:
 
 
 def test_errors_of_the_master_pass(master, typed) -> None:
-    master.answers["SubmitJob"] = BadInput("Missing provider for template 'ext'")
+    master.answers["SubmitJobOnce"] = BadInput("Missing provider for template 'ext'")
     screen = typed("gnt-instance add -t ext --disk 0:size=1G x")
     assert "error type: wrong_input, error details:\nMissing provider" in screen.err
 

@@ -39,7 +39,8 @@ def test_help_of_a_command(typed) -> None:
 
 def test_a_question_says_what_it_is_about(master, typed) -> None:
     rows = [[[0, f"web{number}"]] for number in range(7)]
-    master.answers["Query"] = {"fields": [{"name": "name"}], "data": rows}
+    name = {"name": "name", "title": "Name", "kind": "text", "doc": ""}
+    master.answers["Query"] = {"fields": [name], "data": rows}
     screen = typed("gnt-instance shutdown --all", answer="n\n")
     assert "Shut down every instance of the cluster (7: web0, web1" in screen.err
     assert "Reboot every" in typed("gnt-instance reboot --all", answer="n\n").err

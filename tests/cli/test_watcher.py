@@ -51,6 +51,17 @@ def kill(at: Desk, node: str, name: str) -> None:
     del at.cluster.nodes.san.guests[f"{node} {uuid(at.cluster, name)}"]
 
 
+async def test_it_writes_objects_of_json_when_asked(
+    at: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOORAGE_LOG_FORMAT", "text")  # and back, at the end
+    at.cluster.nodes.san.lose_power("node1")
+    out = await at.types("moorage watcher --log-format json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert {one["logger"] for one in lines} == {"moorage.watcher"}
+    assert any("OP_INSTANCE_STARTUP for web1" in one["message"] for one in lines)
+
+
 async def test_what_was_lost_with_a_node_comes_back(at: Desk) -> None:
     """What should run runs again; what was down on purpose stays down."""
     await at.types("moorage watcher")

@@ -12,9 +12,18 @@ from typing import Any
 
 import pytest
 
-from moorage.client import Client, Socket, door
+from moorage.client import Client, Socket, door, rest
 from moorage.client.aio import AsyncClient
-from moorage.errors import BadInput, Conflict, Forbidden, NotFound, Unreachable
+from moorage.client.asks import is_lost
+from moorage.errors import (
+    BadInput,
+    Conflict,
+    Exists,
+    Forbidden,
+    NoMaster,
+    NotFound,
+    Unreachable,
+)
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from rapi_door import RapiDoor, rapi_door
 
@@ -92,6 +101,14 @@ async def test_it_looks(client) -> None:
     assert await client.tags("instance", "web1") == ["gold"]
     assert await client.tags("cluster") == []
     assert (await client.story("data1"))["name"] == "data1"
+
+
+async def test_who_had_what_changed(client) -> None:
+    assert await client.audit() == []
+    await client.run(ADD | {"name": "new"}, timeout=20.0)
+    entries = [json.loads(line) for line in await client.audit()]
+    assert entries[0]["job"] == 1
+    assert await client.audit(entries[-1]["number"]) == []
 
 
 async def test_a_job_is_made_and_waited_for(client) -> None:
@@ -261,3 +278,56 @@ def test_it_loads_neither_master_nor_agent_nor_server() -> None:
     parts = {one.split(".")[1] for one in found if one.startswith("moorage.")}
     assert parts <= {"api", "client", "directories", "errors"}
     assert not found & {"aiohttp", "asyncio", "msgspec", "ssl", "http.client"}
+
+
+async def test_threads_and_forks_share_a_client(at: RapiDoor) -> None:
+    """Each hears the answer to its own question."""
+    code = """
+import os, sys, threading
+from moorage.client import Client, Socket, door, rest
+url, ca = sys.argv[1:]
+wrong = []
+with Client(door(url, ca=ca) if ca else Socket(url)) as client:
+    def ask(field):
+        for _ in range(20):
+            (row,) = client.query("instance", ["name", field]).objects()
+            if set(row) != {"name", field}:
+                wrong.append(row)
+    ask("tags")
+    child = os.fork()
+    fields = ["status", "os", "uuid"] if child else ["pnode", "snodes", "ctime"]
+    threads = [threading.Thread(target=ask, args=[field]) for field in fields]
+    [one.start() for one in threads]
+    [one.join() for one in threads]
+if not child:
+    os._exit(len(wrong))
+sys.exit(len(wrong) or os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    https = f"https://root:secret@localhost:{at.port}"
+    for where in (
+        (https, f"{at.directory}/rapi.pem"),
+        (f"{at.directory}/luxi.sock", ""),
+    ):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, *where
+        )
+        assert await asyncio.wait_for(process.wait(), 60) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "kind", "lost"),
+    [
+        (502, b"<html>Bad Gateway</html>", Unreachable, True),
+        (200, b"<html>Login</html>", Unreachable, False),
+        (504, b'{"code": 504, "explain": "slow"}', Unreachable, True),
+        (401, b'{"code": 401, "explain": "no"}', Forbidden, False),
+        (404, b'{"code": 404, "explain": "no"}', NotFound, False),
+        (400, b'{"code": 400, "explain": "no"}', BadInput, False),
+        (409, b'{"error": {"code": "exists", "message": "is"}}', Exists, False),
+        (502, b'{"error": {"code": "no-master", "message": "no"}}', NoMaster, True),
+    ],
+)
+def test_what_is_no_success_is_an_error(status, text, kind, lost) -> None:
+    with pytest.raises(kind) as found:
+        rest.answer("QueryClusterInfo", status, text)
+    assert is_lost(found.value) == lost

@@ -3,17 +3,20 @@
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, rmtree
 from tempfile import mkdtemp
 
 import pytest
 
-HOME = Path(mkdtemp(prefix="cloud-"))
-CONF_FILE = HOME / "cloud.toml"
-CONF_FILE.write_text(
-    f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\nlook_after = 0.0\n'
+MEMORY = Path("/dev/shm")
+HOME = Path(
+    mkdtemp(prefix="cloud-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
 )
+"""In memory: what these tests write need not outlive anything."""
+CONF_FILE = HOME / "cloud.toml"
+CONF_FILE.write_text(f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n')
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
 os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
 
@@ -27,6 +30,8 @@ from docks import Docks  # noqa: E402
 from quay import Quay  # noqa: E402
 from towns import Towns  # noqa: E402
 
+NUMBERS = count()
+
 
 @pytest.fixture(scope="session")
 def template() -> Iterator[Path]:
@@ -36,15 +41,13 @@ def template() -> Iterator[Path]:
     connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     yield made
-    for path in HOME.iterdir():
-        path.unlink()
-    HOME.rmdir()
+    rmtree(HOME)
 
 
 @pytest.fixture
-def database(template: Path, tmp_path: Path) -> Iterator[Path]:
+def database(template: Path) -> Iterator[Path]:
     """Return the test's own database."""
-    mine = tmp_path / "cloud.sqlite"
+    mine = HOME / f"{next(NUMBERS)}.sqlite"
     copyfile(template, mine)
     connections.settings["default"]["NAME"] = str(mine)
     yield mine

@@ -2,6 +2,7 @@
 """The service in front of two clusters, and a worker's hands."""
 
 import time
+from collections.abc import Sequence
 
 from django.utils import timezone
 from towns import PROVIDER, Towns
@@ -25,7 +26,9 @@ PATIENCE = 30.0
 class Quay:
     """Records of two clusters, their servers and a type, and what a worker does."""
 
-    def __init__(self, towns: Towns) -> None:
+    def __init__(
+        self, towns: Towns, features: Sequence[str] = ("moorage-disks",)
+    ) -> None:
         self.towns = towns
         self.doors = Doors()
         self.domain = StorageDomain.objects.create(name="shared")
@@ -38,7 +41,7 @@ class Quay:
                 username="top",
                 password="secret",  # noqa: S106 - of the test's own users
                 ca=str(town.ca),
-                features=["moorage-disks"],
+                features=list(features),
             )
             self.domain.backends.add(backend)
             for number in "12":
@@ -64,10 +67,19 @@ class Quay:
         while Operation.objects.filter(ended=None).exists():
             assert time.monotonic() < end, list(Operation.objects.values())
             Outbox.objects.update(not_before=timezone.now())
-            while send_next(self.doors):
-                pass
+            self.send()
             Operation.objects.exclude(job=None).update(look_at=timezone.now())
             look_next(self.doors)
+
+    def send(self) -> None:
+        """Send all that waits."""
+        while send_next(self.doors):
+            pass
+
+    def look(self) -> None:
+        """Look at every job that is due."""
+        while look_next(self.doors):
+            pass
 
     def again(self, volume: Volume) -> Volume:
         """Return a volume as it is now."""

@@ -6,20 +6,19 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from docks import Docks
+from quay import Quay
 
 from moorage_cloud.identity import people, tokens
 from moorage_cloud.identity.models import Project, Role, User
 from moorage_cloud.models import Server
 
-SECRET = "a word that opens"
+SECRET = "a word that opens"  # noqa: S105 - to a cloud of a test
 VOLUME, COMPUTE, IDENTITY = "/volume/v3", "/compute/v2.1", "/identity/v3"
 
 
@@ -78,11 +77,6 @@ class Person:
         return dict(self.volumes("GET", f"/volumes/{volume['id']}").body["volume"])
 
 
-@cache
-def _hashed() -> str:
-    return make_password(SECRET)
-
-
 def ask(method: str, path: str, body: object = None, **headers: str) -> Answer:
     """Ask the service, in this process."""
     data = b"" if body is None else json.dumps(body).encode()
@@ -96,7 +90,7 @@ def ask(method: str, path: str, body: object = None, **headers: str) -> Answer:
 class Site:
     """Two projects; in ``red`` somebody for each role, in ``blue`` a member."""
 
-    def __init__(self, docks: Docks) -> None:
+    def __init__(self, docks: Docks | Quay) -> None:
         self.docks = docks
         self.red, self.blue, self.service = map(
             people.add_project, ("red", "blue", "service")
@@ -108,10 +102,7 @@ class Site:
         Server.objects.update(project=self.red.pk, userid=self.anna.user.pk)
 
     def _person(self, name: str, project: Project, role: Role) -> Person:
-        # A password takes its time to be hashed: once is enough for all.
-        user = User.objects.create(
-            name=name, password=_hashed(), default_project=project
-        )
+        user = people.add_user(name, SECRET, project)
         people.grant(user, project, role)
         token = tokens.new(user.pk, project.pk, ("password",))
         return Person(user, project, tokens.sealed(token))

@@ -8,11 +8,15 @@ import asyncio
 import subprocess
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from shutil import copytree
 from threading import Thread
 from typing import Any
 
+from moorage.api.features import FEATURES
+from moorage.api.rapi.route import Asked, Route
+from moorage.api.rapi.routes import ROUTES
 from moorage.model import Disk
 from moorage.storage import Output
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -67,7 +71,7 @@ class Scripts(San):
         return Output(done.stdout, done.returncode)
 
     def scripts(self, name: str) -> list[str]:
-        """Return which scripts were run for a volume, in order, asking ones left out."""
+        """Return which scripts were run for a volume, in order, but for `verify`."""
         return [
             script
             for script, env in self.ran
@@ -89,10 +93,29 @@ class Town:
         return {disk.name or "" for disk in self.cluster.config.all(Disk)}
 
 
-class Towns:
-    """Two of them, and the loop that they live in."""
+def _told_without(feature: str, route: Route) -> Route:
+    """Return a route; that of the features leaves one out."""
+    if route.path != "/2/features":
+        return route
 
-    def __init__(self, directory: Path) -> None:
+    async def told(_asked: Asked) -> list[str]:
+        await asyncio.sleep(0)
+        return [one for one in FEATURES if one != feature]
+
+    return replace(route, serve=replace(route.serve, function=told))
+
+
+class Towns:
+    """Two of them, and the loop that they live in.
+
+    Parameters
+    ----------
+    without
+        A feature that they do not tell of.
+    """
+
+    def __init__(self, directory: Path, without: str = "") -> None:
+        self._routes = [_told_without(without, one) for one in ROUTES]
         self.san = Scripts()
         self.san.furnish(directory)
         self.towns: dict[str, Town] = {}
@@ -114,7 +137,13 @@ class Towns:
         self._stack.push_async_callback(cluster.stop)
         for node in cluster.nodes.nodes.values():
             node.machine.installed += (HOW,)
-        door = await self._stack.enter_async_context(rapi_door(cluster, directory))
+        for number in "12":
+            await cluster.run(
+                "OP_INSTANCE_STARTUP", instance_name=f"snf-{name}{number}"
+            )
+        door = await self._stack.enter_async_context(
+            rapi_door(cluster, directory, routes=self._routes)
+        )
         self.towns[name] = Town(name, cluster, door)
 
     @contextmanager
@@ -131,7 +160,45 @@ class Towns:
             self._thread.join()
             self._loop.close()
 
-    def jobs(self, name: str) -> list[dict[str, Any]]:
-        """Return the operations of all jobs of a cluster, in order."""
+    def does(self, name: str, op_id: str, **fields: Any) -> Any:
+        """Let a cluster do something that must succeed."""
+        return self.do(self.towns[name].cluster.run(op_id, **fields))
+
+    @contextmanager
+    def held(self, name: str, instance: str) -> Iterator[None]:
+        """Keep an instance busy, so that jobs about it wait."""
+        cluster = self.towns[name].cluster
+        goes_on = asyncio.Event()
+
+        async def wait(_name: str) -> None:
+            await goes_on.wait()
+
+        async def begin() -> None:
+            cluster.extra_point = wait
+            await cluster.submit("OP_INSTANCE_REBOOT", instance_name=instance)
+            await asyncio.sleep(0.05)
+
+        async def end() -> None:
+            goes_on.set()
+            await asyncio.sleep(0)
+
+        self.do(begin())
+        yield
+        self.do(end())
+
+    def cancel(self, name: str) -> None:
+        """Cancel the newest job of a cluster; it must wait."""
         engine = self.towns[name].cluster.engine
-        return [op.input for _, job in sorted(engine.jobs().items()) for op in job.ops]
+        assert self.do(engine.cancel(max(engine.jobs)))[0]
+
+    def finish(self, name: str) -> None:
+        """Wait for all jobs of a cluster."""
+        cluster = self.towns[name].cluster
+        for number in sorted(cluster.engine.jobs):
+            self.do(cluster.finished(number))
+
+    def jobs(self, name: str) -> list[dict[str, Any]]:
+        """Return the operations of all jobs that the service made, in order."""
+        engine = self.towns[name].cluster.engine
+        every = [op.input for _, job in sorted(engine.jobs.items()) for op in job.ops]
+        return [one for one in every if "moorage-cloud" in str(one.get("reason"))]

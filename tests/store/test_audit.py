@@ -17,19 +17,19 @@ def done(number: int) -> Deed:
 
 
 async def opened(store: MemoryStore) -> ConfigStore:
-    truth, _ = await ConfigStore.open(store)
-    return truth
+    config_store, _ = await ConfigStore.open(store)
+    return config_store
 
 
 async def test_each_line_has_the_checksum_of_the_one_before() -> None:
-    truth = await opened(MemoryStore())
-    await truth.commit(None, deeds=[done(1), done(2)])
-    await truth.commit(None, deeds=[done(3)])
-    lines = await truth.audited(0)
+    config_store = await opened(MemoryStore())
+    await config_store.commit(None, deeds=[done(1), done(2)])
+    await config_store.commit(None, deeds=[done(3)])
+    lines = await config_store.audited(0)
     entries = [decoded(one) for one in lines]
     assert [(one.number, one.job) for one in entries] == [(1, 1), (2, 2), (3, 3)]
     assert [one.before for one in entries] == ["", *map(checksum, lines[:2])]
-    assert truth.audit.head == checksum(lines[-1])
+    assert config_store.audit.head == checksum(lines[-1])
 
 
 async def test_the_log_goes_on_over_restarts_and_masters(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ async def test_the_log_goes_on_over_restarts_and_masters(tmp_path: Path) -> None
     await create(store, ClusterBuilder().change())
     await store.close()
     for number in (1, 2, 3):
-        truth, _ = await ConfigStore.open(SqliteStore(path))
-        await truth.commit(None, deeds=[done(number)])
-        lines = await truth.audited(0)
-        await truth.close()
+        config_store, _ = await ConfigStore.open(SqliteStore(path))
+        await config_store.commit(None, deeds=[done(number)])
+        lines = await config_store.audited(0)
+        await config_store.close()
     chain = Chain()
     assert list(chain.read(lines)) == []
     assert (chain.first, chain.last) == (1, 3)
@@ -51,12 +51,12 @@ async def test_the_log_goes_on_over_restarts_and_masters(tmp_path: Path) -> None
 async def test_the_oldest_entries_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "KEPT", 10)
     store = MemoryStore()
-    truth = await opened(store)
+    config_store = await opened(store)
     for start in range(1, 25, 3):
         deeds = [done(number) for number in range(start, start + 3)]
-        await truth.commit(None, deeds=deeds)
+        await config_store.commit(None, deeds=deeds)
     chain = Chain()
-    assert list(chain.read(await truth.audited(0))) == []
+    assert list(chain.read(await config_store.audited(0))) == []
     assert (chain.first, chain.last) == (15, 24)
     assert len(await store.read(audit.KIND, "")) == 10
     again = await opened(store)
@@ -65,27 +65,27 @@ async def test_the_oldest_entries_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_nothing_is_told_before_the_copies_have_it() -> None:
-    truth = await opened(MemoryStore())
+    config_store = await opened(MemoryStore())
     there = asyncio.Event()
 
     async def settled(_version: int) -> Sequence[str]:
         await there.wait()
         return ()
 
-    truth.settled = settled
-    commit = asyncio.create_task(truth.commit(None, deeds=[done(1)]))
+    config_store.settled = settled
+    commit = asyncio.create_task(config_store.commit(None, deeds=[done(1)]))
     await asyncio.sleep(0.05)
-    assert truth.audit.last == 1
-    assert await truth.audited(0) == []
+    assert config_store.audit.last == 1
+    assert await config_store.audited(0) == []
     there.set()
     await commit
-    assert len(await truth.audited(0)) == 1
+    assert len(await config_store.audited(0)) == 1
 
 
 async def test_what_was_tampered_with_is_found() -> None:
-    truth = await opened(MemoryStore())
-    await truth.commit(None, deeds=[done(number) for number in range(1, 6)])
-    lines = await truth.audited(0)
+    config_store = await opened(MemoryStore())
+    await config_store.commit(None, deeds=[done(number) for number in range(1, 6)])
+    lines = await config_store.audited(0)
     other = lines[1].replace(b"anna", b"bert")
     for tampered, said in (
         ([lines[0], other, *lines[2:]], "entry 2 is not what was written"),

@@ -106,10 +106,11 @@ class MoorageCluster:
             for one in found
         ]
 
-    def events(self, after: int | None) -> Iterator[Heard]:
-        """Yield what happens behind an entry, for ever; None for from now on."""
+    def events(self, after: int | None, seconds: float) -> Iterator[Heard]:
+        """Yield what happens behind an entry, for a while; None for from now on."""
         try:
-            for entry in self._client.events(after, kinds=("job",)):
+            told = self._client.events(after, kinds=("job",), timeout=seconds)
+            for entry in told:
                 jobs = {
                     event.job: Job(_STATES[event.status])
                     for event in entry.events
@@ -131,7 +132,7 @@ def opcode(request: AnyRequest) -> Opcode:
             grown = {"amount": size, "absolute": True}
             return {"OP_ID": "OP_DISK_GROW", "disk": request.name, **grown}
         case Snapshot(snapshot=copy):
-            named = {"new_name": copy}
+            named = {"new_name": copy, "volume": copy}
             return {"OP_ID": "OP_DISK_SNAPSHOT", "disk": request.name, **named}
     if request.instance:
         return _with(request.instance, request)

@@ -113,5 +113,5 @@ class Cluster(Protocol):
     def instances(self) -> Sequence[Instance]:
         """Return all instances."""
 
-    def events(self, after: int | None) -> Iterator[Heard]:
-        """Yield what happens behind an entry, for ever; None for from now on."""
+    def events(self, after: int | None, seconds: float) -> Iterator[Heard]:
+        """Yield what happens behind an entry, for a while; None for from now on."""

@@ -7,10 +7,7 @@ from typing import Any
 
 from moorage import __version__
 from moorage.errors import BadInput
-from moorage.model import (
-    Config,
-    NodeFacts,
-)
+from moorage.model import Config, NodeFacts, nicparams
 from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
@@ -34,8 +31,6 @@ _SAME = (
     "mac_prefix",
     "max_running_jobs",
     "mtime",
-    "ndparams",
-    "nicparams",
     "os_hvp",
     "osparams",
     "shared_file_storage_dir",
@@ -84,6 +79,8 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "name": cluster.cluster_name,
         "beparams": defaults.back_end(cluster),
         "hvparams": defaults.of_cluster(cluster),
+        "ndparams": defaults.node(cluster.ndparams),
+        "nicparams": {**cluster.nicparams, "default": nicparams.defaults(cluster)},
         "storage_pools": config.storage_pools(),
         "master": config.node(cluster.master_node).name,
         "software_version": __version__,

@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
+from msgspec.json import Encoder
+
 from moorage import __version__, errors
 from moorage.errors import BadInput, Failed, MoorageError, Refused
 
@@ -33,6 +35,7 @@ _GANETIS = range(3_000_000, 3_020_000)
 END = b"\x03"
 _AT_ONCE = 256
 """Rows that are encoded in one go."""
+_ENCODER = Encoder()
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half a character is written in JSON, which alone is no text."""
 
@@ -66,7 +69,11 @@ def _encode(value: Mapping[str, Any]) -> bytes:
 
 
 def _json(value: Any) -> str:  # noqa: ANN401
-    return json.dumps(value, separators=(",", ":"))
+    try:
+        return _ENCODER.encode(value).decode()
+    except (TypeError, OverflowError, UnicodeError):
+        # Halves of a character, and numbers of more than 64 bits: slowly, as JSON may.
+        return json.dumps(value, separators=(",", ":"))
 
 
 def _decode(message: bytes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from .luxi_caller import CALLER
 from .luxi_line import ConnectInstance, DrawTicket
 from .luxi_messages import PEER, error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
+from .luxi_metrics import QueryMetrics
 from .luxi_queries import QUERIES
 from .luxi_unneeded import UNNEEDED
 from .query import Sources, resource_named, rows
@@ -295,6 +296,7 @@ _METHODS: tuple[type[Method], ...] = (
     SetWatcherPause,
     WaitForEvents,
     QueryAudit,
+    QueryMetrics,
     *QUERIES,
     *UNNEEDED,
 )

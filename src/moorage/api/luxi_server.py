@@ -285,7 +285,7 @@ def _admit(request: bytes, wanted: Method) -> None:
 
 
 def _starting() -> MoorageError:
-    return Unreachable("the master is starting")
+    return Unreachable("the master is starting", lost="master")
 
 
 def _line_of(request: bytes) -> ConnectInstance | None:

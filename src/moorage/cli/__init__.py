@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line: gnt-* programs that speak LUXI to the master."""
+"""The command line: gnt-* programs that ask the master as clients."""

@@ -31,8 +31,7 @@ _HEAD = Option(
 def _lines(call: Call, after: int = 0) -> Iterator[bytes]:
     """Yield the lines behind an entry, from the master."""
     while True:
-        told = call.client.call("QueryAudit", after)
-        lines = [one.encode() for one in told["lines"]]
+        lines = [one.encode() for one in call.client.audit(after)]
         if not lines:
             return
         yield from lines

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from moorage.api.luxi import LuxiClient
+from moorage.client import Client, Socket
 from moorage.errors import BadInput
 
 from .declaration import Command, Finished, Operand, Option, Options, Program
-from .environment import agent_socket, socket_path
+from .environment import agent_socket, connected, place, socket_path
 from .table import NORMAL, Cell
 from .terminal import Terminal
+
+if TYPE_CHECKING:  # start-up time
+    from moorage.api.luxi import LuxiClient
 
 PROGRAMS = (
     "moorage",
@@ -86,8 +89,20 @@ class Call:
         return f"{self.program.name} {self.command.name}".rpartition(" ")[0]
 
     @cached_property
-    def client(self) -> LuxiClient:
-        """The connection to the master, or to who knows it."""
+    def client(self) -> Client:
+        """The way to the cluster."""
+        return connected(self.terminal.environ)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the cluster is asked over the network."""
+        return not isinstance(place(self.terminal.environ), Socket)
+
+    @property
+    def socket(self) -> "LuxiClient":
+        """A connection of its own to the master's socket, for lines to guests."""
+        from moorage.api.luxi import LuxiClient  # noqa: PLC0415 - it is seldom asked
+
         environ = self.terminal.environ
         return LuxiClient(socket_path(environ), other=agent_socket(environ))
 
@@ -124,8 +139,7 @@ class Call:
         self, resource: str, fields: Sequence[str], wanted: list[Any] | None = None
     ) -> list[dict[str, Any]]:
         """Return what the master answers to a query; missing values are None."""
-        _, rows = self.client.query(resource, fields, wanted)
-        return objects(fields, rows)
+        return objects(fields, self.client.query(resource, fields, wanted).rows)
 
     def look_up(
         self, resource: str, fields: Sequence[str], keys: Sequence[str] = ("name",)

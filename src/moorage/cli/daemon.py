@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .log_format import LOG_FORMAT, choose
 from .state_backup import places
 
 
@@ -18,12 +19,14 @@ def _daemons(name: str) -> ModuleType:
 
 
 def _agent(call: Call) -> None:
+    choose(call)
     _daemons("agent").run(Path(call.words[0]))
 
 
 def _master(call: Call) -> int:
     at = places(call)
     (what,) = call.words
+    choose(call)
     if what == "run" and call.option("restart"):
         return int(_daemons("supervisor").run(at))
     module = _daemons("master")
@@ -57,7 +60,7 @@ def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
 
 
 COMMANDS = (
-    Command("agent", _agent, (Operand("DIR"),)),
+    Command("agent", _agent, (Operand("DIR"),), (LOG_FORMAT,)),
     Command(
         "master",
         _master,
@@ -65,6 +68,7 @@ COMMANDS = (
         (
             Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
             Option(("--restart",), "run: start it again whenever it dies"),
+            LOG_FORMAT,
         ),
         examples={
             "moorage master start": "in the background, supervised",

@@ -186,6 +186,9 @@ class Command(NamedTuple):
     operation
         The opcode that it carries out, if it is about one: options without help of
         their own take from its fields what they say.
+    here
+        Why it works on a machine of the cluster alone, the end of a sentence; empty for
+        what asks the cluster, wherever that is.
     summary, aliases
         As of its `Verb`, where it has a name.
     """
@@ -197,6 +200,7 @@ class Command(NamedTuple):
     examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
     operation: str = ""
+    here: str = ""
     summary: str = ""
     aliases: tuple[str, ...] = ()
 

@@ -5,24 +5,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient
 from moorage.api.luxi_messages import error_from_wire
-from moorage.errors import (
-    Failed,
-    MoorageError,
-    NoMaster,
-    NotFound,
-    Unreachable,
-    WrongState,
-)
+from moorage.client import ENDED, LONGEST_WAIT, Change, Client
+from moorage.errors import MoorageError, NoMaster, Unreachable
 
 from .command import Call, Finished
 from .dry_run import plan_lines
 from .options import PRIORITIES
 
 FIELDS = ("status", "progress")
-ENDED = ("success", "error", "canceled")
-"""States of a job that goes on no more."""
 _PATIENCE = 60.0
 """Seconds that a master may be away while its job is followed."""
 _SOON = 2.0
@@ -66,7 +57,7 @@ class Follower:
 
     def __init__(
         self,
-        client: LuxiClient,
+        client: Client,
         *,
         log: Callable[[str], None] = _ignore,
         talk: Callable[[str], None] = _ignore,
@@ -97,27 +88,27 @@ class Follower:
         try:
             while status not in ENDED:
                 change = self._change(job, seen, serial)
-                if change == NOCHANGE:
+                if change is None:
                     self._still(job, status)
                     continue
-                seen, entries = change
-                status, serial = str(seen[0]), self._tell(entries, serial)
+                seen = change.values
+                status, serial = str(seen[0]), self._tell(change.log, serial)
                 self._redraw(seen)
         finally:
             if self._bar:
                 self._bar.close()
         return status
 
-    def _change(self, job: int, seen: Sequence[Any] | None, serial: int | None) -> Any:  # noqa: ANN401
+    def _change(
+        self, job: int, seen: Sequence[Any] | None, serial: int | None
+    ) -> Change | None:
         """Wait for a change; a master that is away for a while is waited for too."""
         told = seen is None or seen[0] not in _QUIET or seen[0] == self._quiet
-        timeout = CHANGE_TIMEOUT if told else _SOON
+        timeout = LONGEST_WAIT if told else _SOON
         waited = 0.0
         while True:
             try:
-                change = self._client.wait_for_job_change(
-                    job, self._fields, (seen, serial), timeout
-                )
+                return self._client.change(job, self._fields, seen, serial, timeout)
             except (NoMaster, Unreachable):
                 if waited >= _PATIENCE:
                     raise
@@ -125,11 +116,6 @@ class Follower:
                     self._talk(f"The master went away; waiting for it (job {job})")
                 self._pause(0.5)
                 waited += 0.5
-            else:
-                break
-        if change is None:
-            raise NotFound(f"job {job} is not known", hint="gnt-job list")
-        return change
 
     def _still(self, job: int, status: str) -> None:
         """Say once what a job that does not move waits for."""
@@ -204,7 +190,7 @@ def perform(call: Call, op_id: str = "", /, **fields: Any) -> Any:  # noqa: ANN4
 
 
 def _carried_out(call: Call, op_id: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
-    job = call.client.submit_job([opcode(call, op_id, fields)])
+    job = call.client.submit(opcode(call, op_id, fields))
     _announce(call, [job])
     result = follow(call, job)[0]
     if call.option("dry_run"):
@@ -227,17 +213,24 @@ def perform_all(call: Call, each: Mapping[str, Mapping[str, Any]]) -> int:
     if len(each) <= 1:
         return 0
     jobs = [[opcode(call, "", fields)] for fields in each.values()]
-    answers = call.client.submit_many_jobs(jobs)
+    answers = call.client.submit_many(jobs)
     return follow_many(call, dict(zip(each, answers, strict=True)))
 
 
-def submitted(result: Mapping[str, Any]) -> dict[str, tuple[bool, Any]]:
+Answers = Mapping[str, int | MoorageError]
+"""Jobs by what to call them: the number of each, or why there is none."""
+
+
+def submitted(result: Mapping[str, Any]) -> Answers:
     """Return the jobs that an operation has submitted, by what each is for."""
     jobs = zip(result["names"], result["jobs"], strict=True)
-    return {name: (bool(taken), what) for name, (taken, what) in jobs}
+    return {
+        name: int(what) if taken else error_from_wire(what)
+        for name, (taken, what) in jobs
+    }
 
 
-def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
+def follow_many(call: Call, answers: Answers) -> int:
     """Follow jobs as :func:`failures` does; return the exit status."""
     failed = failures(call, answers)
     if not call.option("dry_run"):
@@ -245,42 +238,32 @@ def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
     return int(bool(failed))
 
 
-def ends(
-    answers: Mapping[str, tuple[bool, Any]], failed: Mapping[str, MoorageError]
-) -> list[dict[str, Any]]:
+def ends(answers: Answers, failed: Mapping[str, MoorageError]) -> list[dict[str, Any]]:
     """Return what ``--json`` tells of several jobs: what each is for, and its end."""
     return [
         {
             "name": name,
-            "job": int(what) if taken else None,
+            "job": answer if isinstance(answer, int) else None,
             "status": "error" if name in failed else "success",
             "error": failed[name].message if name in failed else "",
         }
-        for name, (taken, what) in answers.items()
+        for name, answer in answers.items()
     ]
 
 
-def failures(
-    call: Call, answers: Mapping[str, tuple[bool, Any]]
-) -> dict[str, MoorageError]:
-    """Follow jobs one by one; return what went wrong, by name.
-
-    Parameters
-    ----------
-    answers
-        What came of the submission (taken, number or why not), by what to call it.
-    """
+def failures(call: Call, answers: Answers) -> dict[str, MoorageError]:
+    """Follow jobs one by one; return what went wrong, by name."""
     from .errors import show  # noqa: PLC0415 - on failure only
 
-    _announce(call, [int(what) for taken, what in answers.values() if taken])
+    _announce(call, [one for one in answers.values() if isinstance(one, int)])
     failed = {}
-    for name, (taken, what) in answers.items():
+    for name, answer in answers.items():
         try:
-            if not taken:
-                raise error_from_wire(what)
+            if not isinstance(answer, int):
+                raise answer
             say = call.terminal.talk if call.option("json") else call.terminal.print
-            say(f"Waiting for job {what} for {name} ...")
-            results = follow(call, int(what))
+            say(f"Waiting for job {answer} for {name} ...")
+            results = follow(call, answer)
             for result in results if call.option("dry_run") else ():
                 call.show({"plan": result}, plan_lines(result or ()))
             for job in _followers(results):
@@ -306,7 +289,7 @@ def _followers(results: Sequence[Any]) -> list[int]:
     return [int(job) for jobs in told for taken, job in jobs if taken]
 
 
-def follow(call: Call, job: int) -> list[Any]:
+def follow(call: Call, job: int) -> Sequence[Any]:
     """Follow a job to its end and return the results of its operations.
 
     An interrupt only stops the following.
@@ -325,7 +308,7 @@ def follow(call: Call, job: int) -> list[Any]:
     except KeyboardInterrupt:
         terminal.talk(f"\nJob {job} goes on; come back to it with: gnt-job watch {job}")
         raise Finished(130) from None
-    return outcome(call.client, job)
+    return call.client.job(job).outcome()
 
 
 def _bar(call: Call) -> Bar | None:
@@ -334,28 +317,3 @@ def _bar(call: Call) -> Bar | None:
     from .progress import ProgressBar  # noqa: PLC0415 - rich is slow to import
 
     return ProgressBar(call.terminal.err)
-
-
-def outcome(client: LuxiClient, job: int) -> list[Any]:
-    """Return the results of a job that has ended.
-
-    Raises
-    ------
-    MoorageError
-        If it failed: the error of the operation that did.
-    """
-    (row,) = client.query_jobs([job], ["status", "opstatus", "opresult"])
-    if row is None:
-        raise NotFound(f"job {job} is not known", hint="gnt-job list")
-    status, states, results = row
-    if status == "success":
-        return list(results)
-    if status == "canceled":
-        raise WrongState(f"job {job} was canceled", job=job)
-    for state, result in zip(states, results, strict=True):
-        if state == "error":
-            error = error_from_wire(result)
-            before = states.count("success")
-            error.facts = {**error.facts, "job": job, "done_before": before}
-            raise error
-    raise Failed(f"job {job} ended as '{status}'", job=job)

@@ -142,7 +142,8 @@ class Listing(NamedTuple):
 
     def list_fields(self, call: Call) -> int:
         """Print what fields there are."""
-        found = call.client.query_fields(self.resource, call.words or None)
+        told = call.client.query_fields(self.resource, call.words or None)
+        found = [field._asdict() for field in told]
         if call.option("json"):
             call.terminal.print(json.dumps(found, indent=2))
             return 0
@@ -186,7 +187,8 @@ def print_query(
     """
     key, names = order
     asked = [*fields, key] if len(names) > 1 else fields
-    columns, rows = call.client.query(resource, asked, wanted)
+    told, rows = call.client.query(resource, asked, wanted)
+    columns = [field._asdict() for field in told]
     if asked != fields:
         rows = [row[:-1] for row in sorted(rows, key=lambda row: _place(names, row))]
         columns = columns[:-1]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from moorage import __version__
-from moorage.errors import Failed, MoorageError, NotFound
+from moorage.errors import Failed, MoorageError, NotFound, NotSupported
 
 from .declaration import Command, Finished, Program, Usage
 from .terminal import Terminal
@@ -116,6 +116,11 @@ def _carry_out(
     if options.wants_help:
         terminal.print(_help(program, command.name.split()))
         return 0
+    if command.here and terminal.environ.get("MOORAGE_URL"):
+        raise NotSupported(
+            f"{program.name} {command.name} does not work over MOORAGE_URL: "
+            f"{command.here}"
+        )
     call = Call(program, command, options, terminal)
     try:
         return command.handler(call) or 0

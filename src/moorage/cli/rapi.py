@@ -12,6 +12,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .log_format import LOG_FORMAT, choose
 from .state_backup import places
 
 _SETTINGS = Option(("--settings",), "its settings (/etc/moorage/rapi.toml)", "FILE")
@@ -31,6 +32,7 @@ def _settings(call: Call) -> Any:  # noqa: ANN401 - imported late
 
 
 def _run(call: Call) -> None:
+    choose(call)
     _daemons("rapi").run(_settings(call))
 
 
@@ -89,8 +91,9 @@ _ROLE = Option(
     "ROLE",
     default="read",
 )
+_TOKENS = "tokens are in a file of the door's machine"
 COMMANDS = (
-    Command("rapi run", _run, options=(_SETTINGS,)),
+    Command("rapi run", _run, options=(_SETTINGS, LOG_FORMAT)),
     Command(
         "rapi certificate",
         _certificate,
@@ -124,7 +127,8 @@ COMMANDS = (
             Option(("--days",), "how long it lasts (90)", "DAYS", int, default=90),
         ),
         examples={"moorage rapi add-token exporter --days 365": "it may only look"},
+        here=_TOKENS,
     ),
-    Command("rapi list-tokens", _list_tokens, options=(_SETTINGS,)),
-    Command("rapi remove-token", _remove_token, (_NAME,), (_SETTINGS,)),
+    Command("rapi list-tokens", _list_tokens, options=(_SETTINGS,), here=_TOKENS),
+    Command("rapi remove-token", _remove_token, (_NAME,), (_SETTINGS,), here=_TOKENS),
 )

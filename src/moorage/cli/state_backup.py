@@ -108,6 +108,7 @@ COMMANDS = (
                 "for a place that others can read"
             ),
         },
+        here="it reads the master's files",
     ),
     Command(
         "restore",
@@ -119,5 +120,6 @@ COMMANDS = (
             Option(("--force",), "though nodes hear a master, or none answers"),
         ),
         examples={"moorage restore /root/cluster.backup": "where none is"},
+        here="it writes the master's files",
     ),
 )

@@ -37,7 +37,7 @@ _TAG = Operand("TAG", 0, None)
 
 def _show(call: Call) -> None:
     kind, name, _ = _about(call)
-    tags = call.client.call("QueryTags", kind, name or "")
+    tags = call.client.tags(kind, name or "")
     call.show(tags, tags)
 
 

@@ -21,11 +21,13 @@ the master raised.
 
 from moorage.errors import MoorageError, NoMaster, Refused, Unreachable
 
+from .asks import LONGEST_WAIT, TIMEOUT
 from .blocking import Client
 from .places import Door, Socket, door
-from .told import Entry, Event, Field, Job, Table
+from .told import ENDED, Change, Entry, Event, Field, Job, Table
 
 __all__ = [
-    "Client", "Door", "Entry", "Event", "Field", "Job", "MoorageError", "NoMaster",
-    "Refused", "Socket", "Table", "Unreachable", "door",
+    "ENDED", "LONGEST_WAIT", "TIMEOUT", "Change", "Client", "Door", "Entry", "Event",
+    "Field", "Job", "MoorageError", "NoMaster", "Refused", "Socket", "Table",
+    "Unreachable", "door",
 ]  # fmt: skip

@@ -64,7 +64,7 @@ class AsyncClient:
             from .luxi_aio import LuxiAio  # noqa: PLC0415 - slow to import
 
             self._way = LuxiAio(at, timeout)
-        self._patience = patience
+        self.patience = patience
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,6 +110,10 @@ class AsyncClient:
     async def story(self, disk: str) -> dict[str, Any]:
         """As :meth:`Client.story`."""
         return await self._ask(asks.story(disk))
+
+    async def audit(self, after: int = 0) -> list[str]:
+        """As :meth:`Client.audit`."""
+        return await self._ask(asks.audit(after))
 
     # -- jobs --------------------------------------------------------------------------
 
@@ -241,7 +245,7 @@ class AsyncClient:
                             yield entry
             except MoorageError as error:
                 away = away or time.monotonic()
-                if not is_lost(error) or time.monotonic() - away >= self._patience:
+                if not is_lost(error) or time.monotonic() - away >= self.patience:
                     raise
                 await asyncio.sleep(AGAIN)
 
@@ -249,8 +253,14 @@ class AsyncClient:
         """As :meth:`Client.newest`."""
         return await self._ask(asks.newest())
 
+    # -- what has no method of its own -------------------------------------------------
+
+    async def call(self, method: str, *args: Any) -> Any:  # noqa: ANN401
+        """As :meth:`Client.call`."""
+        return await self._ask(asks.raw(method, args))
+
     async def _ask(self, ask: Ask[T]) -> T:
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self.patience
         while True:
             try:
                 return ask.read(await self._way.call(ask.method, ask.args))

@@ -50,7 +50,8 @@ class Ask(NamedTuple, Generic[T]):
 def is_lost(error: MoorageError) -> bool:
     """Whether an answer is lost, or the one who could give it: asking again may help.
 
-    What a node's silence did to a job, or to a field, is an answer.
+    Whoever raises such an error says so by the fact ``lost``: what a node's silence did
+    to a job, or to a field, is an answer.
     """
     return error.code == "no-master" or bool(error.facts.get("lost"))
 
@@ -78,6 +79,11 @@ def _first(answer: Any) -> Any:  # noqa: ANN401
 
 def _nothing(_answer: Any) -> None:  # noqa: ANN401
     return None
+
+
+def raw(method: str, args: tuple[Any, ...]) -> Ask[Any]:
+    """Ask something that only looks."""
+    return Ask(method, args, _same)
 
 
 # -- looking ---------------------------------------------------------------------------
@@ -122,6 +128,11 @@ def tags(kind: str, name: str) -> Ask[list[str]]:
 def story(disk: str) -> Ask[dict[str, Any]]:
     """Ask what happened to a disk."""
     return Ask("QueryDiskStory", (disk,), _same)
+
+
+def audit(after: int) -> Ask[list[str]]:
+    """Ask who had what changed."""
+    return Ask("QueryAudit", (after,), lambda answer: list(answer["lines"]))
 
 
 # -- jobs ------------------------------------------------------------------------------
@@ -248,7 +259,7 @@ def archive_ended(age: float) -> Ask[tuple[int, int]]:
         done, left = answer
         return int(done), int(left)
 
-    return Ask("AutoArchiveJobs", (age, 30.0), read, again=False)
+    return Ask("AutoArchiveJobs", (age,), read, again=False)
 
 
 # -- the cluster's chores --------------------------------------------------------------

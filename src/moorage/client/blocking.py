@@ -46,7 +46,7 @@ class Client:
     timeout
         Seconds without a word after which an answer is given up.
     patience
-        Seconds that a door or a master may be away.
+        Seconds that a door or a master may be away; it can be set anew.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class Client:
             from .luxi import Luxi  # noqa: PLC0415 - start-up time
 
             self._way = Luxi(at, timeout)
-        self._patience = patience
+        self.patience = patience
 
     def __enter__(self) -> Self:
         return self
@@ -127,6 +127,10 @@ class Client:
     def story(self, disk: str) -> dict[str, Any]:
         """Return what happened to a disk, which may be gone."""
         return self._ask(asks.story(disk))
+
+    def audit(self, after: int = 0) -> list[str]:
+        """Return who had what changed: lines of JSON behind an entry, at most 500."""
+        return self._ask(asks.audit(after))
 
     # -- jobs --------------------------------------------------------------------------
 
@@ -334,7 +338,7 @@ class Client:
                         yield entry
             except MoorageError as error:
                 away = away or time.monotonic()
-                if not is_lost(error) or time.monotonic() - away >= self._patience:
+                if not is_lost(error) or time.monotonic() - away >= self.patience:
                     raise
                 time.sleep(AGAIN)
 
@@ -342,8 +346,20 @@ class Client:
         """Return the number of the newest entry of what happens."""
         return self._ask(asks.newest())
 
+    # -- what has no method of its own -------------------------------------------------
+
+    def call(self, method: str, *args: Any) -> Any:  # noqa: ANN401
+        """Return the result of a method of LUXI that only looks, as it comes.
+
+        Raises
+        ------
+        NotSupported
+            If the cluster is behind a door that has no resource for it.
+        """
+        return self._ask(asks.raw(method, args))
+
     def _ask(self, ask: Ask[T]) -> T:
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self.patience
         while True:
             try:
                 return ask.read(self._way.call(ask.method, ask.args))

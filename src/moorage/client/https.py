@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any
+from typing import Any, Final
 
 from moorage.api.wanted import Wanted
 from moorage.errors import MoorageError, NoMaster, Unreachable
@@ -15,6 +15,9 @@ from .places import Door
 from .pool import Pool
 from .stream import SILENCE, Stream
 from .told import Entry
+
+CONNECTING: Final = 15.0
+"""Seconds in which a connection must be made."""
 
 
 class _Link(HTTPSConnection):
@@ -117,7 +120,7 @@ class Https:
         link = _Link(
             self.door.host,
             self.door.port,
-            timeout=self._timeout,
+            timeout=min(self._timeout, CONNECTING),
             context=self._trust,
         )
         try:
@@ -125,6 +128,7 @@ class Https:
         except OSError as error:
             link.close()
             raise absent(self.door, error) from error
+        link.sock.settimeout(self._timeout)
         return link
 
 

@@ -12,7 +12,7 @@ import aiohttp
 from moorage.api.wanted import Wanted
 
 from . import rest
-from .https import absent, broken
+from .https import CONNECTING, absent, broken
 from .places import Door
 from .stream import SILENCE, Stream
 from .told import Entry
@@ -93,7 +93,9 @@ class HttpsAio:
             self.door.url + http.path,
             data=http.content(),
             headers=headers,
-            timeout=aiohttp.ClientTimeout(total=None, sock_read=silence),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=CONNECTING, sock_read=silence
+            ),
         )
 
     @property

@@ -113,4 +113,8 @@ def door(
     for secret in (token, user, password):
         if not secret.isprintable():
             raise BadInput(f"what is to open {found.url} is not printable")
+    if not token.isascii():
+        raise BadInput(
+            f"the token that is to open {found.url} is none: it is not ASCII"
+        )
     return found

@@ -133,16 +133,23 @@ def _setting(fields: list[str]) -> Http:
 
 
 class _Resource(NamedTuple):
-    """How a method of LUXI is said, and how what comes is read as its answer."""
+    """How a method of LUXI is said, and how what comes is read as its answer.
+
+    Attributes
+    ----------
+    decode
+        Makes values of the text that came.
+    """
 
     say: Callable[..., Http]
     read: Callable[[Any], Any] = lambda answer: answer
+    decode: Callable[[bytes], Any] = json.loads
 
 
 _RESOURCES: Mapping[str, _Resource] = {
     "ArchiveJob": _Resource(lambda job: Http("POST", f"/2/jobs/{job}/archive")),
     "AutoArchiveJobs": _Resource(
-        lambda age, _patience: Http("POST", "/2/jobs/archive", {"age": age})
+        lambda age: Http("POST", "/2/jobs/archive", {"age": age})
     ),
     "CancelJob": _Resource(
         lambda job, kill: Http("DELETE", f"/2/jobs/{job}?kill={kill:d}")
@@ -150,6 +157,11 @@ _RESOURCES: Mapping[str, _Resource] = {
     "ChangeJobPriority": _Resource(_priority),
     "Features": _Resource(lambda: Http("GET", "/2/features")),
     "Query": _Resource(_query),
+    "QueryAudit": _Resource(
+        lambda after: Http("GET", f"/2/audit?after={after}"),
+        lambda told: {"lines": told},
+        lambda text: text.decode().splitlines(),
+    ),
     "QueryClusterInfo": _Resource(lambda: Http("GET", "/2/info")),
     "QueryConfigValues": _Resource(_setting, lambda told: list(told.values())),
     "QueryDiskStory": _Resource(
@@ -189,9 +201,10 @@ def request(method: str, args: Sequence[Any]) -> Http:
 
 def answer(method: str, status: int, text: bytes) -> Any:  # noqa: ANN401
     """Return the result of a method; raise as :func:`result` does."""
-    told = result(status, text)
+    resource = _RESOURCES[method]
+    told = result(status, text, resource.decode)
     try:
-        return _RESOURCES[method].read(told)
+        return resource.read(told)
     except (TypeError, KeyError, AttributeError) as error:
         raise Unreachable(f"what came is no answer to {method}: {error!r}") from error
 
@@ -216,7 +229,13 @@ _KINDS: Mapping[int, type[MoorageError]] = {
 """What the door's own refusals are; those of the master say it themselves."""
 
 
-def result(status: int, text: bytes) -> Any:  # noqa: ANN401
+_BETWEEN = (502, 503, 504)
+"""What somebody between here and the door says who does not reach it."""
+
+
+def result(
+    status: int, text: bytes, decode: Callable[[bytes], Any] = json.loads
+) -> Any:  # noqa: ANN401
     """Return what an answer holds.
 
     Raises
@@ -227,10 +246,11 @@ def result(status: int, text: bytes) -> Any:  # noqa: ANN401
         If it is no answer of a door's.
     """
     try:
-        told = json.loads(text)
+        told = (decode if status == 200 else json.loads)(text)
     except ValueError as error:
+        between = {"lost": "door"} if status in _BETWEEN else {}
         raise Unreachable(
-            f"what came is no answer of RAPI: status {status}, {error}"
+            f"what came is no answer of RAPI: status {status}, {error}", **between
         ) from error
     if status == 200:
         return told

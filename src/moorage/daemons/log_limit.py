@@ -2,15 +2,22 @@
 """What others could use up in a daemon: its log, and its descriptors."""
 
 import asyncio
+import json
 import logging
 import os
 import resource
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
+from moorage.errors import BadInput
+
 _LOG = logging.getLogger(__name__)
+FORMAT = "MOORAGE_LOG_FORMAT"
+"""Names how logs are written: ``text``, or ``json``."""
 _FORM = "%(asctime)s %(levelname)s %(message)s"
 _JOURNAL = "<%(priority)d>%(message)s"
 """The journal has the time, and shows what is urgent by syslog's numbers."""
@@ -24,7 +31,13 @@ _DESCRIPTORS = 65536
 def write_log() -> None:
     """Write a daemon's log to standard error, no faster than a person can want it.
 
-    Where systemd's journal reads it, it is in the journal's form.
+    Where systemd's journal reads it, it is in the journal's form; as objects of JSON
+    where that is asked for.
+
+    Raises
+    ------
+    BadInput
+        If another format is asked for.
     """
     handler = logging.StreamHandler()
     handler.addFilter(Calm())
@@ -32,7 +45,56 @@ def write_log() -> None:
     if "JOURNAL_STREAM" in os.environ:
         handler.addFilter(_prioritized)
         form = _JOURNAL
-    logging.basicConfig(level=logging.INFO, format=form, handlers=[handler])
+    handler.setFormatter(JsonLines() if as_json() else logging.Formatter(form))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def as_json() -> bool:
+    """Whether logs are to be lines of JSON.
+
+    Raises
+    ------
+    BadInput
+        If they are to be something else than that, or text.
+    """
+    word = os.environ.get(FORMAT) or "text"
+    if word not in ("text", "json"):
+        raise BadInput(f"a log has the format text or json, not '{word}'")
+    return word == "json"
+
+
+def json_line(level: str, logger: str, message: str, **more: Any) -> str:  # noqa: ANN401
+    """Return a line of a log as an object; `more` are further keys.
+
+    What is no text in it is written out, so a line stays one.
+    """
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    told = {"time": now, "level": level, "logger": logger, "message": message, **more}
+    return json.dumps(told, default=str)
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as an object: what it tells besides its words has keys.
+
+    A record says that with ``extra={"told": {...}}``; what is logged within a job has
+    its number.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        more = {**_job(), **getattr(record, "told", {})}
+        if record.exc_info:
+            more["error"] = self.formatException(record.exc_info)
+        return json_line(record.levelname, record.name, record.getMessage(), **more)
+
+
+def _job() -> dict[str, int]:
+    """Return the job whose task this is, if it is one's."""
+    with suppress(RuntimeError, ValueError):  # there is no loop, or it is no job's
+        task = asyncio.current_task()
+        word, _, number = task.get_name().partition(" ") if task else ("", "", "")
+        return {"job": int(number)} if word == "job" else {}
+    return {}
 
 
 def _prioritized(record: logging.LogRecord) -> bool:

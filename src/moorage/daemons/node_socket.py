@@ -50,6 +50,7 @@ def elsewhere(agent: Agent) -> MoorageError:
         return WrongState(
             f"the master does not run: this node, {agent.name}, is its node",
             hint="moorage master start",
+            lost="master",
         )
     return WrongState(
         f"this is not the master node, please connect to {agent.master}",

@@ -18,13 +18,16 @@ from moorage.api.rapi.serving import Certificate, look_after, serve
 from moorage.api.rapi.users import Users
 from moorage.directories import DOOR
 from moorage.errors import BadInput
+from moorage.jobs.turns import give_back
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
 
-from . import log_limit, systemd
+from . import log_limit, pauses, systemd
 
 _LOG = logging.getLogger(__name__)
 SETTINGS = Path("/etc/moorage/rapi.toml")
+_TIDY = 60.0
+"""Seconds between two looks for what connections left behind in circles."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,13 +108,24 @@ async def _run(settings: Settings) -> None:
     _LOG.info("RAPI is served at %s", place(settings.address, settings.port))
     signs = systemd.Signs()
     signs.begin()
+    pauses.keep_short()
+    tidying = asyncio.create_task(_tidy())
     chore = asyncio.create_task(look_after(runner, gate, certificate))
     ended = asyncio.create_task(stopped.wait())
     await asyncio.wait({chore, ended}, return_when=asyncio.FIRST_COMPLETED)
     signs.end()
     ended.cancel()
+    tidying.cancel()
     await runner.cleanup()
     luxi.close()
     if chore.done():
         chore.result()
     chore.cancel()
+
+
+async def _tidy() -> None:
+    """Keep the process small: long answers leave much behind that is free."""
+    while True:
+        await asyncio.sleep(_TIDY)
+        pauses.sweep(whole=True)
+        await asyncio.to_thread(give_back)

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from moorage.errors import Failed, MoorageError, Unreachable, may_be_off
 from moorage.model import Change, Config, Node
 from moorage.protocol import Report, Verb, patience
+from moorage.protocol.verb import name_of
 from moorage.store import ConfigStore
 
 from .job import Job, Op
@@ -116,8 +117,9 @@ class Asker:
 
         target = reachable(self._config_store.config, node)
         term, doubt = self._config_store.term, call.limit
+        timed = self._queue.measures.verb(name_of(type(call)))
         try:
-            with self._queue.saying(job, op, lambda: _still(target, op)):
+            with timed, self._queue.saying(job, op, lambda: _still(target, op)):
                 found = await self._unless_given_up(
                     job, op, node, lambda: self._nodes.call(target, call, term, report)
                 )

@@ -129,7 +129,9 @@ class Engine:
                 hint="gnt-cluster queue undrain",
             )
         if self._leaving:
-            raise WrongState("the master is being stopped: no new jobs are accepted")
+            raise WrongState(
+                "the master is being stopped: no new jobs are accepted", lost="master"
+            )
         job = self._new(opcodes, caller)
         more = self.queue.repeats.add(key, opcodes, job) if key else ()
         await self.queue.add([job], more=more)

@@ -7,6 +7,7 @@ log, and whether a queued job waits for locks, are talk: they are shown at once.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,7 @@ from moorage.store import ConfigStore, Write
 
 from . import audited, repeats
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
+from .measures import Measures
 from .repeats import Repeats
 from .secrets import forget
 
@@ -56,6 +58,8 @@ class Queue:
         Whether new jobs are refused.
     repeats
         The requests that may come twice, and what they made.
+    measures
+        How long things took since the master began.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Queue:
         self.working: dict[int, Job] = {}
         self.draining = False
         self.repeats = Repeats(clock)
+        self.measures = Measures()
         self._config_store = config_store
         self._clock = clock
         self._patience = patience
@@ -227,6 +232,26 @@ class Queue:
             None, [(("queue", "draining"), flag)], deeds=[done]
         )
         self.draining = draining
+
+    # -- what is told -------------------------------------------------------------
+
+    def counts(self) -> Counter[str]:
+        """Return how many jobs there are of each status."""
+        found = Counter(self._statuses.values())
+        for number in self.working:  # these tell more than what is stored
+            if number in self._statuses:
+                found[self._statuses[number]] -= 1
+                found[self.jobs[number].status] += 1
+        return +found
+
+    def ages(self) -> dict[str, float]:
+        """Return for how many seconds the oldest job of each status has been there."""
+        now, found = self._clock(), dict[str, float]()
+        for number in self.working:
+            job = self.jobs[number]
+            since = job.received_timestamp or (now, 0)
+            found[job.status] = max(found.get(job.status, 0.0), now - since[0])
+        return found
 
     def job(self, number: int) -> Job:
         """Return a job by its number, as it is stored."""

@@ -191,7 +191,8 @@ class Waiting:
         while True:
             view = self._view(job)
             wanted = {*operation.locks(view), *_turn(operation, view)}
-            with self._queue.saying(job, op, lambda: self._blocked(job)):
+            timed = self._queue.measures.lock(job.id)
+            with timed, self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
             seen = view.config is self._config_store.config
             now = view if seen else self._view(job)

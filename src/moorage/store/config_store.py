@@ -10,7 +10,7 @@ from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, events, load
-from moorage.model.audit import Deed
+from moorage.model.audit import Deed, checksum, decoded
 from moorage.model.change import decode, encode
 from moorage.model.commits import Key, Write
 from moorage.model.objects import Entity
@@ -23,6 +23,8 @@ from .feed import Feed
 from .stories import Stories
 
 _LOG = logging.getLogger(__name__)
+_AUDIT = logging.getLogger("moorage.audit")
+"""A copy of the audit log for whoever gathers logs: with the checksum of each entry."""
 _SERIAL = ("config", "serial_no")
 
 
@@ -194,6 +196,8 @@ class ConfigStore:
                 self.feed.note(number, json.encode(entry))
             self.audit.note(lines)
             version, audited = self._version, self.audit.last
+        for line in lines:
+            _log(line)
         remarks += await self._told(version)
         self.feed.show(number)
         self.audit.show(audited)
@@ -260,6 +264,21 @@ class ConfigStore:
         """Let go of the store."""
         async with self._writer:
             await self._store.close()
+
+
+def _log(line: bytes) -> None:
+    """Write an entry of the audit log into the master's log, as its head."""
+    entry = decoded(line)
+    who = " by ".join(word for word in (entry.user, entry.door) if word)
+    told = {"number": entry.number, "checksum": checksum(line)}
+    names = ("what", "user", "door", "role", "job", "status", "request")
+    told |= {name: value for name in names if (value := getattr(entry, name))}
+    _AUDIT.info(
+        "entry %s, %s: %s %s %s of %s",
+        *(entry.number, told["checksum"], entry.what, entry.job or "", entry.about),
+        who or "nobody",
+        extra={"always": True, "told": told},
+    )
 
 
 async def _nobody(_version: int) -> Sequence[str]:

@@ -4,7 +4,6 @@
 import asyncio
 import base64
 import json
-import socket
 import ssl
 import sys
 import urllib.request
@@ -16,12 +15,7 @@ import pytest
 from desk import desk
 from moorage.node.certificates.authority import Authority
 from moorage.testing.cluster import ClusterBuilder, SimCluster
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+from support.ports import free_port
 
 
 class Process:
@@ -83,7 +77,7 @@ async def test_a_door_of_a_process_of_its_own(tmp_path):
     (tmp_path / "users").write_text(line)
     (tmp_path / "users").chmod(0o600)
     async with desk(cluster, tmp_path):
-        door = await place.starts("run", *common)
+        door = await place.starts("run", "--log-format", "json", *common)
         while b"is served at" not in await door.stderr.readline():
             pass
         anna = base64.b64encode(b"anna:geheim").decode()
@@ -99,5 +93,10 @@ async def test_a_door_of_a_process_of_its_own(tmp_path):
         door.terminate()
         _, err = await door.communicate()
         assert door.returncode == 0
-        assert b"200 GET /2/instances by anna from 127.0.0.1" in err
+        lines = [json.loads(line) for line in err.splitlines()]
+        (first, *_) = [one for one in lines if one.get("user") == "anna"]
+        assert (first["status"], first["path"]) == (200, "/2/instances")
+        assert first["address"] == "127.0.0.1"
+        assert first["message"].startswith("200 GET /2/instances by anna")
+        assert {"nobody", "robot"} <= {one.get("user") for one in lines}
     await cluster.stop()

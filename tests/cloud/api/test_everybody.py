@@ -60,7 +60,11 @@ class Things:
         (place,) = anna.look(self.volume)["attachments"]
         VolumeType.objects.update(specs={"k": "v"})
         credential = ApplicationCredential.objects.create(
-            name="ci", user=anna.user, project=site.red, roles=["member"], secret="x"
+            name="ci",
+            user=anna.user,
+            project=site.red,
+            roles=["member"],
+            secret="x",  # noqa: S106 - the hash of none
         )
         self.ids: dict[str, str] = {
             "volume_id": self.volume["id"],
@@ -74,12 +78,24 @@ class Things:
             "role_id": "member",
             "domain_id": "default",
             "class_name": "default",
+            "transfer_id": self._offered(),
             "key": "k",
         }
 
+    def _offered(self) -> str:
+        new = {"transfer": {"volume_id": self.site.anna.new_volume()["id"]}}
+        answer = self.site.anna.volumes("POST", "/volume-transfers", new)
+        return str(answer.body["transfer"]["id"])
+
     def secrets(self) -> set[str]:
         """Return what nobody else may be told."""
-        named = ("volume_id", "snapshot_id", "attachment_id", "server_id")
+        named = (
+            "volume_id",
+            "snapshot_id",
+            "attachment_id",
+            "server_id",
+            "transfer_id",
+        )
         return {self.ids[name] for name in named} | {self.idle["id"]}
 
     def state(self) -> str:
@@ -110,6 +126,7 @@ def sample(hint: Any, name: str, ids: Mapping[str, str]) -> Any:
         "volumeId": ids["volume_id"],
         "volume_uuid": ids["volume_id"],
         "volume_id": ids["volume_id"],
+        "host": "a",
     }
     if name in known:
         return known[name]

@@ -59,7 +59,8 @@ def test_a_password_gets_a_token_for_a_project(site: Site):
         ("anna", SECRET, {"project": {"name": "red"}}),  # of no domain
     ],
 )
-def test_who_is_not_known_gets_nothing(site: Site, name: str, word: str, scope: object):
+@pytest.mark.usefixtures("site")
+def test_who_is_not_known_gets_nothing(name: str, word: str, scope: object):
     answer = password(name, word, scope)
     assert answer.status == 401
     assert answer.fault == (
@@ -68,7 +69,8 @@ def test_who_is_not_known_gets_nothing(site: Site, name: str, word: str, scope: 
     assert "X-Subject-Token" not in answer.headers
 
 
-def test_a_token_gets_another_that_ends_with_it(site: Site):
+@pytest.mark.usefixtures("site")
+def test_a_token_gets_another_that_ends_with_it():
     first = password("anna", scope="unscoped")
     assert "project" not in first.body["token"]
     token = first.headers["X-Subject-Token"]
@@ -80,7 +82,8 @@ def test_a_token_gets_another_that_ends_with_it(site: Site):
     assert told["audit_ids"][1] == first.body["token"]["audit_ids"][0]
 
 
-def test_a_token_for_no_project_sees_no_volumes(site: Site):
+@pytest.mark.usefixtures("site")
+def test_a_token_for_no_project_sees_no_volumes():
     token = password("anna", scope="unscoped").headers["X-Subject-Token"]
     answer = ask("GET", f"{VOLUME}/volumes", **{"X-Auth-Token": token})
     assert answer.status == 403

@@ -316,3 +316,69 @@ def test_a_name_is_no_id(site: Site):
     site.anna.new_volume(name="one")
     answer = site.anna.volumes("GET", "/volumes/one")
     assert answer.fault == "itemNotFound 404: Volume one could not be found."
+
+
+def test_what_lists_can_be_chosen_by_is_told(site: Site):
+    path = "/resource_filters?resource=volume"
+    (told,) = site.anna.volumes("GET", path).body["resource_filters"]
+    assert told["resource"] == "volume"
+    assert {"name", "status", "metadata", "created_at"} <= set(told["filters"])
+    assert not {"limit", "marker", "all_tenants"} & set(told["filters"])
+    assert site.anna.volumes("GET", path, at="3.32").status == 404
+
+
+def test_administrators_drain_clusters(site: Site):
+    def states() -> dict[str, str]:
+        found = site.root.volumes("GET", "/os-services").body["services"]
+        return {one["host"]: one["status"] for one in found}
+
+    assert states() == {"a": "enabled", "b": "enabled"}
+    body = {"host": "a", "binary": "cinder-volume"}
+    assert site.anna.volumes("PUT", "/os-services/disable", body).status == 403
+    assert site.root.volumes("PUT", "/os-services/disable", body).status == 200
+    assert states() == {"a": "disabled", "b": "enabled"}
+    assert site.root.volumes("PUT", "/os-services/enable", body).status == 200
+    assert states() == {"a": "enabled", "b": "enabled"}
+    body["host"] = "nowhere"
+    assert site.root.volumes("PUT", "/os-services/enable", body).status == 404
+
+
+def test_private_types_are_for_administrators(site: Site):
+    new = {"volume_type": {"name": "secret", "os-volume-type-access:is_public": False}}
+    made = site.root.volumes("POST", "/types", new).body["volume_type"]
+    seen = site.anna.volumes("GET", "/types?is_public=none").body["volume_types"]
+    assert [one["name"] for one in seen] == ["fast"]
+    assert site.anna.volumes("GET", f"/types/{made['id']}").status == 404
+    wanted = {"volume": {"size": 1, "volume_type": "secret"}}
+    assert site.anna.volumes("POST", "/volumes", wanted).status == 404
+    assert (
+        site.anna.volumes("GET", "/types/default").body["volume_type"]["name"] == "fast"
+    )
+    assert "extra_specs" not in seen[0]
+
+
+def test_types_are_made_and_changed_by_administrators(site: Site):
+    def types(method: str, path: str, body: object = None) -> Any:
+        return site.root.volumes(method, f"/types{path}", body)
+
+    new = {"volume_type": {"name": "slow", "extra_specs": {"k": "v"}}}
+    made = types("POST", "", new).body["volume_type"]
+    kind = VolumeType.objects.get(name="slow")
+    assert (kind.disk_template, kind.domain) == ("ext_named", site.docks.domain)
+    assert types("POST", "", new).status == 409
+    path = f"/{made['id']}"
+    assert types("PUT", path, {"volume_type": {"name": "slower"}}).status == 200
+    assert types("PUT", path, {"volume_type": {}}).status == 400
+    specs = f"{path}/extra_specs"
+    assert types("POST", specs, {"extra_specs": {"a": "b"}}).status == 200
+    assert types("PUT", f"{specs}/a", {"a": "c"}).body == {"a": "c"}
+    assert types("PUT", f"{specs}/a", {"b": "c"}).status == 400
+    assert types("GET", f"{specs}/a").body == {"a": "c"}
+    assert types("DELETE", f"{specs}/a").status == 202
+    assert types("GET", f"{specs}/a").status == 404
+    assert types("POST", specs, {"extra_specs": {"SNF:pool": "x"}}).status == 400
+    odd = {"name": "odd", "extra_specs": {"SNF:domain": "x"}}
+    assert types("POST", "", {"volume_type": odd}).status == 400
+    site.anna.new_volume(volume_type="slower")
+    assert types("DELETE", path).status == 400
+    assert types("DELETE", f"/{site.docks.type.uuid}").status == 400

@@ -18,13 +18,15 @@ from site_of_people import COMPUTE, VOLUME, Site, ask
         ("/identity/v3", 200),
     ],
 )
-def test_versions_are_told_to_everybody(site: Site, path: str, status: int):
+@pytest.mark.usefixtures("site")
+def test_versions_are_told_to_everybody(path: str, status: int):
     answer = ask("GET", path)
     assert answer.status == status
     assert "http://testserver" in str(answer.body)
 
 
-def test_block_storage_says_which_versions_it_speaks(site: Site):
+@pytest.mark.usefixtures("site")
+def test_block_storage_says_which_versions_it_speaks():
     (one,) = ask("GET", "/volume/v3/").body["versions"]
     assert (one["id"], one["min_version"], one["version"]) == ("v3.0", "3.0", "3.71")
 
@@ -73,7 +75,8 @@ def test_what_is_no_version_is_refused(site: Site, text: str):
     assert answer.fault.startswith("badRequest 400: API Version String")
 
 
-def test_without_a_token_nothing_is_told(site: Site):
+@pytest.mark.usefixtures("site")
+def test_without_a_token_nothing_is_told():
     for token in ({}, {"X-Auth-Token": "nonsense"}):
         answer = ask("GET", f"{VOLUME}/volumes", **token)
         assert answer.status == 401

@@ -47,10 +47,8 @@ class Master(servers.Peer):
         if method == "QueryClusterInfo":
             return self.answers["info"]
         if method == "QueryJobs":
-            return [[self.status] for _ in args[0]]
-        if method == "SubmitManyJobs":
-            return [[True, self._submitted(job)] for job in args[0]]
-        return self._submitted(args[0])
+            return [[self.status, [], [], []] for _ in args[0]]
+        return self._submitted(args[1])
 
     def _submitted(self, job: list[dict[str, Any]]) -> int:
         self.jobs.append(job)

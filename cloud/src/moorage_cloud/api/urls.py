@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which service answers where."""
 
-from django.urls import re_path
+from django.urls import path, re_path
 
 from .compute.service import COMPUTE, COMPUTE_VERSIONS
 from .identity.service import IDENTITY, IDENTITY_VERSIONS
 from .volume.service import VOLUME, VOLUME_VERSIONS
+from .wire import openapi
 
 SERVICES = (
     IDENTITY,
@@ -17,6 +18,12 @@ SERVICES = (
     COMPUTE_VERSIONS,
 )
 urlpatterns = [
-    re_path(rf"^{service.root}(?:/(?P<path>.*))?$", service.serve)
-    for service in SERVICES
+    *(
+        path(f"{service.root}/openapi.json", openapi.show, {"service": service})
+        for service in SERVICES
+    ),
+    *(
+        re_path(rf"^{service.root}(?:/(?P<path>.*))?$", service.serve)
+        for service in SERVICES
+    ),
 ]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who asks: what a token says, compared with what is so now."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from .models import ApplicationCredential, Assignment, Project, Revoked, Role, User
@@ -52,17 +54,31 @@ def known_by(text: str) -> Identity:
 
 def identity_of(token: Token) -> Identity:
     """Return who has an opened token; `InvalidToken` as with :func:`known_by`."""
-    user = User.objects.filter(pk=token.user, enabled=True).first()
-    if user is None or token.issued_at < user.tokens_since:
-        raise InvalidToken
     if Revoked.objects.filter(pk__in=token.audit_ids).exists():
         raise InvalidToken
-    if not token.project:
-        return Identity(user_id=user.pk, user_name=user.name, token=token)
-    project = Project.objects.filter(pk=token.project, enabled=True).first()
-    roles = roles_of(user, project, token.credential) if project else ()
-    if project is None or not roles:
+    if token.project:
+        return _in_project(token)
+    user = User.objects.filter(pk=token.user, enabled=True).first()
+    if user is None:
         raise InvalidToken
+    _check_time(token, user)
+    return Identity(user_id=user.pk, user_name=user.name, token=token)
+
+
+def _in_project(token: Token) -> Identity:
+    """Return who has a token for a project, by one look at what they may do there."""
+    known = Assignment.objects.filter(
+        user=token.user,
+        project=token.project,
+        user__enabled=True,
+        project__enabled=True,
+    )
+    found = list(known.select_related("user", "project"))
+    roles = _kept([one.role for one in found], token.user, token.credential)
+    if not roles:
+        raise InvalidToken
+    user, project = found[0].user, found[0].project
+    _check_time(token, user)
     return Identity(
         user_id=user.pk,
         user_name=user.name,
@@ -71,6 +87,11 @@ def identity_of(token: Token) -> Identity:
         roles=roles,
         token=token,
     )
+
+
+def _check_time(token: Token, user: User) -> None:
+    if token.issued_at < user.tokens_since:
+        raise InvalidToken
 
 
 def roles_of(user: User, project: Project, credential: str = "") -> tuple[str, ...]:
@@ -83,13 +104,17 @@ def roles_of(user: User, project: Project, credential: str = "") -> tuple[str, .
         only, as far as they have them still.
     """
     found = Assignment.objects.filter(user=user, project=project)
-    had = {
-        implied
-        for name in found.values_list("role", flat=True)
-        for implied in Role(name).implied
-    }
+    return _kept(found.values_list("role", flat=True), user.pk, credential)
+
+
+def _kept(named: Iterable[str], user: str, credential: str) -> tuple[str, ...]:
+    """Return roles with those that they imply, as far as a credential has them."""
+    had = _implied(named)
     if credential:
-        kept = ApplicationCredential.objects.filter(pk=credential, user=user).first()
-        named = kept.roles if kept else []
-        had &= {implied for name in named for implied in Role(name).implied}
+        known = ApplicationCredential.objects.filter(pk=credential, user=user)
+        had &= _implied(role for one in known for role in one.roles)
     return tuple(role.value for role in Role if role in had)
+
+
+def _implied(named: Iterable[str]) -> set[Role]:
+    return {implied for name in named for implied in Role(name).implied}

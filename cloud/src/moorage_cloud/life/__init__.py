@@ -14,6 +14,7 @@ from .state import (
     Event,
     Extend,
     Failed,
+    Found,
     Instruction,
     Life,
     NotNow,

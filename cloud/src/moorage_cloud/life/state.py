@@ -128,6 +128,18 @@ class CutOff(Struct, frozen=True):
     why: str
 
 
+class Found(Struct, frozen=True):
+    """A comparison with the clusters has found where it is; no verb is under way.
+
+    Attributes
+    ----------
+    server
+        The server that has it; None for none.
+    """
+
+    server: int | None
+
+
 class Done(Struct, frozen=True):
     """The cluster has done what it was asked for."""
 
@@ -147,7 +159,7 @@ class Failed(Struct, frozen=True):
 
 User = Attach | Detach | Extend | Delete | Copy | CutOff
 World = Done | Failed
-Event = User | World
+Event = User | World | Found
 
 # --- what is to be done ---------------------------------------------------------------
 

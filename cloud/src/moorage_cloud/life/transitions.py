@@ -23,6 +23,7 @@ from .state import (
     Event,
     Extend,
     Failed,
+    Found,
     Instruction,
     Life,
     NotNow,
@@ -111,6 +112,8 @@ def decide(life: Life, event: Event) -> tuple[Life, Told]:
             return _went_on(life, task, why)
         case CutOff():
             return _cut_off(life, event)
+        case Found(server):
+            return _found(life, server), ()
         case _:
             return _started(life, event)
 
@@ -279,3 +282,15 @@ def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
     )
     over: Told = (End(Result.FAILED, event.why),) if task else ()
     return freed, over
+
+
+def _found(life: Life, server: int | None) -> Life:
+    """Say what is so of a volume that rests, whatever its record said."""
+    if life.task:
+        return life
+    if server is not None:
+        return replace(life, status=Status.IN_USE, server=server, initialized=True)
+    if life.status in {Status.ERROR, Status.ERROR_DELETING, Status.DELETING}:
+        failed = Status.ERROR if life.status is Status.ERROR else Status.ERROR_DELETING
+        return replace(life, status=failed, server=None)
+    return replace(life, status=Status.AVAILABLE, server=None)

@@ -105,6 +105,15 @@ class Volume(models.Model):
         return self.place.server if self.place else None
 
     @property
+    def source(self) -> str:
+        """What its data is a copy of, as ``snapshot:NUMBER``; ``blank`` for nothing."""
+        if self.snapshot_source_id:
+            return f"snapshot:{self.snapshot_source_id}"
+        if self.volume_source_id:
+            return f"volume:{self.volume_source_id}"
+        return f"image:{self.image}" if self.image else "blank"
+
+    @property
     def epoch(self) -> int:
         """The epoch that its next attachment starts with: above all earlier ones.
 

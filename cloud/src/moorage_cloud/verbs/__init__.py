@@ -19,5 +19,7 @@ from .edit import (
     update_snapshot,
 )
 from .extend import extend
+from .retype import retype
 from .snapshots import delete_snapshot, take_snapshot
+from .transfers import accept, offer, offers, withdraw
 from .types import create_type, delete_type, drop_spec, set_specs, update_type

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A volume gets to a server, and leaves it."""
 
-from moorage_cloud.errors import BadRequest
+from moorage_cloud.errors import BadRequest, Unavailable
 from moorage_cloud.life import Attach, CutOff, Detach, Status
-from moorage_cloud.models import Attachment, Server, Volume, VolumeType
+from moorage_cloud.models import (
+    Attachment,
+    Operation,
+    Outbox,
+    Server,
+    Volume,
+    VolumeType,
+)
 
 from .caller import Caller
-from .changing import By, begin, changing
+from .changing import By, begin, changing, under_way
 from .reach import check_reaches, check_server, check_slot
 
 
@@ -73,7 +80,9 @@ def force_detach(who: Caller, volume: Volume) -> None:
     Raises
     ------
     BadRequest
-        If a verb is under way on a cluster that is not off, or it has no server.
+        If another verb is under way, or it has no server.
+    Unavailable
+        If its cluster does not answer, and is not said to be off.
     """
     with changing(volume) as held:
         place = held.place
@@ -84,6 +93,13 @@ def force_detach(who: Caller, volume: Volume) -> None:
             why = f"cluster {backend} is off, and the volume was taken from it"
             begin(held, CutOff(why), who)
             return
+        operation = under_way(held)
+        if operation and _is_silent(operation):
+            raise Unavailable(
+                f"cluster {backend} does not answer, and a guest may write to volume "
+                f"{held.uuid} there: it can be taken from it when an administrator has "
+                "said that the cluster is off"
+            )
         if held.status == Status.DETACHING:
             return
         begin(held, Detach(), who, By(backend, place.server))
@@ -106,3 +122,8 @@ def check_detachable(kind: VolumeType) -> None:
 
 def _leaves(volume: Volume) -> bool:
     return volume.status in {Status.DETACHING, Status.DELETING}
+
+
+def _is_silent(operation: Operation) -> bool:
+    """Whether its cluster was asked, and has not answered."""
+    return Outbox.objects.filter(operation=operation, tries__gt=0).exists()

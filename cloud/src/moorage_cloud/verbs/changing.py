@@ -17,6 +17,7 @@ from moorage_cloud.life import (
     Charge,
     End,
     Event,
+    Found,
     Instruction,
     Life,
     NotNow,
@@ -102,6 +103,20 @@ def go_on(thing: Thing, operation: Operation, event: Event) -> None:
     life, told = decide(life_of(thing, operation), event)
     if told:
         _carry_out(thing, operation, life, told)
+
+
+def set_right(volume: Volume, server: Server | None) -> None:
+    """Let a volume that rests be where a comparison with the clusters found it.
+
+    Nothing is done if anything was done with it since it was read.
+    """
+    with changing(volume) as held:
+        if under_way(held) is None and held.generation == volume.generation:
+            found = Found(server.pk if server else None)
+            life, told = decide(life_of(held, None), found)
+            if server:
+                held.backend = server.backend
+            _carry_out(held, None, life, told)
 
 
 def life_of(thing: Thing, operation: Operation | None) -> Life:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import Status
-from moorage_cloud.models import Snapshot, Volume
+from moorage_cloud.models import Snapshot, Transfer, Volume
 
 from .caller import Caller
 from .changing import Thing, changing, changing_snapshot, under_way
@@ -134,5 +134,7 @@ def reset_status(_who: Caller, volume: Volume, status: str) -> None:
                 f"volume {held.uuid} is attached to server {held.place.server.uuid}: "
                 "detach it, by force if need be"
             )
+        # An offer is over with the status that says that there is one.
+        Transfer.objects.filter(volume=held).delete()
         held.status = wanted
         held.save()

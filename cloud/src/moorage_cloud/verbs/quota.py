@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from django.db import transaction
-from django.db.models import Count, Sum
+from django.db.models import Count, F, Sum
 from msgspec import Struct
 
 from moorage_cloud.conf import CONF
 from moorage_cloud.errors import OverLimit
-from moorage_cloud.models import Limit, Snapshot, Usage, Volume
+from moorage_cloud.life import Verb
+from moorage_cloud.models import Limit, Operation, Snapshot, Usage, Volume
 
 RESOURCES = ("volumes", "gigabytes", "snapshots")
 _WORDS = {
@@ -104,6 +105,17 @@ def reset_limits(project: str) -> None:
     Limit.objects.filter(project=project).delete()
 
 
+def used_by(volume: Volume) -> dict[str, int]:
+    """Return what a volume is counted with, its snapshots included."""
+    copies = volume.snapshots.filter(deleted=False).order_by()
+    size = copies.aggregate(Sum("size"))["size__sum"] or 0
+    return {
+        "volumes": 1,
+        "snapshots": copies.count(),
+        "gigabytes": volume.size + size,
+    }
+
+
 def usage(project: str) -> dict[str, int]:
     """Return what a project uses."""
     rows = Usage.objects.filter(project=project).values_list("resource", "in_use")
@@ -162,4 +174,12 @@ def _counted() -> Mapping[tuple[str, str], int]:
     ).annotate(Count("id"), Sum("size")):
         add(project, "snapshots", kind, number)
         add(project, "gigabytes", kind, size)
+    # What is being extended is counted as large as it will be.
+    grows = Operation.objects.filter(ended=None, verb=Verb.EXTEND)
+    for project, kind, more in grows.values_list(
+        "volume__project",
+        "volume__volume_type__name",
+        F("size") - F("volume__size"),
+    ):
+        add(project, "gigabytes", kind, more)
     return found

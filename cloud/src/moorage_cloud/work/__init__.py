@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What goes on without being asked: requests go out, and what came of them comes in."""
 
+from .comparing import Finding, compare
 from .doors import Connect, Doors
 from .hearing import hear
 from .sending import send_next
 from .settling import look_next, settle
+from .worker import Worker

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a cluster's feed tells, in order; how far, is kept with what it changed."""
 
+import time
 from collections.abc import Mapping
 
 from django.db import transaction
@@ -8,23 +9,36 @@ from django.utils import timezone
 
 from moorage_cloud.clusters import Cluster, Heard, Job
 from moorage_cloud.life import Done, Failed
-from moorage_cloud.models import Backend, Operation
+from moorage_cloud.models import Backend, Operation, Outbox
 from moorage_cloud.verbs.changing import go_on
 
 from .settling import holding, verdict
 
+_PAUSE = 0.02
+"""Seconds between two looks whether a job's number was noted."""
 
-def hear(backend: Backend, heard: Heard, cluster: Cluster) -> None:
+
+def hear(
+    backend: Backend, heard: Heard, cluster: Cluster, patience: float = 0.0
+) -> None:
     """Let an entry of a cluster's feed take effect.
 
     What belongs to no step under way changes nothing but the number. After a reset
     every job of this cluster is looked at.
+
+    Parameters
+    ----------
+    patience
+        Seconds to wait for a sender that may be about to note one of these jobs: a
+        cluster can be faster in telling of its end than we are in writing it down.
 
     Raises
     ------
     ClusterSilent
         If what is there cannot be seen now; the entry is to be told again.
     """
+    if heard.jobs:
+        _let_senders_note(backend, heard.jobs, patience)
     events = _events(backend, heard.jobs, cluster)
     with transaction.atomic():
         for operation, event in events:
@@ -53,3 +67,13 @@ def _events(
         if event is not None:
             found.append((operation, event))
     return found
+
+
+def _let_senders_note(
+    backend: Backend, jobs: Mapping[int, Job], patience: float
+) -> None:
+    end = time.monotonic() + patience
+    known = Operation.objects.filter(backend=backend, job__in=list(jobs))
+    sending = Outbox.objects.filter(backend=backend, taken_until__gt=timezone.now())
+    while time.monotonic() < end and known.count() < len(jobs) and sending.exists():
+        time.sleep(_PAUSE)

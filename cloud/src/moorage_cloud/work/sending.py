@@ -57,13 +57,15 @@ def _taken() -> Outbox | None:
         server=OuterRef("operation__server"),
         pk__lt=OuterRef("operation"),
     )
+    waiting = Outbox.objects.filter(
+        Q(taken_until=None) | Q(taken_until__lte=now),
+        ~Exists(before),
+        not_before__lte=now,
+        backend__offline=False,
+    )
+    if not waiting.exists():
+        return None  # without the lock that a transaction takes
     with transaction.atomic():
-        waiting = Outbox.objects.filter(
-            Q(taken_until=None) | Q(taken_until__lte=now),
-            ~Exists(before),
-            not_before__lte=now,
-            backend__offline=False,
-        )
         found = (
             waiting.select_for_update(skip_locked=True, of=("self",))
             .select_related("backend", "operation")

@@ -106,12 +106,13 @@ def look_next(connect: Connect) -> bool:
 def _due() -> Operation | None:
     """Return an operation whose job is to be looked at; the next look is later."""
     now = timezone.now()
+    due = Operation.objects.filter(ended=None, look_at__lte=now, backend__offline=False)
+    if not due.exists():
+        return None  # without the lock that a transaction takes
     with transaction.atomic():
-        due = Operation.objects.filter(
-            ended=None, look_at__lte=now, backend__offline=False
-        ).select_for_update(skip_locked=True, of=("self",))
         found = (
-            due.select_related(
+            due.select_for_update(skip_locked=True, of=("self",))
+            .select_related(
                 "backend",
                 "server",
                 "volume__volume_type",

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from moorage.api.census import Census
 from moorage.errors import MoorageError, NotSupported, Unreachable, answered_unfit
 from moorage.jobs import Engine, Nodes
 from moorage.jobs.turns import together
@@ -50,6 +51,8 @@ class Sources:
         Returns what is known of the copies of the state.
     left_alone
         Until when a node is not asked for lists, and why, by its uuid.
+    census
+        How many objects there are.
     """
 
     config_store: ConfigStore
@@ -60,6 +63,7 @@ class Sources:
     lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
     copies: Callable[[], Sequence[CopyStatus]] = tuple
     left_alone: dict[str, tuple[float, str]] = field(default_factory=dict)
+    census: Census = field(default_factory=Census)
 
     def snapshot(self) -> Snapshot:
         """Return the newest snapshot; no node was asked yet."""

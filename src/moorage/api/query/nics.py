@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from moorage.model import Instance, Nic, NodeGroup, nicparams
+from moorage.model import Instance, Nic, nicparams
 
 from .field import nth, number, numbered, other, text
 from .snapshot import Snapshot
@@ -43,12 +43,13 @@ _PLURAL = {
 }
 
 
-def part(snapshot: Snapshot, group: NodeGroup, nic: Nic, name: str) -> Any:  # noqa: ANN401
+def part(snapshot: Snapshot, one: Instance, nic: Nic, name: str) -> Any:  # noqa: ANN401
     """Return an attribute or a parameter of a card, filled in as in its node group."""
     if name in ("ip", "mac", "name", "uuid", "network"):
         return getattr(nic, name)
     if name == "network.name":
         return snapshot.config.network(nic.network).name if nic.network else None
+    group = snapshot.config.group_of(one)
     filled = nicparams.filled(snapshot.config.cluster, group, nic)
     if name == "bridge":
         return filled.link if filled.mode == nicparams.BRIDGED else None
@@ -57,15 +58,14 @@ def part(snapshot: Snapshot, group: NodeGroup, nic: Nic, name: str) -> Any:  # n
 
 def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     def get(snapshot: Snapshot, one: Instance, number: int) -> Any:  # noqa: ANN401
-        return part(snapshot, snapshot.config.group_of(one), one.nics[number], name)
+        return part(snapshot, one, one.nics[number], name)
 
     return get
 
 
 def _each(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(snapshot: Snapshot, one: Instance) -> list[Any]:
-        group = snapshot.config.group_of(one)
-        return [part(snapshot, group, nic, name) for nic in one.nics]
+        return [part(snapshot, one, nic, name) for nic in one.nics]
 
     return get
 

@@ -10,7 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from .passwords import REALM
 from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
+from .survival import Survival
 from .users import Users, named
 
 _LOG = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class Door:
         What it answers.
     hub
         Hears what happens.
+    survival
+        Knows which nodes cannot be lost.
     """
 
     luxi: AsyncLuxi
@@ -63,6 +66,7 @@ class Door:
     gate: Gate
     routes: tuple[Route, ...]
     hub: Hub
+    survival: Survival = field(default_factory=lambda: Survival(time.time))
 
 
 def application(door: Door) -> web.Application:
@@ -76,7 +80,9 @@ def application(door: Door) -> web.Application:
         answer = await _entered(door, request, handler)
         if not answer.prepared:
             answer.headers[REQUEST_ID] = request[_ID]
-        _log(request, answer.status, time.monotonic() - begun)
+        took = time.monotonic() - begun
+        door.gate.note(answer.status, took)
+        _log(request, answer.status, took)
         return answer
 
     app = web.Application(middlewares=[enter])
@@ -153,6 +159,7 @@ def _serving(door: Door, route: Route) -> Handler:
             luxi = door.luxi.of(_caller(user, request))
             asked = Asked(luxi, request.match_info, args, body, route.resource)
             asked.key = request.headers.get("Idempotency-Key", "")
+            asked.gate, asked.survival = door.gate, door.survival
             request[_MADE] = asked.made
             if isinstance(route.serve, Events):
                 after = heard(asked, request.headers.get("Last-Event-ID"))
@@ -181,8 +188,8 @@ async def _stream(
             REQUEST_ID: request[_ID],
         }
     )
-    await answer.prepare(request)
     try:
+        await answer.prepare(request)
         async for told in door.hub.after(after):
             user = await door.users.who(shown)
             if user is None or user.role < route.role:
@@ -277,14 +284,21 @@ def _log(request: web.Request, status: int, took: float) -> None:
     """Write who asked for what; of strangers, no more than the log can bear."""
     user: User | None = request.get(_USER)
     made: list[int] = request.get(_MADE, [])
+    told = {
+        "status": status,
+        "method": request.method,
+        "path": _written(request),
+        "user": user.name if user else "nobody",
+        "address": request.remote,
+        "jobs": made,
+        "seconds": round(took, 6),
+        "request": request[_ID],
+    }
     _LOG.info(
-        "%s %s %s by %s from %s%s in %.0f ms",
-        status,
-        request.method,
-        _written(request),
-        user.name if user else "nobody",
-        request.remote,
+        "%s %s %s by %s from %s%s in %.0f ms, request %s",
+        *(status, request.method, told["path"], told["user"], request.remote),
         f", job {', '.join(map(str, made))}" if made else "",
         took * 1000,
-        extra=ALWAYS if user else None,
+        request[_ID],
+        extra={"told": told, **(ALWAYS if user else {})},
     )

@@ -65,11 +65,23 @@ class Gate:
     ----------
     heard
         Connections on which something was asked.
+    answered
+        How many requests were, by status.
+    seconds
+        How long all of them took.
+    failures
+        How many logins failed.
+    certificate_end
+        When the door's certificate is over, in seconds since the epoch.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self.limits = limits
         self.heard: set[object] = set()
+        self.answered: Counter[int] = Counter()
+        self.seconds = 0.0
+        self.failures = 0
+        self.certificate_end = 0.0
         self._clock = clock
         self._under_way: Counter[str] = Counter()
         self._bytes = 0
@@ -115,6 +127,11 @@ class Gate:
         finally:
             self._bytes -= held
 
+    def note(self, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.answered[status] += 1
+        self.seconds += seconds
+
     def check(self, address: str, name: str) -> None:
         """Raise `HttpError` if too many logins failed lately.
 
@@ -129,6 +146,7 @@ class Gate:
 
     def failed(self, address: str, name: str) -> None:
         """Count a login that failed."""
+        self.failures += 1
         block = _block(address)
         self._of_names.count((block, name))
         self._of_addresses.count((block, ""))

@@ -5,72 +5,19 @@ Names and units are that ecosystem's: ``moorage_``, base units (bytes, seconds),
 only for what a cluster has few of.
 """
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from .exposition import Histogram, Labels, Metric, Sample, Samples, Seen
 from .looking import rows
 from .route import Asked, Handler
 
 _MIB = 1024 * 1024
-_WAITING = ("queued", "waiting")
-Labels = Mapping[str, str]
-Sample = tuple[Labels, float]
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What queries told, as objects with the fields that are wanted.
-
-    Attributes
-    ----------
-    now
-        The time in seconds.
-    """
-
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    disks: list[dict[str, Any]] = field(default_factory=list)
-    instances: list[dict[str, Any]] = field(default_factory=list)
-    jobs: list[dict[str, Any]] = field(default_factory=list)
-    now: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A gauge.
-
-    Attributes
-    ----------
-    name
-        Without ``moorage_``.
-    help
-        What it says, in a sentence.
-    samples
-        Yields its values, each with its labels.
-    """
-
-    name: str
-    help: str
-    samples: Callable[[Seen], Iterable[Sample]]
-
-    def lines(self, seen: Seen) -> Iterator[str]:
-        """Yield it as text."""
-        yield f"# HELP moorage_{self.name} {self.help}"
-        yield f"# TYPE moorage_{self.name} gauge"
-        for labels, value in self.samples(seen):
-            inside = ",".join(f'{key}="{_escaped(one)}"' for key, one in labels.items())
-            shown = f"{{{inside}}}" if inside else ""
-            yield f"moorage_{self.name}{shown} {value:.15g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _counted(label: str, words: Iterable[str]) -> list[Sample]:
-    return [({label: word}, count) for word, count in sorted(Counter(words).items())]
+# -- nodes ---------------------------------------------------------------------------
 
 
 def _node_state(node: Mapping[str, Any]) -> str:
@@ -79,18 +26,33 @@ def _node_state(node: Mapping[str, Any]) -> str:
     return "drained" if node["drained"] else "online"
 
 
-def _of_nodes(name: str, times: int = 1) -> Callable[[Seen], Iterator[Sample]]:
+def _nodes(seen: Seen) -> Iterator[Sample]:
+    for state, number in sorted(Counter(map(_node_state, seen.nodes)).items()):
+        yield {"state": state}, number
+
+
+def _answers(seen: Seen) -> Iterator[Sample]:
+    for node in seen.nodes:
+        if not node["offline"]:
+            yield {"node": node["name"]}, float(_is_number(node["mtotal"]))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _of_nodes(name: str, times: int = 1) -> Samples:
     """Return what yields a number of each node that told it."""
 
     def samples(seen: Seen) -> Iterator[Sample]:
         for node in seen.nodes:
-            if isinstance(node[name], int | float):
+            if _is_number(node[name]):
                 yield {"node": node["name"]}, node[name] * times
 
     return samples
 
 
-def _of_units(name: str) -> Callable[[Seen], Iterator[Sample]]:
+def _of_units(name: str) -> Samples:
     """Return what yields an amount of each storage unit that is known, in bytes."""
 
     def samples(seen: Seen) -> Iterator[Sample]:
@@ -104,77 +66,208 @@ def _of_units(name: str) -> Callable[[Seen], Iterator[Sample]]:
     return samples
 
 
-def _copies(seen: Seen) -> Iterator[Sample]:
-    for node in seen.nodes:
-        if node["master_candidate"] and node["copy"]:
-            yield {"node": node["name"]}, float(node["copy"] == "current")
+# -- what the master counts ------------------------------------------------------------
+
+
+def _one(*path: str) -> Samples:
+    """Return what yields a number that the master told, if it did."""
+
+    def samples(seen: Seen) -> Iterator[Sample]:
+        found = seen.of(*path)
+        if found is not None:
+            yield {}, found
+
+    return samples
+
+
+def _each(label: str, *path: str) -> Samples:
+    """Return what yields numbers that the master told by a word."""
+
+    def samples(seen: Seen) -> Iterator[Sample]:
+        for word, number in sorted((seen.of(*path) or {}).items()):
+            yield {label: word}, number
+
+    return samples
 
 
 def _waiting(seen: Seen) -> Iterator[Sample]:
-    """Yield how long the job has waited that waits longest; 0 where none does."""
-    since = [one["received_ts"] for one in seen.jobs if one["status"] in _WAITING]
-    oldest = min((stamp[0] for stamp in since if stamp), default=seen.now)
-    yield {}, max(0.0, seen.now - oldest)
+    ages = seen.of("ages") or {}
+    yield {}, max(ages.get("queued", 0.0), ages.get("waiting", 0.0))
 
 
-METRICS = (
-    Metric(
-        "nodes",
-        "Nodes, by what their administrator says of them.",
-        lambda seen: _counted("state", map(_node_state, seen.nodes)),
-    ),
+def _copies(name: str) -> Samples:
+    def samples(seen: Seen) -> Iterator[Sample]:
+        for one in seen.of("copies") or ():
+            if one[name] is not None:
+                yield {"node": one["node"]}, float(one[name])
+
+    return samples
+
+
+def _failed(seen: Seen) -> Iterator[Sample]:
+    for name, spread in (seen.of("verbs") or {}).items():
+        yield {"verb": name}, spread["failed"]
+
+
+def _verbs(seen: Seen) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    for name, spread in (seen.of("verbs") or {}).items():
+        yield {"verb": name}, spread
+
+
+def _lock_waits(seen: Seen) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+    found = seen.of("locks", "waits")
+    if found:
+        yield {}, found
+
+
+# -- what the door counts --------------------------------------------------------------
+
+
+def _requests(seen: Seen) -> Iterator[Sample]:
+    if seen.gate:
+        for status, number in sorted(seen.gate.answered.items()):
+            yield {"code": str(status)}, number
+
+
+def _of_door(name: str, seen: Seen) -> Iterator[Sample]:
+    if seen.gate:
+        yield {}, getattr(seen.gate, name)
+
+
+def _lost(at: int, seen: Seen) -> Iterator[Sample]:
+    if seen.lost:
+        yield {}, seen.lost[at]
+
+
+METRICS: tuple[Metric | Histogram, ...] = (
+    Metric("nodes", "Nodes, by what their administrator says of them.", _nodes),
+    Metric("node_up", "Whether a node that is not offline answered (1).", _answers),
     Metric("node_memory_bytes", "Memory of a node.", _of_nodes("mtotal", _MIB)),
     Metric(
         "node_memory_free_bytes", "Free memory of a node.", _of_nodes("mfree", _MIB)
     ),
     Metric(
-        "node_certificate_end_seconds",
+        "node_certificate_end_timestamp_seconds",
         "When a node's certificate is over, since the epoch.",
         _of_nodes("certificate_ends"),
     ),
     Metric(
+        "rapi_certificate_end_timestamp_seconds",
+        "When the door's certificate is over, since the epoch.",
+        partial(_of_door, "certificate_end"),
+    ),
+    Metric(
+        "nodes_not_survivable",
+        "Nodes whose loss would leave an instance without a place.",
+        partial(_lost, 0),
+    ),
+    Metric(
+        "nodes_not_survivable_computed_timestamp_seconds",
+        "When that was computed, since the epoch: at most every ten minutes.",
+        partial(_lost, 1),
+    ),
+    Metric(
         "candidate_copy_current",
         "Whether a candidate's copy of the state is whole (1) or behind (0).",
-        _copies,
+        _copies("current"),
+    ),
+    Metric(
+        "candidate_copy_behind_commits",
+        "Commits that a candidate's copy lacks, where that is known.",
+        _copies("behind"),
     ),
     Metric("storage_unit_bytes", "Size of a storage unit.", _of_units("total")),
     Metric("storage_unit_free_bytes", "Room in a storage unit.", _of_units("free")),
     Metric(
         "instances",
         "Instances, by the state that they are to be in.",
-        lambda seen: _counted("state", (one["admin_state"] for one in seen.instances)),
+        _each("state", "objects", "instances"),
     ),
     Metric(
         "disks",
         "Disks, by whether an instance has them.",
-        lambda seen: _counted(
-            "state",
-            ("attached" if one["instance"] else "detached" for one in seen.disks),
-        ),
+        _each("state", "objects", "disks"),
+    ),
+    Metric(
+        "disk_attachments",
+        "Disks of instances, by whether their nodes hold them ready (active).",
+        _each("state", "objects", "attachments"),
     ),
     Metric(
         "disks_quarantined",
         "Disks that nobody can use until somebody has looked.",
-        lambda seen: [({}, sum(bool(one["quarantine"]) for one in seen.disks))],
+        _one("objects", "quarantined"),
     ),
     Metric(
-        "jobs",
-        "Jobs in the queue, by status.",
-        lambda seen: _counted("status", (one["status"] for one in seen.jobs)),
+        "disks_behind",
+        "Mirrored disks of which one copy may lack what was written last.",
+        _one("objects", "behind"),
+    ),
+    Metric("jobs", "Jobs in the queue, by status.", _each("status", "jobs")),
+    Metric(
+        "job_oldest_seconds",
+        "Age of the oldest job of each status that has not ended.",
+        _each("status", "ages"),
     ),
     Metric(
         "job_wait_seconds", "How long the job has waited that waits longest.", _waiting
     ),
-)
-_FIELDS = {
-    "node": (
-        *("name", "offline", "drained", "master_candidate", "copy"),
-        *("mtotal", "mfree", "certificate_ends", "storage"),
+    Metric(
+        "jobs_waiting_for_locks", "Jobs that wait for locks.", _one("locks", "waiting")
     ),
-    "disk": ("instance", "quarantine"),
-    "instance": ("admin_state",),
-    "job": ("status", "received_ts"),
-}
+    Metric(
+        "lock_longest_wait_seconds",
+        "How long the job has waited for locks that waits longest.",
+        _one("locks", "longest"),
+    ),
+    Histogram(
+        "lock_wait_seconds", "How long operations waited for their locks.", _lock_waits
+    ),
+    Histogram(
+        "verb_duration_seconds",
+        "How long nodes took for what jobs had them do, by kind.",
+        _verbs,
+    ),
+    Metric(
+        "verb_failures_total",
+        "How much of what jobs had nodes do has failed, by kind.",
+        _failed,
+        "counter",
+    ),
+    Metric(
+        "master_term",
+        "Number of the lead: each start and each change of master counts on.",
+        _one("master", "term"),
+    ),
+    Metric(
+        "audit_entries_total",
+        "Entries that the audit log has had.",
+        _one("master", "audit"),
+        "counter",
+    ),
+    Metric(
+        "rapi_requests_total",
+        "Requests that the door has answered, by status.",
+        _requests,
+        "counter",
+    ),
+    Metric(
+        "rapi_request_seconds_total",
+        "Seconds that the door took for all of them.",
+        partial(_of_door, "seconds"),
+        "counter",
+    ),
+    Metric(
+        "rapi_logins_failed_total",
+        "Logins at the door that failed.",
+        partial(_of_door, "failures"),
+        "counter",
+    ),
+)
+_FIELDS = (
+    *("name", "offline", "drained"),
+    *("mtotal", "mfree", "certificate_ends", "storage"),
+)
 
 
 def text(seen: Seen) -> str:
@@ -190,8 +283,8 @@ class Metrics(Handler):
 
     async def __call__(self, asked: Asked) -> str:
         """Ask the master, and return what it told."""
-        found = {}
-        for what, fields in _FIELDS.items():
-            told = await rows(asked, what, fields)
-            found[f"{what}s"] = [dict(zip(fields, row, strict=True)) for row in told]
-        return text(Seen(**found, now=time.time()))
+        found = await rows(asked, "node", _FIELDS)
+        nodes = [dict(zip(_FIELDS, row, strict=True)) for row in found]
+        told = await asked.luxi.call("QueryMetrics")
+        lost = asked.survival.lost(asked.luxi) if asked.survival else None
+        return text(Seen(nodes=nodes, told=told, gate=asked.gate, lost=lost))

@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 from moorage.api.luxi_async import AsyncLuxi
 from moorage.units import is_whole
 
+from .limits import Gate
 from .refusals import HttpError
 from .roles import Role
+from .survival import Survival
 
 
 class Kind(Enum):
@@ -86,6 +88,8 @@ class Asked:
         Numbers of the jobs that it made.
     key
         Names the request, if it may come twice: a repeated one makes no other job.
+    gate, survival
+        What the door counts, and what it knows of the loss of nodes.
     """
 
     luxi: AsyncLuxi
@@ -95,6 +99,8 @@ class Asked:
     resource: str
     made: list[int] = field(default_factory=list)
     key: str = ""
+    gate: Gate | None = None
+    survival: Survival | None = None
 
     def flag(self, name: str) -> bool:
         """Whether an argument is there, and not 0."""
@@ -120,7 +126,9 @@ class Asked:
         The reasons that an opcode has already come first in its trail.
         """
         trail = self._trail()
-        ops = [{**one, "reason": [*one.get("reason", ()), *trail]} for one in opcodes]
+        ops = [
+            {**one, "reason": [*(one.get("reason") or ()), *trail]} for one in opcodes
+        ]
         asked = ("SubmitJobOnce", self.key) if self.key else ("SubmitJob",)
         number = int(await self.luxi.call(*asked, ops))
         self.made.append(number)

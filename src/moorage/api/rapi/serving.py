@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.log import server_logger
+from cryptography import x509
 
 from moorage.errors import Failed
 from moorage.node.doors import doorkeeper
@@ -56,6 +57,11 @@ class Certificate(ssl.SSLContext):
     path
         PEM: the key, its certificate, and those of who signed it.
 
+    Attributes
+    ----------
+    end
+        When the certificate is over, in seconds since the epoch.
+
     Raises
     ------
     Failed
@@ -68,7 +74,7 @@ class Certificate(ssl.SSLContext):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._seen = self._stamp()
-        self._now = self._read()
+        self._now, self.end = self._read()
 
     def look(self) -> bool:
         """Read the file if it changed; connections to come see it.
@@ -79,7 +85,7 @@ class Certificate(ssl.SSLContext):
             seen = self._stamp()
             if seen == self._seen:
                 return False
-            self._now = self._read()
+            self._now, self.end = self._read()
         except Failed:
             return False
         self._seen = seen
@@ -96,14 +102,16 @@ class Certificate(ssl.SSLContext):
             raise self._failed(error) from error
         return found.st_mtime_ns, found.st_ino
 
-    def _read(self) -> ssl.SSLContext:
+    def _read(self) -> tuple[ssl.SSLContext, float]:
+        """Return a context with what is in the file, and when that is over."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(self._path)
+            found = x509.load_pem_x509_certificates(self._path.read_bytes())
         except (OSError, ssl.SSLError) as error:
             raise self._failed(error) from error
-        return context
+        return context, found[0].not_valid_after_utc.timestamp()
 
     def _failed(self, error: OSError) -> Failed:
         told = error.strerror or error
@@ -162,6 +170,7 @@ async def serve(
         shutdown_timeout=_FAREWELL,
     )
     await runner.setup()
+    door.gate.certificate_end = certificate.end
     strangers = doorkeeper.Limits()
     await listen(runner, address, port, certificate, strangers)
     return runner
@@ -174,5 +183,6 @@ async def look_after(
     lingering = Lingering(gate, time.monotonic)
     while runner.server:
         lingering.look(runner.server.connections)
-        certificate.look()
+        if certificate.look():
+            gate.certificate_end = certificate.end
         await asyncio.sleep(_LOOK)

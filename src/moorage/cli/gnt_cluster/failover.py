@@ -40,7 +40,7 @@ def heard() -> str:
 
 
 def _ping(call: Call) -> None:
-    (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    name = call.client.info()["master"]
     call.terminal.print(f"The master on {name} answers")
 
 
@@ -68,6 +68,7 @@ COMMANDS = (
                 "of two nodes, the other one is off"
             ),
         },
+        here="it makes the machine on which it is typed the master",
     ),
     Command("master-ping", _ping, (), (DEBUG,)),
 )

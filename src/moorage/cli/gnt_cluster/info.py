@@ -19,7 +19,7 @@ POLICY = "Instance policy - limits for instances"
 
 
 def _info(call: Call) -> None:
-    found = call.client.call("QueryClusterInfo")
+    found = call.client.info()
     call.show(found, lines(cluster(found)))
 
 
@@ -114,7 +114,7 @@ def _maps(value: Any) -> Any:  # noqa: ANN401
 
 
 def _show_version(call: Call) -> None:
-    found = call.client.call("QueryClusterInfo")
+    found = call.client.info()
     shown = {
         "Software version": found.get("software_version") or __version__,
         "Internode protocol": found.get("protocol_version"),
@@ -129,9 +129,9 @@ def _show_version(call: Call) -> None:
 
 def _master(call: Call) -> None:
     try:
-        (name,) = call.client.call("QueryConfigValues", ["master_node"])
+        name = call.client.info()["master"]
     except (NoMaster, WrongState):
-        name = failover.heard()
+        name = "" if call.is_remote else failover.heard()
         if not name:
             raise
     call.terminal.print(str(name))

@@ -97,8 +97,13 @@ INIT = Command(
         )
     },
     operation="OP_CLUSTER_SET_PARAMS",
+    here="it makes the machine on which it is typed the first node",
 )
 DESTROY = Command(
-    "destroy", _destroy, (), (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG)
+    "destroy",
+    _destroy,
+    (),
+    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
+    here="it ends the master, and removes what that keeps on its machine",
 )
 COMMANDS = (INIT, DESTROY)

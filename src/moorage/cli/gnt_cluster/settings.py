@@ -21,7 +21,7 @@ from . import unneeded
 def _modify(call: Call) -> None:
     for flag, field in (("-H", "hvparams"), ("-D", "diskparams")):
         check_changed(flag, call.option(field))
-    policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    policy = policy_options.changed(call, call.client.info)
     if not (call.given or policy) and _is_moot(call):
         call.terminal.print("Nothing to modify: it is so in any case")
         return

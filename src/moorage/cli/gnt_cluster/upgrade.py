@@ -13,7 +13,7 @@ _FIELDS = ("name", "version", "offline", "master")
 
 
 def _upgrade(call: Call) -> int:
-    found = call.client.call("QueryClusterInfo")
+    found = call.client.info()
     nodes = call.rows("node", _FIELDS)
     left = 0
     for line, done in told(str(found["software_version"]), nodes):

@@ -17,9 +17,9 @@ from moorage.errors import BadInput, WrongState
 def _queue(call: Call) -> None:
     (word,) = call.words
     if word in ("drain", "undrain"):
-        call.client.call("SetDrainFlag", word == "drain")
+        call.client.drain(drained=word == "drain")
     elif word == "info":
-        (drained,) = call.client.call("QueryConfigValues", ["drain_flag"])
+        drained = call.client.drained()
         call.terminal.print(f"The drain flag is {'set' if drained else 'unset'}")
     else:
         raise BadInput(
@@ -31,13 +31,13 @@ def _queue(call: Call) -> None:
 def _watcher(call: Call) -> None:
     word, *spans = call.words
     if word == "pause" and len(spans) == 1:
-        until = call.client.call("SetWatcherPause", time.time() + span(spans[0]))
+        until = call.client.pause_watcher(time.time() + span(spans[0]))
         call.terminal.print(f"The watcher is paused until {moment(until)}")
     elif word == "continue" and not spans:
-        call.client.call("SetWatcherPause", None)
+        call.client.pause_watcher(None)
         call.terminal.print("The watcher is no longer paused")
     elif word == "info" and not spans:
-        (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
+        until = call.client.watcher_pause()
         paused = until is not None and until > time.time()
         told = f"paused until {moment(until)}" if paused else "not paused"
         call.terminal.print(f"The watcher is {told}")
@@ -49,7 +49,7 @@ def _watcher(call: Call) -> None:
 
 
 def _show_policy(call: Call) -> None:
-    policy = call.client.call("QueryClusterInfo")["ipolicy"]
+    policy = call.client.info()["ipolicy"]
     words = policy_options.flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
 
@@ -72,7 +72,7 @@ def _epo(call: Call) -> int:
     more: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
     opcode = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "no_remember": True} | more
     jobs = [[opcode | {"instance_name": name}] for name in running]
-    answers = call.client.submit_many_jobs(jobs) if jobs else []
+    answers = call.client.submit_many(jobs)
     status = follow_many(call, dict(zip(running, answers, strict=True)))
     if status:
         call.terminal.talk("not every instance is down: no node is switched off")

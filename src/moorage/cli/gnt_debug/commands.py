@@ -15,7 +15,7 @@ from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import number
 from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
 from moorage.cli.qfilter import of_words
-from moorage.errors import BadInput
+from moorage.errors import BadInput, MoorageError
 from moorage.units import parse_size
 
 _TIMES = number("a number from 1 to 1000", 1, 1000)
@@ -55,10 +55,12 @@ def submit(call: Call) -> int:
     return status
 
 
-def _submitted(call: Call, jobs: list[list[dict[str, Any]]]) -> list[Any]:
+def _submitted(
+    call: Call, jobs: list[list[dict[str, Any]]]
+) -> list[int | MoorageError]:
     if not call.option("each"):
-        return call.client.submit_many_jobs(jobs)
-    return [one for job in jobs for one in call.client.submit_many_jobs([job])]
+        return call.client.submit_many(jobs)
+    return [one for job in jobs for one in call.client.submit_many([job])]
 
 
 def _test_queue(call: Call) -> int:
@@ -66,10 +68,12 @@ def _test_queue(call: Call) -> int:
     first = [delay]
     after = [delay | {"depends": [[-1, ["success"]]], "priority": -10}]
     slow = [delay | {"duration": 60.0, "depends": [[-1, ["success"]]]}]
-    answers = call.client.submit_many_jobs([first, after, slow])
+    answers = call.client.submit_many([first, after, slow])
     names = ("a job", "a job after another", "a job that is cancelled")
-    call.client.call("CancelJob", answers[-1][1])
-    ended = failures(call, dict(zip(names, map(tuple, answers), strict=True)))
+    last = answers[-1]
+    if isinstance(last, int):
+        call.client.cancel(last)
+    ended = failures(call, dict(zip(names, answers, strict=True)))
     for name in names:
         should_fail = name == names[-1]
         right = (name in ended) == should_fail

@@ -14,7 +14,7 @@ from .options import DISK
 
 def _story(call: Call) -> None:
     (disk,) = call.words
-    told = call.client.call("QueryDiskStory", disk)
+    told = call.client.story(disk)
     call.show(told, _lines(told))
 
 

@@ -23,7 +23,7 @@ _INFO = [
 
 def _own_policy(call: Call) -> dict[str, Any]:
     """Return what a new group's policy has beside the cluster's."""
-    return policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
+    return policy_options.changed(call, call.client.info)
 
 
 def _show_policy(call: Call) -> None:

@@ -55,7 +55,8 @@ def _shown(call: Call, name: str) -> str:
         return f"vncviewer {told['host']}::{told['port']}"
     if told["kind"] != "ssh":
         return str(told["message"])
-    drawn = call.client.call("DrawTicket", name)
+    with call.socket as link:
+        drawn = link.call("DrawTicket", name)
     call.terminal.talk(
         f"It opens the console once, within {drawn['lasts']} seconds, on any machine "
         "of the cluster that has these programs"
@@ -77,7 +78,7 @@ def _by_ticket(call: Call, name: str, word: str) -> int:
 
 def _talk(call: Call, name: str) -> tuple[str, str] | None:
     """Connect until somebody leaves; return which guest hung up, and its node."""
-    told, link, came = call.client.line(name)
+    told, link, came = call.socket.line(name)
     with link:
         call.terminal.talk(f"Connected to {told['instance']}; Ctrl-] leaves")
         left = connect(link, came, sys.stdin.fileno(), sys.stdout.fileno())
@@ -181,5 +182,6 @@ COMMANDS = (
                 "print what to type on another machine, within two minutes"
             ),
         },
+        here="lines to guests go through the master's socket, and no door carries them",
     ),
 )

@@ -33,14 +33,14 @@ def serve(call: Call, name: str, port: int) -> int:
     ticket = "".join(
         secrets.choice(string.ascii_letters + string.digits) for _ in range(_LENGTH)
     )
-    told, first, _ = call.client.line(name, "vnc", ticket)
+    told, first, _ = call.socket.line(name, "vnc", ticket)
     first.close()  # it was to see whether there is one
     with _listening(port) as listener:
         _tell(call, told, listener.getsockname()[1], ticket)
         while True:
             viewer, _ = listener.accept()
             try:
-                _, link, came = call.client.line(name, "vnc", ticket)
+                _, link, came = call.socket.line(name, "vnc", ticket)
             except MoorageError as error:
                 viewer.close()
                 call.terminal.talk(error.message)

@@ -3,18 +3,20 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from moorage.api.luxi_messages import error_from_wire
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.follow import ENDED, Follower, follow
+from moorage.cli.follow import Follower, follow
 from moorage.cli.listing import Listing, chosen, print_query
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
 from moorage.cli.qfilter import Filter, of_words
 from moorage.cli.table import moment
 from moorage.cli.yamlish import lines
+from moorage.client import ENDED
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
 
@@ -92,7 +94,7 @@ def list_jobs(call: Call) -> int:
 
 def _info(call: Call) -> None:
     wanted = numbers(call.words)
-    rows = list(call.client.query_jobs(wanted, _INFO))
+    rows = call.client.jobs(wanted, _INFO)
     for number, row in zip(wanted, rows, strict=True):
         if row is None:
             raise NotFound(f"job {number} is not known", hint="gnt-job list")
@@ -184,17 +186,19 @@ def _cancel(call: Call) -> int:
             hint=f"gnt-job cancel --kill --yes-do-it {named}",
         )
     kill = bool(call.option("kill"))
-    return _each(call, wanted, "Cancel", "CancelJob", kill)
+    return _each(call, wanted, "Cancel", partial(call.client.cancel, kill=kill))
 
 
-def _each(call: Call, jobs: Sequence[int], what: str, method: str, how: object) -> int:
+def _each(
+    call: Call, jobs: Sequence[int], what: str, ask: Callable[[int], tuple[bool, str]]
+) -> int:
     """Ask the master something for each job; return 1 if it refuses one."""
     if not call.words:
         call.ask(f"{what} {counted(len(jobs), 'job')}?")
     worst = 0
     for number in jobs:
-        done, message = call.client.call(method, number, how)
-        (call.terminal.print if done else call.terminal.talk)(str(message))
+        done, message = ask(number)
+        (call.terminal.print if done else call.terminal.talk)(message)
         worst |= not done
     return int(worst)
 
@@ -216,7 +220,7 @@ def _chosen_jobs(call: Call) -> list[int]:
 
 def _archive(call: Call) -> None:
     for number in numbers(call.words):
-        if not call.client.call("ArchiveJob", number):
+        if not call.client.archive(number):
             raise WrongState(
                 f"job {number} cannot be archived: it, or one that depends on it, has "
                 "not ended"
@@ -226,15 +230,15 @@ def _archive(call: Call) -> None:
 def _autoarchive(call: Call) -> None:
     (word,) = call.words
     age = -1 if word == "all" else span(word)
-    done, left = call.client.call("AutoArchiveJobs", age)
+    done, left = call.client.archive_ended(age)
     told = f"Archived {counted(done, 'job')}"
     call.terminal.print(f"{told}, {left} are left" if left else told)
 
 
 def _change_priority(call: Call) -> int:
     priority = PRIORITIES[call.option("priority") or "normal"]
-    what = "Change the priority of"
-    return _each(call, _chosen_jobs(call), what, "ChangeJobPriority", priority)
+    ask = partial(call.client.set_priority, priority=priority)
+    return _each(call, _chosen_jobs(call), "Change the priority of", ask)
 
 
 _JOB = (Operand("JOB"),)

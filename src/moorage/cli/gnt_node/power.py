@@ -43,7 +43,8 @@ def _health(call: Call) -> int:
     return _said(call, rows, lambda told: ", ".join(f"{k}={v}" for k, v in told))
 
 
-def _said(call: Call, rows: list[list[Any]], show: Any) -> int:  # noqa: ANN401
+def _said(call: Call, found: list[Any], show: Any) -> int:  # noqa: ANN401
+    rows = [[name, status == NORMAL, told] for (_, name), (status, told) in found]
     if call.option("json"):
         call.show(rows, ())
     else:

@@ -5,22 +5,17 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from moorage.api.luxi import LuxiClient
 from moorage.cli.declaration import Options
 from moorage.cli.htools.remote import connect
 from moorage.cli.options import PRIORITIES
-from moorage.errors import Failed
+from moorage.client import Client
+from moorage.errors import Failed, NotFound
 from moorage.htools.plans.balancing import Plan, Step
 from moorage.htools.plans.plan import opcodes
 
 Opcode = dict[str, Any]
-
-_OVER: Final = ("success", "error", "canceled", "archived")
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 15.0
-"""Seconds between two looks at jobs."""
 
 
 class JobSet(NamedTuple):
@@ -71,26 +66,25 @@ def run_sets(path: str, sets: Iterable[JobSet], comma: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(link: LuxiClient, one: JobSet, comma: str) -> None:
+def _run(link: Client, one: JobSet, comma: str) -> None:
     """Submit the jobs of a set and wait until all have succeeded."""
     if one.heading:
         print(one.heading)
-    numbers = [link.submit_job(job) for job in one.jobs]
+    numbers = [link.submit(*job) for job in one.jobs]
     print("Got job IDs " + comma.join(map(str, numbers)), flush=True)
-    states, pause = _states(link, numbers), _FIRST_PAUSE
-    while not all(state in _OVER for state in states):
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
-        states = _states(link, numbers)
+    states = [_end(link, number) for number in numbers]
     if any(state != "success" for state in states):
         raise Failed(
             "not every job of the set succeeded: " + ", ".join(states), jobs=numbers
         )
 
 
-def _states(link: LuxiClient, numbers: Sequence[Any]) -> list[str]:
-    rows = link.query_jobs(numbers, ["status"])
-    return [str(row[0]) if row else "archived" for row in rows]
+def _end(link: Client, number: int) -> str:
+    """Wait for a job; return its last status."""
+    try:
+        return link.wait(number).status
+    except NotFound:
+        return "archived"
 
 
 def execute(options: Options, sets: Sequence[Sequence[Step]], found: Plan) -> None:

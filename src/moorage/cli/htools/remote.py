@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from moorage.api.luxi import ANSWER_TIMEOUT, LuxiClient
-from moorage.cli.environment import agent_socket, socket_path
+from moorage.api.luxi import ANSWER_TIMEOUT
+from moorage.cli.environment import connected
 from moorage.cli.htools.files import LARGEST_FILE, decoded, read_text
 from moorage.cli.htools.values import one_line
+from moorage.client import Client
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi as luxi_format
@@ -193,7 +194,7 @@ def within(seconds: float, work: Callable[[], T], complaint: str) -> T:
 
 
 def luxi(path: str, timeout: float = TIMEOUT) -> Fleet:
-    """Return the cluster that the master's socket describes.
+    """Return the cluster that a master describes, at a socket or the usual place.
 
     Raises
     ------
@@ -215,7 +216,7 @@ def _asked(path: str, timeout: float) -> dict[str, Any]:
         }
 
 
-def _answer(link: LuxiClient, method: str, args: list[Any]) -> Any:  # noqa: ANN401
+def _answer(link: Client, method: str, args: list[Any]) -> Any:  # noqa: ANN401
     try:
         return link.call(method, *args)
     except MoorageError as error:
@@ -229,7 +230,6 @@ def _answer(link: LuxiClient, method: str, args: list[Any]) -> Any:  # noqa: ANN
         )
 
 
-def connect(path: str, timeout: float = ANSWER_TIMEOUT) -> LuxiClient:
-    """Return a connection to the master; an empty path is the usual socket."""
-    other = "" if path else agent_socket(os.environ)
-    return LuxiClient(path or socket_path(os.environ), timeout, other=other)
+def connect(path: str, timeout: float = ANSWER_TIMEOUT) -> Client:
+    """Return the way to a cluster: a master's socket, or the usual place if empty."""
+    return connected(os.environ, socket=path, timeout=timeout)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from moorage.api.luxi import LuxiClient
+from moorage.client import Client, Socket
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
 from moorage.testing.storage import San
@@ -62,9 +62,9 @@ class Stage:
         kind = SimGuest if self.simulated else RealGuest
         return kind(self.scratch, row["uuid"], lambda: self.home(instance))
 
-    def luxi(self) -> LuxiClient:
-        """Return a connection to the master."""
-        return LuxiClient(str(self.scratch.master.root / "luxi.sock"))
+    def client(self) -> Client:
+        """Return the way to the master."""
+        return Client(Socket(str(self.scratch.master.root / "luxi.sock")))
 
     def accelerator(self) -> str:
         """Return what executes the guests, and how that is known."""

@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.follow import ENDED, Follower
+from moorage.client import ENDED
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.process import alive
 
@@ -199,14 +199,13 @@ def the_master_dies(at: Stage) -> str:
     at.typist.type(f"gnt-disk add -t ext -s 32M --provider {at.user_provider} data2")
     before = at.disk("data2")["instance"]
     pid = int(at.scratch.master.pid.read_text())
-    with at.luxi() as luxi:
+    with at.client() as client:
         attach = {"OP_ID": "OP_DISK_ATTACH", "disk": "data2", "instance_name": "web2"}
-        job = luxi.submit_job([attach])
+        job = client.submit(attach)
         seen: Any = [None, None]
         while not (seen[0] in ENDED or (seen[1] and seen[1]["done"])):
-            seen = luxi.wait_for_job_change(job, ["status", "progress"], (seen, None))[
-                0
-            ]
+            change = client.change(job, ["status", "progress"], seen)
+            seen = change.values if change else seen
     os.kill(pid, signal.SIGKILL)
     at.until(lambda: not alive(pid), 60, "the master is dead")
     at.typist.say(f"kill -9 of the master (process {pid}) in the middle of job {job}")
@@ -227,8 +226,8 @@ def the_master_dies(at: Stage) -> str:
 
 def _status(at: Stage, job: int) -> str:
     """Wait for the end of a job; return its status."""
-    with at.luxi() as luxi:
-        return Follower(luxi).follow(job)
+    with at.client() as client:
+        return client.wait(job).status
 
 
 def _check_plugged(at: Stage, *, owned: bool) -> None:

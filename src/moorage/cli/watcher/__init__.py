@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from moorage import durable
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
+from moorage.cli.log_format import LOG_FORMAT, choose
 from moorage.cli.option_syntax import seconds
 from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
@@ -41,8 +42,9 @@ _FIELDS = (
 
 def watch(call: Call) -> int:
     """Look once at all instances, and do what is to be done."""
+    choose(call)
     try:
-        (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
+        until = call.client.watcher_pause()
     except NoMaster as error:
         show(error, call.terminal)
         return NOT_MASTER
@@ -55,7 +57,7 @@ def watch(call: Call) -> int:
             if not call.option("dry_run"):
                 _keep(file, _remembered(file))  # it has looked, to see that
             return 0
-        call.client.call("AutoArchiveJobs", call.option("job_age"), 30.0)
+        call.client.archive_ended(call.option("job_age"))
         return _watched(call, file)
 
 
@@ -180,6 +182,7 @@ COMMANDS = (
             Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR"),
             Option(("--dry-run",), "say what would be done; change nothing"),
             Option(("--ignore-pause",), "work although the watcher is paused"),
+            LOG_FORMAT,
             Option(
                 ("-A", "--job-age"),
                 "put away jobs that ended so many seconds ago (21600)",
@@ -198,5 +201,6 @@ COMMANDS = (
             "moorage watcher --dry-run": "what would it do?",
             "gnt-cluster watcher pause 2h": "leave everything alone for a while",
         },
+        here="what it has seen is in the master's directory",
     ),
 )

@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.api.luxi_messages import error_from_wire
 from moorage.cli.command import Call
 from moorage.cli.errors import show
-from moorage.cli.follow import ENDED, opcode, outcome
+from moorage.cli.follow import opcode
+from moorage.client import ENDED
 from moorage.errors import MoorageError
 
 PATIENCE = 240.0
@@ -24,7 +24,7 @@ def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
     """Return the jobs of earlier looks that have not ended, by instance."""
     if not jobs:
         return {}
-    rows = call.client.query_jobs(list(jobs.values()), ["status"])
+    rows = call.client.jobs(list(jobs.values()), ["status"])
     told = zip(jobs.items(), rows, strict=True)
     return {name: job for (name, job), row in told if row and row[0] not in ENDED}
 
@@ -46,15 +46,15 @@ def carried_out(
     if not ops:
         return set(), {}
     jobs = [[opcode(call, op_id, fields)] for op_id, fields in ops.values()]
-    answers = call.client.submit_many_jobs(jobs)
+    answers = call.client.submit_many(jobs)
     failed: set[str] = set()
     waiting: dict[str, int] = {}
-    for name, (taken, what) in zip(ops, answers, strict=True):
-        if taken:
-            call.terminal.print(f"Job {what}: {ops[name][0]} for {name}")
-            waiting[name] = int(what)
+    for name, answer in zip(ops, answers, strict=True):
+        if isinstance(answer, int):
+            call.terminal.print(f"Job {answer}: {ops[name][0]} for {name}")
+            waiting[name] = answer
         else:
-            show(error_from_wire(what), call.terminal)
+            show(answer, call.terminal)
             failed.add(name)
     left = _awaited(call, waiting)
     for name, job in waiting.items():
@@ -77,7 +77,7 @@ def _awaited(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
 
 def _succeeded(call: Call, job: int) -> bool:
     try:
-        outcome(call.client, job)
+        call.client.job(job).outcome()
     except MoorageError as error:
         show(error, call.terminal)
         return False

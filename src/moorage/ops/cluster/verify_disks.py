@@ -14,6 +14,8 @@ from moorage.ops.volumes import behind, copies, pairs
 
 from . import checks_mirrors
 
+_ACTIVATE = "OP_INSTANCE_ACTIVATE_DISKS"
+
 
 class Looked(Following, frozen=True, kw_only=True):
     """What the look at disks found; the jobs that follow activate them.
@@ -91,7 +93,7 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
         """Return a job for each instance."""
         return [
-            [{"OP_ID": "OP_INSTANCE_ACTIVATE_DISKS", "instance_name": one.name}]
+            [{"OP_ID": _ACTIVATE, "instance_name": one.name, "verified": True}]
             for one in self._lacking(view)
         ]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import NotSupported
-from moorage.jobs import Lock, Planner, Question, Run, Task, View
+from moorage.errors import Exists, NotSupported, WrongState
+from moorage.jobs import Ask, Lock, Planner, Question, Run, Task, View, once
 from moorage.model import Claim, Config, Disk, Node
+from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.grow import (
     ask_growth_room,
@@ -18,6 +19,7 @@ from moorage.ops.disk.grow import (
 from moorage.ops.guests.liveness import check_known
 from moorage.ops.planning import placement
 from moorage.ops.volumes import copies, disk_words, pools
+from moorage.ops.volumes.directories import place_of
 from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
@@ -27,8 +29,9 @@ from moorage.ops.volumes.disk_access import (
 from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import unit_of
-from moorage.protocol import SnapshotDisk, UnmakeDisk
+from moorage.protocol import Listed, ListVolumes, SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
+from moorage.storage.validation import check_name
 
 
 class DiskSnapshot(Planner, frozen=True, kw_only=True):
@@ -40,6 +43,9 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         Name or uuid.
     new_name
         Name of the new disk; empty for none.
+    volume
+        Name of its volume, where the storage is a provider's that lists its volumes,
+        for who will look for it there; without one it is made of the disk's uuid.
     ignore_capacity
         Whether it may be larger than the room that the storage has.
     """
@@ -48,7 +54,16 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
 
     disk: str
     new_name: str | None = None
+    volume: str | None = None
     ignore_capacity: bool = False
+
+    @once
+    def listing(self, view: View) -> Ask[list[Listed]]:
+        """Return the question which volumes are there already."""
+        config, disk = view.config, view.config.disk(self.disk)
+        owner = config.owner(disk)
+        at = owner.primary_node if owner else worker_of(view, disk).uuid
+        return Ask(at, ListVolumes(places=(place_of(config, disk),)))
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
@@ -61,6 +76,8 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         yield from grow_questions(view, disk)
         yield from ask_growth_room(view, disk)
+        if self.volume:
+            yield self.listing(view)
         owner = view.config.owner(disk)
         if owner:
             yield node_tasks.providers_on(owner.primary_node)
@@ -75,9 +92,30 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         if owner:
             check_known(view, owner)
         check_takes_snapshots(view, disk, worker_of(view, disk))
+        if self.volume:
+            self._check_volume(view, disk, self.volume)
         if not self.ignore_capacity:
             what = f"a snapshot of disk {disk.label}"
             placement.check_rooms(view, what, self.claims(view))
+
+    def _check_volume(self, view: View, disk: Disk, volume: str) -> None:
+        """Refuse a name that some volume has, or of which nobody can tell."""
+        check_name("volume", volume)
+        if not template(disk).capabilities.provider:
+            raise NotSupported(
+                f"volumes of template '{disk.dev_type}' are called as the cluster "
+                "calls them",
+                disk=disk.uuid,
+            )
+        (listed,) = view.answer(self.listing(view)) or (Listed(),)
+        if listed.problem:
+            raise WrongState(
+                f"nobody can tell whether there is a volume '{volume}': "
+                f"{listed.problem}",
+                disk=disk.uuid,
+            )
+        if any(as_text(one.logical_id)[-1] == volume for one in listed.volumes):
+            raise Exists(f"there is a volume '{volume}' already", disk=disk.uuid)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room of the copy, which may come to be as large as the disk."""
@@ -89,7 +127,8 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         """Make the copy, then let the cluster know it."""
         config, disk = view.config, view.config.disk(self.disk)
         node, active = worker_of(view, disk), is_active(view, disk)
-        copy = replace(copy_of(view, disk, node), name=self.new_name)
+        copy = copy_of(view, disk, node, self.volume)
+        copy = replace(copy, name=self.new_name)
         if not active:
             yield from copies.attach(config, disk, node)
         yield take(config, disk, copy, node)
@@ -122,10 +161,16 @@ def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
         )
 
 
-def copy_of(view: View, disk: Disk, node: Node) -> Disk:
-    """Return the disk that a snapshot of another one is to be; it has no name."""
+def copy_of(view: View, disk: Disk, node: Node, named: str | None = None) -> Disk:
+    """Return the disk that a snapshot of another one is to be; it has no name.
+
+    Parameters
+    ----------
+    named
+        What its volume is called; None for a name of its uuid.
+    """
     uuid = view.fresh()
-    volume = snapshot_name(uuid)
+    volume = named or snapshot_name(uuid)
     return replace(
         disk,
         uuid=uuid,
@@ -152,7 +197,7 @@ def take(config: Config, disk: Disk, copy: Disk, node: Node) -> Run:
         node=node.uuid,
         do=SnapshotDisk(
             **node_tasks.of_disk(config, disk),
-            name=snapshot_name(copy.uuid),
+            name=copy.cname or snapshot_name(copy.uuid),
             to=copy.size,
         ),
         undo=UnmakeDisk(**node_tasks.of_disk(config, copy)),

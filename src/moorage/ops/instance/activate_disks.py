@@ -14,6 +14,9 @@ from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
 from moorage.ops.volumes import copies
 
+Left = tuple[dict[str, str], list[str], dict[str, list[str]]]
+"""Why nodes are silent, instances to activate, and volumes that they lack."""
+
 
 class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     """Attach an instance's disks on its node without starting it.
@@ -24,6 +27,9 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
         Take devices that have another size than their records say.
     wait_for_sync
         Whether the job lasts until both copies of mirrored disks are the same.
+    verified
+        Whether it follows ``OP_CLUSTER_VERIFY_DISKS``: Ganeti's clients are told what
+        is left to them of silent nodes, instances and volumes, which is nothing.
     """
 
     op_id = "OP_INSTANCE_ACTIVATE_DISKS"
@@ -31,6 +37,7 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
 
     ignore_size: bool = False
     wait_for_sync: bool = False
+    verified: bool = False
 
     def seeks(self, view: View) -> Iterator[Sought]:
         """Ask whether another node has its guest."""
@@ -61,8 +68,10 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
         for disk in disks if self.wait_for_sync else ():
             yield from copies.wait(view.config, disk, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, results: Sequence[Any]) -> list[list[str]] | Left:
         """Return node, slot and device or URI of each disk."""
+        if self.verified:
+            return {}, [], {}
         instance = self.instance(view)
         node = view.config.home(instance)
         found, at = [], 0

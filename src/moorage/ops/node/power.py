@@ -18,6 +18,12 @@ from moorage.protocol import PowerCycle, RunScript
 
 from .base import OnNode
 
+NORMAL, NO_DATA = 0, 2
+"""Statuses of cells, as in the answers of queries."""
+Named = tuple[int, str]
+Told = tuple[int, Value]
+"""A status, and a value."""
+
 """What a program that switches power is asked, as Ganeti's are."""
 OOB = "/etc/ganeti/oob"
 
@@ -121,13 +127,11 @@ class OobCommand(Operation, frozen=True, kw_only=True):
                 what = f"record the power of node {node.name}"
                 yield view.change(what, node, final=True, powered=powered)
 
-    def result(
-        self, view: View, results: Sequence[Any]
-    ) -> list[tuple[str, bool, Value]]:
-        """Return what was said of each node: its name, whether it worked, and what."""
+    def result(self, view: View, results: Sequence[Any]) -> list[tuple[Named, Told]]:
+        """Return each node's name, and what its program said; failures say why."""
         said = [one for one in results if isinstance(one, dict)]
         return [
-            (node.name, *_told(self.command, one))
+            ((NORMAL, node.name), _told(self.command, one))
             for node, one in zip(self.nodes(view), said, strict=False)
         ]
 
@@ -137,16 +141,16 @@ def program(config: Config, node: Node) -> str:
     return PurePosixPath(str(filled(config, node).get("oob_program") or "")).name
 
 
-def _told(command: str, said: dict[str, Any]) -> tuple[bool, Value]:
+def _told(command: str, said: dict[str, Any]) -> Told:
     if said["code"]:
         told = " ".join(str(said["output"]).split())
-        return False, f"exited with {said['code']}: {told}"
+        return NO_DATA, f"exited with {said['code']}: {told}"
     if command not in ("health", "power-status"):
-        return True, None
+        return NORMAL, None
     try:
-        return True, json.loads(said["output"])
+        return NORMAL, json.loads(said["output"])
     except ValueError:
-        return False, "it does not answer in JSON"
+        return NO_DATA, "it does not answer in JSON"
 
 
 class RestrictedCommand(Operation, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from moorage_cloud.verbs import caller
 
 from .shapes import (
     BriefServers,
+    LimitsShown,
     NoFlavors,
     OneServer,
     ServerBrief,
@@ -83,6 +84,12 @@ def show_server(call: Call, server_id: str) -> OneServer:
 def list_flavors(call: Call) -> NoFlavors:
     """List kinds of servers: there are none to choose from."""
     return NoFlavors()
+
+
+@routes("GET", "/limits")
+def show_limits(call: Call) -> LimitsShown:
+    """Show limits of servers: there are none."""
+    return LimitsShown()
 
 
 def _page(call: Call, query: ServersQuery, all_rule: str) -> Page:

@@ -114,6 +114,19 @@ class Flavor(Struct, frozen=True, kw_only=True):
     original_name: Annotated[str, since("2.47")] = ""
 
 
+class Limits(Struct, frozen=True):
+    """Limits of servers: this service has none."""
+
+    absolute: dict[str, int] = {}
+    rate: list[str] = []
+
+
+class LimitsShown(Struct, frozen=True):
+    """Limits of servers."""
+
+    limits: Limits = Limits()
+
+
 class NoFlavors(Struct, frozen=True):
     """There are none."""
 

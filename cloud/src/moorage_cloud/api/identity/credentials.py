@@ -37,7 +37,8 @@ class NewCredential(Struct, frozen=True, forbid_unknown_fields=True):
     description: str | None = None
     roles: list[RoleNamed] | None = None
     expires_at: datetime | None = None
-    unrestricted: bool = False
+    unrestricted: bool | None = None
+    access_rules: list[dict[str, str]] | None = None
     project_id: str | None = None
 
 
@@ -101,6 +102,8 @@ def create_credential(
     if not call.identity.project_id:
         raise Forbidden("The token is for no project: ask for one with a scope.")
     new = body.application_credential
+    if new.access_rules:
+        raise BadRequest("a credential is good for all requests: no access rules here")
     roles = _roles(call, new)
     secret = new.secret or secrets.token_urlsafe(64)
     try:
@@ -112,7 +115,7 @@ def create_credential(
                 project_id=call.identity.project_id,
                 roles=roles,
                 secret=make_password(secret),
-                unrestricted=new.unrestricted,
+                unrestricted=bool(new.unrestricted),
                 expires=_aware(new.expires_at),
             )
     except IntegrityError:
@@ -157,7 +160,7 @@ def _found(user_id: str, credential_id: str) -> ApplicationCredential:
 
 def _roles(call: Call, new: NewCredential) -> list[str]:
     """Return the roles of a new credential: some of those that who asks has."""
-    if new.roles is None:
+    if not new.roles:
         return list(call.identity.roles)
     found = [one.id or one.name or "" for one in new.roles]
     for name in found:

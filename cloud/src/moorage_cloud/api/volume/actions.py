@@ -4,9 +4,17 @@
 from moorage_cloud import verbs
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.routes import Routes
-from moorage_cloud.errors import BadRequest
+from moorage_cloud.errors import BadRequest, NotFound
 
-from .shapes import Bootable, Extend, ForceDetach, Nothing, ReadOnly, ResetStatus
+from .shapes import (
+    Bootable,
+    Extend,
+    ForceDetach,
+    Nothing,
+    ReadOnly,
+    ResetStatus,
+    Retype,
+)
 from .volumes import check_deletable
 
 routes = Routes()
@@ -62,6 +70,17 @@ def force_delete(call: Call, volume_id: str, body: Nothing) -> None:
     volume = call.volume(volume_id)
     check_deletable(volume)
     verbs.delete(call.who, volume)
+
+
+@routes("POST", ACTION, action="os-retype", rule="volume:retype", status=202)
+def retype(call: Call, volume_id: str, body: Retype) -> None:
+    """Give a volume another type; its data stays where it is."""
+    volume = call.volume(volume_id)
+    try:
+        kind = call.volume_type(body.new_type)
+    except NotFound as error:
+        raise BadRequest(error.sentence) from None
+    verbs.retype(volume, kind)
 
 
 @routes("POST", ACTION, action="os-set_bootable", rule="volume:update")

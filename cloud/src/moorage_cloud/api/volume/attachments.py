@@ -5,7 +5,7 @@ An attachment that ended behind a server's back would leave a guest with a disk 
 another one could get: two could write to it. So that is refused.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from django.db.models import QuerySet
 from msgspec import UNSET, Struct, UnsetType
@@ -35,7 +35,7 @@ class NewAttachment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     volume_uuid: str
     instance_uuid: str | None = None
-    connector: dict[str, object] | None = None
+    connector: dict[str, Any] | None = None
     mode: Annotated[str | None, since("3.54")] = None
 
 

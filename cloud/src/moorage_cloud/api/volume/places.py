@@ -10,6 +10,7 @@ from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.times import moment
 from moorage_cloud.api.wire.versions import since
 from moorage_cloud.conf import CONF
+from moorage_cloud.errors import NotFound
 from moorage_cloud.models import Backend
 
 routes = Routes()
@@ -79,6 +80,54 @@ def list_services(call: Call, query: ServicesQuery) -> Services:
     if query.host is not None:
         found = found.filter(clustername=query.host)
     return Services([_shown(one) for one in found])
+
+
+class ServiceNamed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A service, as clients name it."""
+
+    host: str
+    binary: str = "cinder-volume"
+    disabled_reason: str | None = None
+
+
+class ServiceChanged(Struct, frozen=True, kw_only=True):
+    """Whether volumes can be made there from now on."""
+
+    host: str
+    service: str
+    binary: str
+    status: str
+    disabled: bool
+    disabled_reason: str | None
+
+
+@routes("PUT", "/os-services/enable", rule="volume_extension:services:update")
+def enable(call: Call, body: ServiceNamed) -> ServiceChanged:
+    """Let a cluster be used again."""
+    return _drained(body, drained=False)
+
+
+@routes("PUT", "/os-services/disable", rule="volume_extension:services:update")
+@routes(
+    "PUT", "/os-services/disable-log-reason", rule="volume_extension:services:update"
+)
+def disable(call: Call, body: ServiceNamed) -> ServiceChanged:
+    """Drain a cluster: nothing new goes there."""
+    return _drained(body, drained=True)
+
+
+def _drained(body: ServiceNamed, *, drained: bool) -> ServiceChanged:
+    named = Backend.objects.filter(clustername=body.host)
+    if body.binary != "cinder-volume" or not named.update(drained=drained):
+        raise NotFound(f"Service {body.binary} could not be found on host {body.host}.")
+    return ServiceChanged(
+        host=body.host,
+        service=body.binary,
+        binary=body.binary,
+        status="disabled" if drained else "enabled",
+        disabled=drained,
+        disabled_reason="drained" if drained else None,
+    )
 
 
 def _shown(one: Backend) -> ServiceShown:

@@ -12,7 +12,9 @@ from . import (
     metadata,
     places,
     quotas,
+    resource_filters,
     snapshots,
+    transfers,
     types,
     volumes,
 )
@@ -53,7 +55,7 @@ def show_version(call: Call) -> ApiVersions:
 
 for part in (
     *(volumes, metadata, actions, attachments),
-    *(snapshots, types, quotas, places),
+    *(snapshots, types, transfers, quotas, places, resource_filters),
 ):
     routes.include(part.routes)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What volumes look like on the wire."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -44,7 +44,7 @@ class CreateVolume(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A request for a volume; hints are for schedulers, and there is none."""
 
     volume: NewVolume
-    hints: dict[str, object] | None = field(
+    hints: dict[str, Any] | None = field(
         name="OS-SCH-HNT:scheduler_hints", default=None
     )
 
@@ -246,7 +246,7 @@ class ForceDetach(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A volume is to leave its server, whatever its state says."""
 
     attachment_id: str | None = None
-    connector: dict[str, object] | None = None
+    connector: dict[str, Any] | None = None
 
 
 class Retype(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -206,7 +206,11 @@ def _page(call: Call, query: VolumesQuery) -> Page:
 
 def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:
     who = call.who if query.all_tenants and call.who.admin else call.own
-    found = caller.volumes(who).select_related(*DETAIL, "attachment__server")
+    # Of types and clusters there are few: they are not read once more for each volume.
+    found = (
+        caller.volumes(who).select_related(None).select_related("attachment__server")
+    )
+    found = found.prefetch_related(*DETAIL)
     found = found.filter(
         equal(
             name=query.name,

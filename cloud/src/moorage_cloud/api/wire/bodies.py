@@ -97,7 +97,7 @@ def read_query(
     strict
         Whether a struct that says ``strict_from`` is held to it.
     """
-    known = {one.key for one in fields_of(kind) if one.there(at)}
+    known = {one.key for one in _fields_at(kind, at)}
     odd = ",".join(sorted(found.keys() - known))
     begins = getattr(kind, "strict_from", None)
     if strict and odd and begins and version(begins) <= at:
@@ -123,7 +123,7 @@ def _known(found: object, kind: type[Struct], at: Version) -> object:
     """
     if not isinstance(found, dict):
         return found
-    known = {one.key: one for one in fields_of(kind) if one.there(at)}
+    known = {one.key: one for one in _fields_at(kind, at)}
     begins = getattr(kind, "open_below", None)
     lax = begins is not None and at < version(begins)
     odd = next((key for key in found if key not in known), None)
@@ -149,13 +149,18 @@ def _within(value: object, one: Field, at: Version) -> object:
 def written(answer: Struct, at: Version) -> dict[str, Any]:
     """Return an answer as a version has it; what is `UNSET` is left out."""
     found = {}
-    for one in fields_of(type(answer)):
+    for one in _fields_at(type(answer), at):
         value = getattr(answer, one.name)
-        if value is UNSET or not one.there(at):
+        if value is UNSET:
             continue
-        if isinstance(value, Struct):
-            value = written(value, at)
-        elif one.within and isinstance(value, list | tuple):
+        if one.within and isinstance(value, list):
             value = [written(item, at) for item in value]
+        elif one.within and value is not None:
+            value = written(value, at)
         found[one.key] = value
     return found
+
+
+@cache
+def _fields_at(kind: type[Struct], at: Version) -> tuple[Field, ...]:
+    return tuple(one for one in fields_of(kind) if one.there(at))

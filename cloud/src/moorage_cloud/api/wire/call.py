@@ -2,6 +2,7 @@
 """A request on its way through a view."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TypeVar
 
 from django.http import HttpRequest
@@ -18,7 +19,7 @@ from . import policy
 Thing = TypeVar("Thing", Volume, Snapshot, Server)
 
 
-class Call(Struct, kw_only=True):
+class Call(Struct, kw_only=True, dict=True):
     """What a view knows of the request that it answers.
 
     Attributes
@@ -44,7 +45,7 @@ class Call(Struct, kw_only=True):
     status: int
     headers: dict[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def who(self) -> Caller:
         """Who asks, as the verbs know them."""
         return Caller(

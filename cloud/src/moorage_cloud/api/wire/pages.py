@@ -133,7 +133,9 @@ def _behind(found: QuerySet[Thing], marker: str, order: list[tuple[str, bool]]) 
         sign = "lt" if down else "gt"
         behind |= same & Q(**{f"{name}__{sign}": value})
         same &= Q(**{name: value})
-    return behind
+    # Said once more of the first column alone, so that an index leads there.
+    (first, down), value = order[0], last[0]
+    return behind & Q(**{f"{first}__{'lte' if down else 'gte'}": value})
 
 
 def _next(request: HttpRequest, last: Any) -> Link:  # noqa: ANN401 - any model

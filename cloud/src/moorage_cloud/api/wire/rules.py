@@ -124,7 +124,6 @@ _DEFAULTS = {
         "volume_extension:types_extra_specs:index",
         "volume_extension:types_extra_specs:show",
         "volume_extension:availability_zone_list",
-        "limits_extension:limits",
     ),
 }
 

@@ -115,7 +115,7 @@ class Service(Struct, frozen=True, kw_only=True):
         arguments: dict[str, object] = dict(names)
         if endpoint.query:
             query = {key: values[-1] for key, values in request.GET.lists()}
-            strict = not call.may("context_is_admin")
+            strict = not call.who.admin
             arguments["query"] = read_query(
                 query, endpoint.query, spoken, strict=strict
             )
@@ -123,7 +123,7 @@ class Service(Struct, frozen=True, kw_only=True):
             arguments["body"] = read(given, endpoint.body, spoken)
         answer = endpoint.view(call, **arguments)
         if answer is None:
-            response = HttpResponse(status=call.status)
+            response = _empty(call.status)
         else:
             response = _json(
                 call.status,
@@ -153,6 +153,7 @@ class Service(Struct, frozen=True, kw_only=True):
 
     def _sign(self, response: HttpResponse, request_id: str, spoken: Version) -> None:
         response["x-openstack-request-id"] = request_id
+        response["Content-Length"] = str(len(response.content))
         if not self.name:
             return
         response["x-compute-request-id"] = request_id
@@ -198,6 +199,10 @@ def _check_project(identity: Identity, project: str) -> None:
         raise Forbidden("The token is for no project: ask for one with a scope.")
     if project and project.replace("-", "") != identity.project_id:
         raise BadRequest("Malformed request url")
+
+
+def _empty(status: int) -> HttpResponse:
+    return HttpResponse(status=status, content_type="application/json")
 
 
 def _json(status: int, body: Mapping[str, object]) -> HttpResponse:

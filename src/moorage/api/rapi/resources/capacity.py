@@ -10,6 +10,7 @@ from moorage.api.rapi.looking import get
 from moorage.api.rapi.refusals import HttpError
 from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
+from moorage.api.rapi.survival import ONE_AT_A_TIME, asked_of
 from moorage.htools.constants import PAIRED, SPELLINGS
 from moorage.htools.explain.capacity import explain_full
 from moorage.htools.formats import luxi
@@ -19,8 +20,6 @@ from moorage.htools.placement.space import Filling, Safety, Size, fill, model
 from moorage.htools.state import State
 from moorage.units import parse_size
 
-_ONE_AT_A_TIME = asyncio.Lock()
-"""The planner takes a processor for itself."""
 _MOST = 1_000
 """Instances that are counted."""
 _WHY = 20
@@ -28,11 +27,8 @@ _WHY = 20
 
 
 async def _capacity(asked: Asked) -> dict[str, Any]:
-    async with _ONE_AT_A_TIME:
-        answers = {
-            name: await asked.luxi.call(method, *args)
-            for name, (method, args) in luxi.CALLS.items()
-        }
+    async with ONE_AT_A_TIME:
+        answers = await asked_of(asked.luxi)
         return await asyncio.to_thread(_counted, answers, asked.args)
 
 

@@ -161,7 +161,7 @@ async def _submitted(asked: Asked) -> int:
 
 
 def _is_opcode(one: object) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("reason", []), list)
+    return isinstance(one, dict) and isinstance(one.get("reason") or [], list)
 
 
 _JOB = "/2/jobs/{job}"

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``snf-manage volume-detach``: take a volume from its server; its data stays."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from moorage_cloud.management import find, waiting
+from moorage_cloud.management.command import ADMIN, CloudCommand
+from moorage_cloud.verbs import detach
+
+
+class Command(CloudCommand):
+    """Detach a volume."""
+
+    help = "Detach a volume."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take which one."""
+        parser.add_argument("volume_id", help="its ID or uuid")
+        parser.add_argument("-f", "--force", action="store_true", help="do not ask")
+        waiting.add_argument(parser)
+
+    def go(self, options: Mapping[str, Any]) -> None:
+        """Do it."""
+        volume = find.volume(options["volume_id"])
+        question = f"Are you sure you want to detach volume {volume.pk} ?"
+        if not self.sure(question, options):
+            return
+        detach(ADMIN, volume)
+        if options["wait"]:
+            waiting.wait(self, volume)
+        self.tell(f"Successfully detached volume <{volume.pk}>")

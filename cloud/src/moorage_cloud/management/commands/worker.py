@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``snf-manage worker``: carry verbs to the clusters, and hear what became of them."""
+
+import signal
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection
+
+from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.work import Doors, Worker
+
+
+class Command(CloudCommand):
+    """Run until it is told to end."""
+
+    help = "Carry what users asked for to the clusters, until it is told to end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take how many requests may be under way."""
+        parser.add_argument(
+            "--senders", type=int, default=4, help="requests at once; with SQLite one"
+        )
+
+    def go(self, options: Mapping[str, Any]) -> None:
+        """Work."""
+        alone = connection.vendor == "sqlite"
+        doors = Doors()
+        worker = Worker(doors, 1 if alone else options["senders"])
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.end())
+        worker.start()
+        self.tell("The worker is at work")
+        self.stdout.flush()
+        worker.wait()
+        worker.stop()
+        doors.close()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a command's words name: by number, as the administrator knows things."""
+
+from typing import TypeVar
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+
+from moorage_cloud.errors import NotFound
+from moorage_cloud.models import Backend, Server, StorageDomain, Volume, VolumeType
+
+M = TypeVar("M", bound=Model)
+
+
+def backend(name: str) -> Backend:
+    """Return a cluster by its number or its name."""
+    if name.isdecimal():
+        return _one(Backend.objects.filter(pk=int(name)), "backend", name)
+    return _one(Backend.objects.filter(clustername=name), "backend", name)
+
+
+def volume(name: str) -> Volume:
+    """Return a volume by its number or its uuid; those that are gone, too."""
+    known = Volume.objects.select_related("volume_type", "attachment__server__backend")
+    return _one(_by_number_or_uuid(known, name), "volume", name)
+
+
+def server(name: str) -> Server:
+    """Return a server by its number or its uuid."""
+    known = Server.objects.filter(deleted=False).select_related("backend")
+    return _one(_by_number_or_uuid(known, name), "server", name)
+
+
+def volume_type(name: str) -> VolumeType:
+    """Return a type by its number or its name."""
+    known = VolumeType.objects.filter(deleted=False)
+    if name.isdecimal():
+        return _one(known.filter(pk=int(name)), "volume type", name)
+    return _one(known.filter(name=name), "volume type", name)
+
+
+def domain(name: str) -> StorageDomain:
+    """Return a storage domain by its name."""
+    return _one(StorageDomain.objects.filter(name=name), "storage domain", name)
+
+
+def _by_number_or_uuid(known: "QuerySet[M]", name: str) -> "QuerySet[M]":
+    if name.isdecimal():
+        return known.filter(pk=int(name))
+    try:
+        return known.filter(uuid=UUID(name))
+    except ValueError:
+        return known.none()
+
+
+def _one(found: "QuerySet[M]", what: str, name: str) -> M:
+    one = found.first()
+    if one is None:
+        raise NotFound(f"there is no {what} '{name}'")
+    return one

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A worker: sends what stands in the outbox, hears the clusters, and looks at jobs."""
+
+import logging
+from collections.abc import Callable
+from threading import Event, Thread
+
+from django.db import DatabaseError, close_old_connections, connection
+
+from moorage_cloud.clusters import ClusterSilent
+from moorage_cloud.models import Backend
+
+from .doors import Connect
+from .hearing import hear
+from .sending import send_next
+from .settling import look_next
+
+_LOG = logging.getLogger(__name__)
+_PAUSE = 0.1
+"""Seconds between two looks at the database when there is nothing to do."""
+_AGAIN = 1.0
+"""Seconds before a cluster that does not answer is listened to again."""
+_NOTED = 1.0
+"""Seconds that a sender may take to note a job."""
+_NEW = 2.0
+"""Seconds between two looks for clusters that were added."""
+
+
+class Worker:
+    """The threads of a worker.
+
+    Parameters
+    ----------
+    senders
+        How many requests may be under way at once; one where there is SQLite.
+    listen
+        Seconds for which a cluster is listened to, before the worker looks whether it
+        is to end.
+    """
+
+    def __init__(
+        self, connect: Connect, senders: int = 1, listen: float = 10.0
+    ) -> None:
+        self._connect = connect
+        self._seconds = listen
+        self._senders = senders
+        self._stop = Event()
+        self._threads: list[Thread] = []
+        self._listens: dict[int, Thread] = {}
+
+    def start(self) -> None:
+        """Start all threads."""
+        for _ in range(self._senders):
+            self._spawn(lambda: self._over_and_over(send_next))
+        self._spawn(lambda: self._over_and_over(look_next))
+        self._spawn(self._find_clusters)
+
+    def end(self) -> None:
+        """Begin no more; for a signal."""
+        self._stop.set()
+
+    def stop(self) -> None:
+        """Begin no more, and wait for the end of what was begun."""
+        self._stop.set()
+        for thread in (*self._threads, *self._listens.values()):
+            thread.join()
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        self._stop.wait()
+
+    def _spawn(self, what: Callable[[], None]) -> None:
+        thread = Thread(target=what, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _over_and_over(self, turn: Callable[[Connect], bool]) -> None:
+        try:
+            while not self._stop.is_set():
+                busy = self._safely(lambda: turn(self._connect))
+                if not busy:
+                    self._stop.wait(_PAUSE)
+        finally:
+            connection.close()
+
+    def _find_clusters(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._safely(self._listen_to_new)
+                self._stop.wait(_NEW)
+        finally:
+            connection.close()
+
+    def _listen_to_new(self) -> bool:
+        for backend in Backend.objects.filter(offline=False):
+            thread = self._listens.get(backend.pk)
+            if thread is None or not thread.is_alive():
+                thread = Thread(target=self._listen, args=(backend.pk,), daemon=True)
+                self._listens[backend.pk] = thread
+                thread.start()
+        return True
+
+    def _listen(self, number: int) -> None:
+        """Listen to a cluster until it is off, or gone."""
+        try:
+            while not self._stop.is_set() and self._safely(lambda: self._hear(number)):
+                pass
+        finally:
+            connection.close()
+
+    def _hear(self, number: int) -> bool:
+        backend = Backend.objects.filter(pk=number, offline=False).first()
+        if backend is None:
+            return False
+        cluster = self._connect(backend)
+        try:
+            for heard in cluster.events(backend.event_number, self._seconds):
+                hear(backend, heard, cluster, _NOTED)
+        except ClusterSilent as silence:
+            _LOG.warning("cluster %s does not tell what happens: %s", backend, silence)
+            self._stop.wait(_AGAIN)
+        return True
+
+    def _safely(self, what: Callable[[], bool]) -> bool:
+        """Do something; a database that is away is waited for."""
+        try:
+            close_old_connections()
+            return what()
+        except DatabaseError:
+            _LOG.exception("the database does not answer")
+            self._stop.wait(_AGAIN)
+            return True

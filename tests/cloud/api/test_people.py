@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The administrator's commands about users and projects."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from site_of_people import Site
+
+from moorage_cloud.identity.models import Project, User
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def types(line: str, *words: str) -> str:
+    out = StringIO()
+    call_command(*line.split(), *words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def word(tmp_path: Path) -> str:
+    """Return a file with a password."""
+    made = tmp_path / "word"
+    made.write_text("a word that opens\nand nothing more\n")
+    return str(made)
+
+
+def test_projects_and_users_are_made(word: str):
+    assert "Created project 'green' with ID" in types("project-create green")
+    made = types(f"user-create gus --project green --password-file {word}")
+    assert "Created user 'gus' with ID" in made
+    gus = User.objects.get()
+    assert gus.check_password("a word that opens")
+    assert gus.default_project == Project.objects.get()
+    (row,) = json.loads(types("user-list -o json"))
+    assert row["roles"] == "member@green"
+    (row,) = json.loads(types("project-list -o json"))
+    assert (row["name"], row["members"]) == ("green", 1)
+
+    types("user-modify gus --grant admin@green --withdraw member@green --disable")
+    (row,) = json.loads(types("user-list -o json"))
+    assert (row["roles"], row["enabled"]) == ("admin@green", False)
+    types("project-modify green --disable")
+    assert not Project.objects.get().enabled
+
+
+def test_a_new_password_ends_tokens(site: Site, word: str):
+    Path(word).write_text("another")
+    assert site.anna.volumes("GET", "/volumes").status == 200
+    types(f"user-modify anna --password-file {word}")
+    assert site.anna.volumes("GET", "/volumes").status == 401
+    assert User.objects.get(name="anna").check_password("another")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("project-create green", "there is a project 'green' already"),
+        ("user-create gus --project blue", "there is no project 'blue'"),
+        ("user-create gus --password-file /nowhere", "cannot be read"),
+        ("user-create gus --password-file /dev/null", "a user needs a password"),
+        ("user-modify gus --enable", "there is no user 'gus'"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(line: str, words: str):
+    types("project-create green")
+    with pytest.raises(CommandError, match=words):
+        types(line)
+    assert not User.objects.exists()
+
+
+def test_a_role_is_one_that_is_there(word: str):
+    types("project-create green")
+    types(f"user-create gus --password-file {word}")
+    with pytest.raises(CommandError, match="roles are reader, member, admin"):
+        types("user-modify gus --grant king@green")
