@@ -36,13 +36,13 @@ NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
-def template() -> Iterator[Path]:
+def template() -> Path:
     """Return a database with all tables and no rows."""
     made = HOME / "template.sqlite"
     call_command("migrate", verbosity=0)
     connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    yield made
+    return made
 
 
 @pytest.fixture
