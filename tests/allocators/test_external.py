@@ -3,6 +3,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from allocating import HAIL, Shelf, shelf
 from moorage.errors import AllocatorFailed, BadInput, Failed, NoCapacity, NotFound
+from moorage.model import Instance
 from moorage.node.extensions.allocators import Allocators
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 
 SAN = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
 MIRRORED = {"disk_template": "drbd", "disks": [{"size": 64}]}
@@ -246,7 +248,7 @@ async def test_two_at_a_time_never_break_n_plus_1_together(
         )
         for number, who in enumerate(("mine", "yours", "mine", "yours"))
     ]
-    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    done = await asyncio.gather(*(sim.finished(job) for job in jobs))
     assert [job.status for job in done].count("success") == 2
     assert len(sim.config.instances_on(sim.config.node("node3"))) == 2
 
@@ -272,7 +274,7 @@ async def test_one_that_is_overtaken_is_asked_again(
         )
         for n in range(4)
     ]
-    done = await asyncio.gather(*(sim.engine.finished(job) for job in jobs))
+    done = await asyncio.gather(*(sim.finished(job) for job in jobs))
     assert [job.status for job in done] == ["success"] * 4
     assert {home(sim, f"web{n}") for n in range(4)} == {f"node{n}" for n in range(1, 5)}
 
@@ -311,7 +313,7 @@ async def test_a_node_is_evacuated(sim: SimCluster, programs: Shelf) -> None:
     told = await sim.run("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
     assert told["stayed"] == {"web3": "allocator 'mine' finds no node: it is bound"}
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node3")
     assert programs.seen("mine")["request"]["instances"] == ["web1", "web2", "web3"]
 
@@ -340,14 +342,88 @@ async def test_ganetis_hail_moves_instances(tmp_path: Path, programs: Shelf) -> 
     assert home(sim, "web1") != "node1"
     told = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="all")
     for _, job in told["jobs"]:
-        done = await sim.engine.finished(job)
+        done = await sim.finished(job)
         assert done.status == "success", done.ops[0].result
     assert not sim.config.instances_on(sim.config.node("node1"))
     assert not sim.config.mirrored_on(sim.config.node("node1"))
     told = await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web2")
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert home(sim, "web2").startswith("far")
+    await sim.stop()
+
+
+@pytest.mark.parametrize("who", ["mine", "hail"])
+async def test_lost_disks_are_made_anew_elsewhere(
+    sim: SimCluster, programs: Shelf, who: str
+) -> None:
+    await add(sim, "db", pnode="node1", snode="node2", start=False, **MIRRORED)
+    await sim.run("OP_NODE_SET_PARAMS", node_name="node2", drained=True)
+    programs.names("mine", "node3", "node4")
+    fields = {"instance_name": "db", "iallocator": who}
+    await sim.run("OP_INSTANCE_RECREATE_DISKS", **fields)
+    (disk,) = sim.config.disks_of(sim.config.instance("db"))
+    assert "node2" not in disk.nodes
+    assert home(sim, "db") == disk.nodes[0]
+    if who == "mine":
+        assert disk.nodes == ("node3", "node4")
+    both = await sim.refused("OP_INSTANCE_RECREATE_DISKS", nodes=["node1"], **fields)
+    assert isinstance(both, BadInput)
+
+
+async def test_an_import_goes_where_it_says(sim: SimCluster, programs: Shelf) -> None:
+    await add(sim, "web1", pnode="node1")
+    await sim.run("OP_BACKUP_EXPORT", instance_name="web1", target_node="node2")
+    programs.names("mine", "node3")
+    fields = {"mode": "import", "src_path": "web1", "iallocator": "mine"}
+    await sim.run("OP_INSTANCE_CREATE", instance_name="web2", **fields)
+    assert home(sim, "web2") == "node3"
+    told = programs.seen("mine")["request"]
+    assert (told["name"], told["memory"], told["disk_template"]) == (
+        "web2",
+        1024,
+        "ext",
+    )
+
+
+@pytest.mark.parametrize("op_id", ["OP_NODE_MIGRATE", "OP_NODE_FAILOVER"])
+async def test_a_nodes_instances_go_where_it_says(
+    sim: SimCluster, programs: Shelf, op_id: str
+) -> None:
+    for name in ("web1", "web2"):
+        await add(sim, name, pnode="node1")
+    programs.moves("mine", {"web1": ["node2"], "web2": ["node4"]})
+    told = await sim.run(op_id, node_name="node1", iallocator="mine")
+    for _, job in told["jobs"]:
+        assert (await sim.finished(job)).status == "success"
+    assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node4")
+
+
+@pytest.mark.parametrize("strange", ["web3", "mars"])
+async def test_of_whom_it_was_not_asked_it_may_not_speak(
+    sim: SimCluster, programs: Shelf, strange: str
+) -> None:
+    await add(sim, "web1", pnode="node1")
+    await add(sim, "web3", pnode="node2")
+    programs.moves("mine", {"web1": ["node2"], strange: ["node4"]})
+    error = await sim.refused("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
+    assert isinstance(error, AllocatorFailed)
+    assert f"speaks of instance {strange}" in error.message
+
+
+async def test_a_group_is_emptied_into_another(tmp_path: Path, programs: Shelf) -> None:
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await made(tmp_path, programs, builder)
+    await add(sim, "web1", pnode="node1")
+    programs.moves("mine", {"web1": ["far2"]})
+    fields = {"group_name": "default", "iallocator": "mine"}
+    told = await sim.run("OP_GROUP_EVACUATE", **fields)
+    for _, job in told["jobs"]:
+        done = await sim.finished(job)
+        assert done.status == "success"
+        for _, more in done.ops[0].result["jobs"]:
+            assert (await sim.finished(more)).status == "success"
+    assert home(sim, "web1") == "far2"
     await sim.stop()
 
 
@@ -359,7 +435,7 @@ async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> Non
         instances=[SAN | {"instance_name": f"web{n}"} for n in range(2)],
     )
     for _, job in told["jobs"]:
-        assert (await sim.engine.finished(job)).status == "success"
+        assert (await sim.finished(job)).status == "success"
     assert {home(sim, f"web{n}") for n in range(2)} == {"node3"}
 
 
@@ -382,7 +458,7 @@ async def test_one_that_thinks_holds_nobody_else_up(
     done, _ = await sim.engine.cancel(other)
     assert done
     flag.touch()
-    assert (await sim.engine.finished(job)).status == "success"
+    assert (await sim.finished(job)).status == "success"
 
 
 async def test_one_that_thinks_is_given_up_with_its_job(
@@ -399,3 +475,39 @@ async def test_one_that_thinks_is_given_up_with_its_job(
     assert done
     assert sim.engine.job(job).status == "canceled"
     flag.touch()
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_what_was_chosen_outlives_a_crash(
+    tmp_path: Path, programs: Shelf, *, hooked: bool
+) -> None:
+    """The master dies at each point in turn, and the allocator is gone by then."""
+    sim = SimCluster(tmp_path)
+    sim.hooked = hooked
+    await sim.make(ClusterBuilder(4))
+    machine = sim.nodes.nodes["node1"].machine
+    for point in count():
+        machine.allocators = Allocators([programs.path])
+        programs.names("mine", "node3")
+        sim.crash_at = len(sim.points) + point
+        name = f"web{point}"
+        job = await sim.submit(
+            "OP_INSTANCE_CREATE", instance_name=name, iallocator="mine", **SAN
+        )
+        try:
+            await sim.finished(job)
+        except Crash:
+            machine.allocators = Allocators([])
+            await sim.crash()
+            sim.crash_at = None
+            await sim.boot()
+            done = await sim.finished(job)
+        else:
+            break
+        if done.status == "success":
+            assert home(sim, name) == "node3"
+        else:
+            assert not sim.config.knows(Instance, name)
+        assert sim.engine.locks.rows() == []
+    assert point > 3
+    await sim.stop()

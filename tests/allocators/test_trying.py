@@ -29,6 +29,8 @@ def programs() -> Iterator[Shelf]:
 @pytest.fixture
 async def at(tmp_path: Path, programs: Shelf) -> AsyncIterator[Desk]:
     builder = ClusterBuilder(4).node("far1", "far").node("far2", "far")
+    builder.node("off1", offline=True).node("bare1", vm_capable=False)
+    builder.node("full1", drained=True)
     cluster = await SimCluster.start(tmp_path / "nodes", builder)
     cluster.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
     async with desk(cluster, tmp_path) as found:
@@ -114,6 +116,15 @@ async def test_who_chose_is_told(at: Desk, programs: Shelf) -> None:
     assert "has no allocator 'nosuch'" in await at.refused(
         "gnt-cluster modify -I nosuch"
     )
+
+
+async def test_it_gets_the_clusters_words(at: Desk, programs: Shelf) -> None:
+    programs.shell("mine", 'shift; echo "$@"')
+    await at.types("gnt-cluster modify --default-iallocator-params cost=2,quick=")
+    line = "gnt-debug iallocator --dir out -I mine -m relocate web1"
+    assert await at.types(line) == "--cost=2 --quick\n\n"
+    told = await at.refused("gnt-cluster modify --default-iallocator-params a/b=2")
+    assert "is no option of an allocator" in told
 
 
 async def test_several_by_a_file(at: Desk, programs: Shelf, tmp_path: Path) -> None:

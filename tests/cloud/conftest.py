@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A database for each test: a copy of one that was migrated once."""
 
+import atexit
 import os
 from collections.abc import Iterator
 from itertools import count
@@ -15,6 +16,7 @@ HOME = Path(
     mkdtemp(prefix="cloud-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
 )
 """In memory: what these tests write need not outlive anything."""
+atexit.register(rmtree, HOME, ignore_errors=True)
 CONF_FILE = HOME / "cloud.toml"
 CONF_FILE.write_text(f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n')
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
@@ -34,14 +36,13 @@ NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
-def template() -> Iterator[Path]:
+def template() -> Path:
     """Return a database with all tables and no rows."""
     made = HOME / "template.sqlite"
     call_command("migrate", verbosity=0)
     connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    yield made
-    rmtree(HOME)
+    return made
 
 
 @pytest.fixture

@@ -226,6 +226,9 @@ class Docks:
 
     def settle(self) -> None:
         """Let everything come to its end, by events."""
+        for pier in self.piers.values():
+            if not pier.silent:
+                pier.run()
         while Outbox.objects.exists():
             Outbox.objects.update(not_before=timezone.now())
             self.send()

@@ -32,6 +32,7 @@ from moorage_cloud.verbs import (
     update,
     withdraw,
 )
+from moorage_cloud.work import compare
 
 BOB = Caller("bob", "blue")
 ERRORS = Refusal.__module__
@@ -187,6 +188,28 @@ def test_a_silent_cluster_holds_its_volumes_until_it_is_off(docks, volume):
     taken, _key = docks.piers["b"].asked[0]
     assert taken.epoch > docks.piers["a"].asked[0][0].epoch
     assert docks.storage[name][:4] == b"data"
+
+
+def test_a_cluster_that_was_cut_off_lets_go_when_it_comes_back(docks, volume):
+    put(docks, volume)
+    pier, name = docks.piers["a"], volume.backend_volume_uuid
+    pier.deaf = pier.silent = True
+    old = Backend.objects.filter(clustername="a")
+    old.update(offline=True)
+    force_detach(docks.anna, volume)
+    put(docks, volume, "b1")
+    docks.storage[name][:3] = b"new"
+    detach(docks.anna, volume)
+    docks.settle()
+    pier.deaf = pier.silent = False
+    old.update(offline=False)
+    (found,) = compare(list(Backend.objects.all()), docks.connect)
+    assert "it is to let go of it" in found.sentence
+    found.repair()
+    docks.settle()
+    assert (pier.known, docks.again(volume).status) == ({}, "available")
+    assert docks.storage[name][:3] == b"new"
+    assert list(compare(list(Backend.objects.all()), docks.connect)) == []
 
 
 def test_without_a_cluster_that_can_data_is_not_deleted(docks, volume):

@@ -165,7 +165,12 @@ def test_the_index_of_decisions_has_all_of_them_and_says_which_are_missing():
 
 
 FILE = re.compile(r"`((?:[a-z_]+/)+[\w.]+\.py)`")
-PLACES = [ROOT, ROOT / "tests", ROOT / "src" / "moorage"]
+PLACES = [
+    ROOT,
+    ROOT / "tests",
+    ROOT / "src" / "moorage",
+    ROOT / "cloud/src/moorage_cloud",
+]
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))

@@ -19,7 +19,7 @@ from support.deaths import Death, different_points
 from support.sampling import ONE_IN, one_in, sampled
 
 
-@one_in(4)
+@one_in(8)
 async def test_a_crash_wherever_it_leaves_something_else(
     port: Any, scenario: Scenario, step: int
 ) -> None:
@@ -69,7 +69,7 @@ async def _died(port: Any, scenario: Scenario, point: int) -> SimCluster:
     return cluster
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("when", ["while it mends", "when it is done"])
 async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
     port: Any, scenario: Scenario, when: str, step: int

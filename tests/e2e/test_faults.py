@@ -29,7 +29,7 @@ PATIENCE = 400
 """Turns of the loop after which a job that has not ended waits for a node."""
 
 
-@one_in(4)
+@one_in(8)
 async def test_a_lost_reply_changes_nothing_in_the_end(
     port: Any, scenario: Scenario, step: int
 ) -> None:
@@ -59,14 +59,14 @@ def _failing(nodes: str, at: int, *, again: bool) -> Callable[[str, Command], bo
     return refuse
 
 
-@one_in(6)
+@one_in(10)
 async def test_a_command_that_fails_once(
     port: Any, scenario: Scenario, step: int
 ) -> None:
     await _failing_everywhere(port, scenario, step, again=False)
 
 
-@one_in(4)
+@one_in(8)
 @each_request
 async def test_a_command_that_fails_from_then_on(
     quay: Any, scenario: Scenario, step: int
@@ -74,7 +74,7 @@ async def test_a_command_that_fails_from_then_on(
     await _failing_everywhere(quay, scenario, step, again=True)
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("scenario", STORED, ids=[one.name for one in STORED])
 async def test_storage_that_fails_from_then_on(
     stores: Any, scenario: Scenario, step: int
@@ -151,7 +151,7 @@ async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
         await cluster.config_store.commit(Change((new,)))
 
 
-@one_in(12, ONE_IN)
+@one_in(24, ONE_IN)
 async def test_a_node_that_loses_power(
     port: Any, scenario: Scenario, step: int
 ) -> None:

@@ -367,7 +367,7 @@ async def test_a_choice_that_proved_wrong_takes_nothing_from_others(sim):
     """All nodes are asked anew then, one of them slowly; meanwhile others decide."""
     await add(sim, "a")
     for one in sim.nodes.nodes.values():
-        one.machine.busy = lambda: 35_536
+        one.machine.busy = lambda: 31_440
     asked, anew, go, ask = [], asyncio.Event(), asyncio.Event(), sim.nodes.ask
 
     async def slowly(node, calls, term):

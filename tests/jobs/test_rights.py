@@ -44,7 +44,7 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("OP_CLUSTER_SET_PARAMS", {"file_storage_dir": "/etc"}, "file_storage_dir"),
     ("OP_INSTANCE_CREATE", {**MAKE, "iallocator": "mine"}, "iallocator"),
     ("OP_NODE_EVACUATE", {"node_name": "node1", "iallocator": "mine"}, "iallocator"),
-    ("OP_CLUSTER_SET_PARAMS", {"default_iallocator": "mine"}, "iallocator"),
+    ("OP_CLUSTER_SET_PARAMS", {"default_iallocator": "mine"}, "default_iallocator"),
     ("OP_STORAGE_POOL_ADD", {"pool_name": "p", "params": {"dir": "/etc"}}, "dir"),
 ]
 OTHERS: list[tuple[str, dict[str, Any]]] = [

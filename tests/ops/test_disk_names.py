@@ -167,3 +167,26 @@ def test_a_name_that_two_disks_of_an_instance_have_means_neither() -> None:
     with pytest.raises(BadInput, match="several disks named 'x'"):
         find_disk(config, web, "x")
     assert find_disk(config, web, "1").uuid == find_disk(config, web, "q").uuid == "q"
+
+
+async def test_a_snapshots_volume_has_the_name_that_is_given(cluster):
+    await cluster.run("OP_DISK_ADD", **NEW, name="src")
+    snapshot = {"disk": "src", "volume": "snap-7"}
+    await cluster.run("OP_DISK_SNAPSHOT", **snapshot, new_name="copy")
+    copy = cluster.config.disk("copy")
+    assert (copy.volume, copy.known_as) == ("snap-7", "snap-7")
+    assert "snap-7" in cluster.nodes.san.volumes
+    error = await cluster.refused("OP_DISK_SNAPSHOT", **snapshot)
+    assert str(error) == "there is a volume 'snap-7' already"
+    error = await cluster.refused("OP_DISK_SNAPSHOT", disk="src", volume="a/b")
+    assert str(error) == "'a/b' is not a valid name of a volume"
+    local = {"disk_template": "plain", "size": 64, "node": "node1"}
+    await cluster.run("OP_DISK_ADD", **local, name="lv")
+    error = await cluster.refused("OP_DISK_SNAPSHOT", disk="lv", volume="snap-9")
+    assert "volumes of template 'plain' are called as the cluster" in str(error)
+    for node in cluster.nodes.nodes.values():
+        node.machine.installed = tuple(
+            replace(one, optional=("snapshot",)) for one in node.machine.installed
+        )
+    error = await cluster.refused("OP_DISK_SNAPSHOT", disk="src", volume="snap-8")
+    assert "nobody can tell whether there is a volume 'snap-8'" in str(error)

@@ -3,7 +3,7 @@
 # working directory: that is where the cluster starts every script.
 #
 # Words: an *image* is the file that holds a volume's data, called as its disk is
-# (VOL_CNAME). Beside it are its *maker*, the uuid of the disk that it was made for, and
+# (VOL_CNAME; without one, as the cluster does). Beside it are its *maker*, the uuid of the disk that it was made for, and
 # its *epoch*, the highest one that was seen: who comes with a lower one was cut off.
 
 set -eu
@@ -19,9 +19,9 @@ epoch=${VOL_EPOCH:-0}
 open=${VOL_OPEN:-../../bin/moorage-open}
 mib=1048576
 
-name=${VOL_CNAME:-}
+name=${VOL_CNAME:-${VOL_NAME:-}}
 case $name in
-"") fail "a volume here is called as its disk is, and the disk has no name" ;;
+"") fail "no volume is named" ;;
 */* | .* | *.part | *.maker | *.epoch | *.info | *.new) fail "'$name' is not the name of a volume" ;;
 esac
 image=$IMAGE_DIR/$name

@@ -21,6 +21,7 @@ _SAME = (
     "candidate_pool_size",
     "ctime",
     "default_iallocator",
+    "default_iallocator_params",
     "diskparams",
     "enabled_disk_templates",
     "enabled_hypervisors",
@@ -43,7 +44,6 @@ _SAME = (
 _ABSENT: Mapping[str, Any] = {
     "compression_tools": [],
     "data_collector_interval": {},
-    "default_iallocator_params": {},
     "drbd_usermode_helper": None,
     "enabled_data_collectors": {},
     "install_image": "",

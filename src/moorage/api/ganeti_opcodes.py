@@ -54,7 +54,7 @@ _DEFAULTS: dict[str, object] = {
 """What asks for nothing in a field that not every operation has, besides null."""
 _NULL = frozenset(
     {
-        *("compression_tools", "data_collector_interval", "default_iallocator_params"),
+        *("compression_tools", "data_collector_interval"),
         *(
             "destination_x509_ca",
             "disk_state",

@@ -19,11 +19,9 @@ version that they sent, of Ganeti 3.0 or 3.1; those in Haskell send none.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
-
-from msgspec.json import Encoder
 
 from moorage import __version__, errors
 from moorage.errors import BadInput, Failed, MoorageError, Refused
@@ -35,7 +33,6 @@ _GANETIS = range(3_000_000, 3_020_000)
 END = b"\x03"
 _AT_ONCE = 256
 """Rows that are encoded in one go."""
-_ENCODER = Encoder()
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half a character is written in JSON, which alone is no text."""
 
@@ -69,11 +66,7 @@ def _encode(value: Mapping[str, Any]) -> bytes:
 
 
 def _json(value: Any) -> str:  # noqa: ANN401
-    try:
-        return _ENCODER.encode(value).decode()
-    except (TypeError, OverflowError, UnicodeError):
-        # Halves of a character, and numbers of more than 64 bits: slowly, as JSON may.
-        return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _decode(message: bytes) -> dict[str, Any]:
@@ -148,29 +141,33 @@ def encode_result(result: Any) -> bytes:  # noqa: ANN401
     return _encode({"success": True, "result": result, **_ourselves()})
 
 
-def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
+def encode_long(
+    result: list[Any] | Mapping[str, Any], write: Callable[[Any], str] = _json
+) -> bytes:
     """Return the same for many rows, some at a time: other threads get their turn.
 
     Parameters
     ----------
     result
         Rows, or the fields and the data of a query.
+    write
+        Writes some rows as JSON.
 
     >>> table = {"fields": [], "data": [[[0, "web1"]], [[0, "web2"]]]}
     >>> encode_long(table) == encode_result(table)
     True
     """
     if isinstance(result, list):
-        body = f"[{_rows(result)}]"
+        body = f"[{_rows(result, write)}]"
     else:
         fields = _json(result["fields"])
-        body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
+        body = f'{{"fields":{fields},"data":[{_rows(result["data"], write)}]}}'
     return f'{{"success":true,"result":{body},{_json(_ourselves())[1:]}'.encode() + END
 
 
-def _rows(rows: list[Any]) -> str:
+def _rows(rows: list[Any], write: Callable[[Any], str]) -> str:
     parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
-    return ",".join(_json(part)[1:-1] for part in parts)
+    return ",".join(write(part)[1:-1] for part in parts)
 
 
 def encode_error(error: MoorageError) -> bytes:

@@ -7,6 +7,7 @@ what only waits for it is dropped; what changes something goes on to its end.
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.json import Encoder
 
 from moorage.errors import (
     BadInput,
@@ -46,6 +49,7 @@ from .query import MANY, Sources
 LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
 _BACKLOG = 1024
+_ROWS = Encoder()
 _FAREWELL = 2.0
 """Seconds that requests under way get when the server stops."""
 _BELIEVED: ContextVar[Believed | None] = ContextVar("_BELIEVED", default=None)
@@ -308,9 +312,20 @@ async def _encoded(result: Any) -> bytes:  # noqa: ANN401
 
 def _encoded_long(result: Any, rows: list[Any]) -> bytes:  # noqa: ANN401
     """Return the answer with its rows, which nobody needs any more."""
-    answer = encode_long(result)
+    answer = encode_long(result, _written)
     let_go(rows)
     return answer
+
+
+def _written(rows: list[Any]) -> str:
+    """Return rows as JSON, ten times as fast as Python's own library writes them.
+
+    That one knows halves of a character and numbers of more than 64 bits, too.
+    """
+    try:
+        return _ROWS.encode(rows).decode()
+    except (OverflowError, UnicodeError):
+        return json.dumps(rows, separators=(",", ":"))
 
 
 def _lost(lost: StoreLost) -> MoorageError:

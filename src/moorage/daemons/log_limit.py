@@ -62,15 +62,15 @@ class TextLines(logging.Formatter):
         return super().formatMessage(record)
 
 
-def as_json() -> bool:
-    """Whether logs are to be lines of JSON.
+def as_json(given: str | None = None) -> bool:
+    """Whether logs are to be lines of JSON: what was given counts, or the environment.
 
     Raises
     ------
     BadInput
         If they are to be something else than that, or text.
     """
-    word = os.environ.get(FORMAT) or "text"
+    word = given or os.environ.get(FORMAT) or "text"
     if word not in ("text", "json"):
         raise BadInput(f"a log has the format text or json, not '{word}'")
     return word == "json"

@@ -53,11 +53,12 @@ DISK = Reserved("it names storage of a node as it is", within=parameters.disk)
 """Parameters of a disk, a provider or a pool."""
 DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
 """Disks, or changes of disks."""
-ALLOCATOR = Reserved(
-    "the program of that name would be run on the master's node",
-    within=parameters.allocator,
-)
+_RUN = "the program of that name would be run on the master's node"
+ALLOCATOR = Reserved(_RUN, within=parameters.allocator)
 """Who chooses nodes."""
+DEFAULT_ALLOCATOR = Reserved(_RUN, within=parameters.default_allocator)
+"""Who chooses nodes for everybody."""
+ALLOCATOR_WORDS = Reserved("programs of the master's node would get them")
 ADOPTS = Reserved("any volume or device of a node can be named")
 USERS = Reserved("guests would run as those users of the nodes")
 PLACE = Reserved("root works in that directory of the nodes")

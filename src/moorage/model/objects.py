@@ -412,6 +412,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     osparams: dict[str, dict[str, Any]] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     default_iallocator: str = ""
+    default_iallocator_params: dict[str, str] = field(default_factory=dict)
     candidate_certs: dict[str, str] = field(default_factory=dict)
     uid_pool: UidPool = STANDARD
     osparams_private_cluster: dict[str, dict[str, Any]] = field(default_factory=dict)

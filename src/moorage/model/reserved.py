@@ -22,6 +22,9 @@ HYPERVISOR = frozenset(
 DISK = frozenset({"adopt", "reuse_data", "dir", "path", "device"})
 """Of disks, and of their providers."""
 
+_OURS = (None, "", ".", "hail")
+"""What stands for our planner, or for the cluster's default."""
+
 
 def hypervisor(given: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield those among parameters, which may stand below the hypervisor's name.
@@ -46,13 +49,19 @@ def disk(given: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def allocator(given: str | None) -> Iterator[str]:
-    """Yield the field of an allocator that is a program: not our planner, or default.
+    """Yield the field that names an allocator which is a program: not our planner.
 
     >>> list(allocator("hail")), list(allocator("least-used"))
     ([], ['iallocator'])
     """
-    if given not in (None, "", ".", "hail"):
+    if given not in _OURS:
         yield "iallocator"
+
+
+def default_allocator(given: str | None) -> Iterator[str]:
+    """Yield the field of a default allocator that is a program."""
+    if given not in _OURS:
+        yield "default_iallocator"
 
 
 def disks(given: Iterable[Any] | None) -> Iterator[str]:

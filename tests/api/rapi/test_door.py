@@ -126,3 +126,32 @@ async def test_capacity_is_counted_as_the_planner_does(door: RapiDoor):
     assert less["fits"] == told["fits"] - 1
     for odd in ("memory=much", "vcpus=-1", "disk_template=cheese"):
         assert (await door.ask("GET", f"/2/capacity?{odd}")).status == 400
+
+
+async def test_what_fits_without_a_node_and_what_its_loss_would_do(door: RapiDoor):
+    for number in (2, 3):
+        wish = {"instance_name": f"big{number}", "beparams": {"memory": 16384}}
+        wish |= {"disk_template": "diskless", "pnode": f"node{number}"}
+        await door.cluster.run("OP_INSTANCE_CREATE", **wish)
+    path = "/2/capacity?memory=16G&disk=1G&vcpus=1&disk_template=ext"
+    whole = (await door.ask("GET", path)).body
+    less = (await door.ask("GET", f"{path}&without=node2")).body
+    assert "stranded" not in whole
+    assert less["stranded"] == []
+    assert "node2" not in less["nodes"]
+    assert 0 < less["fits"] < whole["fits"]
+    loss = (await door.ask("GET", "/2/capacity/loss?node=node2")).body
+    assert loss["survives"]
+    assert loss["restarts"].keys() == {"big2"}
+    for node, memory in (("node1", 50_000), ("node2", 40_000)):
+        wish = {"instance_name": f"huge-{node}", "beparams": {"memory": memory}}
+        wish |= {"disk_template": "diskless", "ignore_ipolicy": True, "pnode": node}
+        await door.cluster.run("OP_INSTANCE_CREATE", **wish)
+    both = (await door.ask("GET", f"{path}&without=node1,node3")).body
+    assert both["stranded"] == ["big3", "huge-node1"]
+    lost = (await door.ask("GET", "/2/capacity/loss?node=node3")).body
+    assert (lost["survives"], lost["restarts"]) == (False, {})
+    assert "node2: memory" in " ".join(lost["stranded"]["big3"])
+    for odd in ("/2/capacity?without=mars", "/2/capacity/loss?node=mars"):
+        assert (await door.ask("GET", odd)).status == 404
+    assert (await door.ask("GET", "/2/capacity/loss")).status == 400

@@ -190,6 +190,8 @@ async def compared(doors: Doors, route: Route, path: str) -> set[str]:
         body["fields"] = ["status", "summary"]
     if path.endswith("/storage"):
         asked += "?storage_type=lvm-vg&output_fields=name,size"
+    if path.endswith("/loss"):
+        asked += "?node=node1"
     ours = await doors.ours.ask("GET", asked, body)
     theirs = await doors.asked_of_ganeti(asked, body)
     if (ours.status, theirs.status) == (200, 404):

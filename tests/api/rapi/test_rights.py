@@ -149,7 +149,7 @@ def values(name: str, within: str | None) -> Iterator[tuple[Any, str]]:
             yield from ((one, word) for one in _disks(word, within))
     else:
         given: Any = [[5, 6]] if "uid" in name else EVIL
-        yield given, name
+        yield given, "" if within else name
 
 
 def _disks(word: str, within: str) -> Iterator[Any]:

@@ -160,7 +160,9 @@ def _stray(
     if place and place.server.backend_id == backend.pk:
         return
     server = servers.get(disk.instance or "")
-    if place is None and disk.instance and server and not server.helper:
+    # Whoever had it before the last one was cut off: its guest knows old data.
+    last = volume.backend_id in {None, backend.pk}
+    if place is None and last and server and not server.helper:
         yield Finding(
             "disk",
             str(server),

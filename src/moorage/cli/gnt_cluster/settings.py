@@ -9,6 +9,7 @@ from moorage.cli.operation import changes
 from moorage.cli.option_syntax import (
     backend_parameters,
     check_changed,
+    text_keys,
     truth,
     uid_ranges,
 )
@@ -56,6 +57,11 @@ SETTINGS = (
     ),
     BACKEND_PARAMETERS._replace(
         convert=lambda text: {"default": backend_parameters(text)}
+    ),
+    fill(
+        "--default-iallocator-params",
+        metavar="KEY=VALUE,...",
+        convert=text_keys,
     ),
     fill("-m/--mac-prefix", metavar="MAC"),
     fill("--user-shutdown=enabled_user_shutdown", metavar="yes|no", convert=truth),

@@ -15,7 +15,6 @@ SHARED = (
     moot("--drbd-usermode-helper", "DRBD calls no helper here", "PATH"),
     never("--maintain-node-health", "nobody powers a node off but a person"),
     never("--prealloc-wipe-disks", "a new volume is what its storage makes of it"),
-    refused("--default-iallocator-params", "hail takes none", "KEY=VALUE,..."),
     refused("--hypervisor-state", _STATE, "NAME:KEY=VALUE,..."),
     refused("--disk-state", _STATE, "NAME:KEY=VALUE,..."),
     refused("--install-image", _NO_HELPER, "IMAGE"),

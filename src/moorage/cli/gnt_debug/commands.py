@@ -148,7 +148,7 @@ COMMANDS = (
         (Operand("INSTANCE", 1, None),),
         (
             fill("--dir=direction", choices=("in", "out")),
-            fill("-m/--mode", default="relocate"),
+            fill("-m/--mode"),
             fill("--memory", convert=parse_size, metavar="SIZE"),
             fill("--disks", convert=_sizes, metavar="SIZE,..."),
             fill("--nics", convert=_cards, metavar="MAC/IP/BRIDGE,..."),

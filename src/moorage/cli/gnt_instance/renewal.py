@@ -9,7 +9,7 @@ from moorage.cli.fields import fill, fills
 from moorage.cli.follow import fetch, perform_all
 from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import ident_key_values, spindles
-from moorage.cli.options import ASKING, JOB, moot, refused
+from moorage.cli.options import ASKING, JOB, moot
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -132,13 +132,7 @@ COMMANDS = (
                 join=_disks,
             ),
             fill("-n/--node=nodes", convert=_pair, metavar="A[:B]"),
-            refused(
-                "--iallocator",
-                "new volumes are made where they were, or on the nodes of -n",
-                "NAME",
-                short="-I",
-            ),
-            *fills("--ignore-ipolicy --ignore-capacity"),
+            *fills("-I/--iallocator --ignore-ipolicy --ignore-capacity"),
             *ASKING,
             *JOB,
         ),

@@ -79,12 +79,25 @@ def survive(state: State, lost: int, *, thorough: bool = False) -> Survival:
     thorough
         Go on after the first one who is stranded, with all reasons.
     """
+    return _walked(state, lost, thorough=thorough).told()
+
+
+def lose(state: State, lost: int) -> tuple[Survival, State]:
+    """Lose a node, and return where everybody restarts, and the cluster then.
+
+    The lost node is still in it, with those whom nobody takes.
+    """
+    walk = _walked(state, lost, thorough=True)
+    return walk.told(), walk.state
+
+
+def _walked(state: State, lost: int, *, thorough: bool) -> "_Walk":
     walk = _Walk(state, lost)
     for inst in in_order(state, lost):
         restart = walk.restart(inst)
         if restart.node < 0 and not thorough:
             break
-    return Survival(lost, tuple(walk.restarts))
+    return walk
 
 
 class _Walk:
@@ -99,6 +112,10 @@ class _Walk:
         self.refuges = [
             at for at in self.mates if at != lost and not state.nodes[at].offline
         ]
+
+    def told(self) -> Survival:
+        """Return what has come of it."""
+        return Survival(self.lost, tuple(self.restarts))
 
     def restart(self, inst: Inst) -> Restart:
         """Restart one instance, and remember where."""

@@ -33,10 +33,10 @@ from moorage.ops.volumes.disk_names import hold_names
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.protocol import Writing
 
-from . import carrying, dumps
+from . import as_exported, carrying, dumps
 from .carrying import Found
 from .dumps import Format
-from .restore import as_before, left_of_disk, load
+from .restore import load
 from .source import Source
 
 
@@ -285,7 +285,7 @@ class DiskImport(Planner, frozen=True, kw_only=True):
         asked = self.params | ({"size": self.size} if self.size else {})
         (dump,) = export.dumps
         template, trusted = self.disk_template, self.trust_export
-        told = as_before(dump, asked, template, "the disk", trusted=trusted)
+        told = as_exported.disk(dump, asked, template, "the disk", trusted=trusted)
         fields = {key: told.pop(key) for key in ("size", "mode", "pool") if key in told}
         template = told.pop("dev_type", None)
         return RestoredDisk(
@@ -314,7 +314,9 @@ class DiskImport(Planner, frozen=True, kw_only=True):
         yield from whole.warnings(view)
         if not self.trust_export:
             (dump,) = whole.found.export.dumps
-            yield from left_of_disk(dump, self.params, self.disk_template, 0)
+            yield from as_exported.left_of_disk(
+                dump, self.params, self.disk_template, 0
+            )
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, put the dump on it, record the disk."""

@@ -6,47 +6,29 @@ network cards, parameters. Then it is the making of an instance like any other, 
 what is put on its disks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Annotated, Any, Self
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from moorage import backend
 from moorage.errors import BadInput
-from moorage.hypervisors import KVM
 from moorage.jobs import Lock, Question, Run, Task, View, once, rights
 from moorage.jobs.unread import check_unread
-from moorage.model import (
-    Claim,
-    Config,
-    Disk,
-    Instance,
-    Network,
-    Nic,
-    Node,
-    hvparams,
-    hvscreen,
-)
-from moorage.model.export import Dump, Export, Exported, Form
+from moorage.model import Claim, Config, Disk, Instance, Nic, Node
+from moorage.model.export import Dump, Export, Form
 from moorage.model.kinds import Rate
-from moorage.model.networks import outside
-from moorage.model.objects import reuses
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
-from moorage.ops.guests.nics import POOL
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.planning.disk_checks import check_rate
 from moorage.ops.volumes import disk_words, pools
 from moorage.ops.volumes.disk_names import hold_names
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
-from . import dumps, trust
+from . import as_exported, dumps, trust
 from .carrying import Found
 from .source import Source
-
-_OWN = ("mac", "ip", "name")
-"""What a card is described by, besides its parameters."""
 
 
 class Restored(InstanceCreate, frozen=True, kw_only=True):
@@ -130,52 +112,6 @@ def load(
     )
 
 
-def as_before(
-    dump: Dump,
-    given: Mapping[str, Any],
-    template: str | None,
-    what: str,
-    *,
-    trusted: bool,
-) -> dict[str, Any]:
-    """Return the description of a disk: as asked for, and else as it was.
-
-    Parameters
-    ----------
-    template
-        For a disk that is asked for in none, and in no storage pool.
-    trusted
-        Whether the parameters of the export are taken, too.
-
-    Raises
-    ------
-    BadInput
-        If the dump does not fit in it.
-    """
-    if given.get("adopt") or reuses(given):
-        raise BadInput(f"{what}: what is imported adopts nothing")
-    size = given.get("size") or dump.size
-    if isinstance(size, int) and size < dump.size:
-        raise BadInput(
-            f"{what} has {dump.size} MiB in the export, not {size}",
-            hint=f"size={dump.size}M, or leave the size out",
-        )
-    if given.get("pool"):
-        return {"mode": dump.mode, **given, "size": size}
-    wanted = given.get("dev_type") or template or dump.dev_type
-    kept = trust.disk(dump, trusted=trusted) if wanted == dump.dev_type else {}
-    return {"mode": dump.mode, **kept, **given, "dev_type": wanted, "size": size}
-
-
-def left_of_disk(
-    dump: Dump, given: Mapping[str, Any], template: str | None, number: int
-) -> Iterator[str]:
-    """Yield a sentence on what is not taken of a disk that is made as it was."""
-    wanted = given.get("dev_type") or template or dump.dev_type
-    if wanted == dump.dev_type and not given.get("pool"):
-        yield from trust.left_of_disk(dump, given, number)
-
-
 class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     """``OP_INSTANCE_CREATE`` in mode ``import``.
 
@@ -237,6 +173,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             src_node=view.config.node(self.whole(view).found.node).name,
         )
 
+    def wish(self, view: View) -> dict[str, Any]:
+        """Return what an allocator is asked: of all that the export says."""
+        return self.whole(view).wish(view)
+
     @once
     def whole(self, view: View) -> Restored:
         """Return the request with all that the export says."""
@@ -267,9 +207,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             "nics": self._nics(view, told.nics),
             "os_type": self.os_type or told.os or None,
             "no_install": not by_os,
-            "hypervisor": self.hypervisor or _hypervisor(view, told),
-            "hvparams": _kept_hv(view, told) | self.hvparams,
-            "beparams": _kept_be(view, told) | self.beparams,
+            "hypervisor": self.hypervisor or as_exported.hypervisor(view, told),
+            "hvparams": as_exported.hypervisor_parameters(view, told) | self.hvparams,
+            "beparams": as_exported.backend_parameters(view, told) | self.beparams,
             "osparams": told.osparams | self.osparams,
             "tags": self.tags or told.tags,
         }
@@ -285,7 +225,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             )
         given = self._asked_of_disks(export)
         return [
-            as_before(
+            as_exported.disk(
                 *(dump, one, self.disk_template, f"disk {slot}"),
                 trusted=self.trust_export,
             )
@@ -303,7 +243,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         if self.no_nics:
             return []
         taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
-        cards = [_card(view.config, nic, taken) for nic in known]
+        cards = [as_exported.card(view.config, nic, taken) for nic in known]
         none: dict[str, Any] = {}
         pairs = zip_longest(cards, self.nics or [], fillvalue=none)
         return [{**told, **given} for told, given in pairs]
@@ -338,7 +278,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             )
         known = whole.export.instance
         told = known.hvparams if known and self.trust_export else {}
-        if told.get("vnc_bind_address") and whole.hvparams == _CLOSED | whole.hvparams:
+        closed = as_exported.CLOSED | whole.hvparams
+        if told.get("vnc_bind_address") and whole.hvparams == closed:
             yield (
                 "its screen was open to whoever reached the node: it has no port here, "
                 f"and shows by: gnt-instance console --vnc {self.instance_name}"
@@ -363,7 +304,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             yield from trust.left_of_card(config, number, nic, *given or [{}])
         asked = self._asked_of_disks(export)
         for number, (one, dump) in enumerate(zip(asked, export.dumps, strict=True)):
-            yield from left_of_disk(dump, one, self.disk_template, number)
+            yield from as_exported.left_of_disk(dump, one, self.disk_template, number)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, put the dumps on them, and record it all at the end."""
@@ -372,63 +313,3 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
     def result(self, view: View, results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""
         return self.whole(view).result(view, results)
-
-
-def _hypervisor(view: View, told: Exported) -> str:
-    enabled = view.config.cluster.enabled_hypervisors
-    return told.hypervisor if told.hypervisor in enabled else enabled[0]
-
-
-def _kept_be(view: View, told: Exported) -> dict[str, Any]:
-    """Return backend parameters that there are here, and that the cluster lacks."""
-    default = view.config.cluster.beparams.get("default", {})
-    usual = {**backend.DEFAULTS, **default}
-    own = backend.aliased(told.beparams)
-    return {
-        name: value
-        for name, value in own.items()
-        if name in backend.PARAMETERS and usual.get(name) != value
-    }
-
-
-_CLOSED = {"vnc_bind_address": "", "vga": "std"}
-"""A screen without a port."""
-
-
-def _kept_hv(view: View, told: Exported) -> dict[str, Any]:
-    """Return hypervisor parameters that kvm has here, and that the cluster lacks.
-
-    A screen that was open to everybody, as Ganeti allows, is one without a port here.
-    """
-    known = hvparams.filled(KVM, view.config.cluster.hvparams.get(KVM, {}))
-    if told.hypervisor != KVM:
-        return {}
-    kept = {
-        name: value
-        for name, value in told.hvparams.items()
-        if name in known and value not in (known[name], "", None)
-    }
-    screen = hvparams.Parameters(
-        vnc_bind_address=str(kept.get("vnc_bind_address", "")),
-        vnc_password_file=str(kept.get("vnc_password_file", "")),
-    )
-    if hvscreen.is_open(screen):
-        kept |= _CLOSED
-    return kept
-
-
-def _card(config: Config, nic: Nic, taken: set[str]) -> dict[str, Any]:
-    """Return a card as it was, in its network if that is here.
-
-    An address that an instance of the cluster has is made anew.
-    """
-    own: Mapping[str, Any] = asdict(nic)
-    found = {key: own[key] for key in _OWN} | {"mac": nic.mac}
-    if nic.mac in taken:
-        found["mac"] = None
-    if nic.network and config.knows(Network, nic.network):
-        network = config.network(nic.network)
-        held = config.addresses_in(network) | outside(network)
-        ip = POOL if nic.ip in held else nic.ip
-        return found | {"network": network.name, "ip": ip}
-    return found | {key: one for key, one in nic.nicparams.items() if one}

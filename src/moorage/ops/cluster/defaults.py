@@ -31,6 +31,8 @@ def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
     for profile, own in sorted(cluster.beparams.items()):
         yield "-B", partial(check_beparams, profile, own)
     yield "-I", partial(allocators.check, cluster.default_iallocator)
+    option, words = "--default-iallocator-params", cluster.default_iallocator_params
+    yield option, partial(allocators.check_words, words)
     yield "--uid-pool", partial(uidpool.checked, cluster.uid_pool)
 
 

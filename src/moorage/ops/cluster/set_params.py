@@ -59,7 +59,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_disk_templates
         How disks may be stored; the first is the default.
     default_iallocator
-        Who chooses nodes; there is only ``hail``.
+        Who chooses nodes where nobody names one: ``hail`` or nothing is the planner,
+        another name an allocator's on the master's node.
+    default_iallocator_params
+        Options that every allocator gets, by name.
     hvparams
         Parameters by hypervisor; the value ``default`` drops one.
     diskparams
@@ -124,7 +127,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
-    default_iallocator: allocators.Allocator = None
+    default_iallocator: Annotated[str | None, rights.DEFAULT_ALLOCATOR] = None
+    default_iallocator_params: Annotated[
+        dict[str, str] | None, rights.ALLOCATOR_WORDS
+    ] = None
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
     watcher_pause: Moment | None = None
@@ -178,6 +184,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
         allocators.check_there(view, self.default_iallocator)
+        allocators.check_words(self.default_iallocator_params or {})
         defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
@@ -344,6 +351,7 @@ def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
 _PLAIN = (
     *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
     *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
+    "default_iallocator_params",
     *("candidate_pool_size", "max_running_jobs"),
 )
 """Settings that are recorded as they are given."""

@@ -11,13 +11,12 @@ from moorage.errors import BadInput, Exists
 from moorage.htools.formats import iallocator as files
 from moorage.jobs import Question, View, once
 from moorage.model import DISKLESS, Instance, Node, NodeGroup
-from moorage.model.kinds import Count
+from moorage.model.kinds import Count, Mebibytes
 from moorage.ops.planning import message, placement
 from moorage.ops.planning.allocators import OURS, Allocator, Chooser
 from moorage.ops.planning.fleet import Newcomer
 from moorage.ops.volumes.pairs import is_mirrored
 from moorage.ops.volumes.units import unit_named
-from moorage.units import Mib
 
 Mode = Literal[
     "allocate",
@@ -47,7 +46,7 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
     instances
         Those that leave their nodes, or their group.
     memory, vcpus, disks, disk_template, nics, os, hypervisor, tags, spindle_use
-        What is to be made; sizes in MiB.
+        What is to be made.
     group_name
         The only node group that it may go to.
     evac_mode
@@ -61,11 +60,11 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
     op_id = "OP_TEST_ALLOCATOR"
 
     name: str
-    mode: Mode
+    mode: Mode = "relocate"
     direction: Literal["in", "out"] = "in"
     instances: tuple[str, ...] | None = None
     iallocator: Allocator = None
-    memory: Mib | None = None
+    memory: Mebibytes | None = None
     vcpus: Count | None = None
     disks: list[dict[str, Any]] | None = None
     disk_template: str | None = None

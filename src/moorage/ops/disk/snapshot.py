@@ -24,6 +24,8 @@ from moorage.ops.volumes.disk_access import (
     can,
     check_provider,
     check_sound,
+    group_of,
+    some_online,
     template,
 )
 from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
@@ -62,7 +64,8 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         """Return the question which volumes are there already."""
         config, disk = view.config, view.config.disk(self.disk)
         owner = config.owner(disk)
-        at = owner.primary_node if owner else worker_of(view, disk).uuid
+        nodes = some_online(config, group_of(config, disk))
+        at = owner.primary_node if owner else nodes[0].uuid
         return Ask(at, ListVolumes(places=(place_of(config, disk),)))
 
     def locks(self, view: View) -> Iterator[Lock]:
@@ -76,7 +79,7 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         yield from grow_questions(view, disk)
         yield from ask_growth_room(view, disk)
-        if self.volume:
+        if self.volume and template(disk).capabilities.provider:
             yield self.listing(view)
         owner = view.config.owner(disk)
         if owner:

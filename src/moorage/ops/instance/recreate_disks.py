@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-instance recreate-disks``: new, empty volumes for disks whose data is lost."""
 
+import dataclasses
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any, Self
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Planner, Question, Sought, Task, View, once
-from moorage.jobs.unread import Unsupported
+from moorage.jobs import Lock, Question, Sought, Task, View, once
 from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops.filling.conversion_tasks import Step
 from moorage.ops.guests.liveness import check_known, check_unused, seek
@@ -19,7 +19,9 @@ from moorage.ops.instance.base import (
     find_disk,
 )
 from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.planning import disk_checks, placement, policy
+from moorage.ops.planning import advice, disk_checks, message, placement, policy
+from moorage.ops.planning.allocators import Allocator, Chooser
+from moorage.ops.planning.fleet import Newcomer, on_record
 from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
 from moorage.ops.volumes.disk_access import able, check_within
 from moorage.ops.volumes.disk_words import DiskSpec
@@ -30,7 +32,7 @@ Given = dict[str, Any]
 _CHANGES = frozenset({"size", "mode", "spindles"})
 
 
-class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
+class InstanceRecreateDisks(OnInstance, Chooser, frozen=True, kw_only=True):
     """Give disks of an instance that is down new volumes, which are empty.
 
     A disk keeps its uuid, name and slot. Its old volume is not touched, for it may be
@@ -48,6 +50,9 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     nodes
         Where the instance and its local disks are to be: its node, and with mirrored
         disks a second one. Without it they stay where they are.
+    iallocator
+        Who chooses these nodes: ``hail`` is the planner, another name an allocator's
+        on the master's node. Nobody without it.
     """
 
     op_id = "OP_INSTANCE_RECREATE_DISKS"
@@ -56,9 +61,7 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     ignore_ipolicy: bool = False
     ignore_capacity: bool = False
-    iallocator: Annotated[
-        str | None, Unsupported("new volumes are made where they were, or on 'nodes'")
-    ] = None
+    iallocator: Allocator = None
 
     @once
     def chosen(self, view: View) -> list[tuple[Disk, DiskSpec]]:
@@ -77,28 +80,103 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
     def homes(self, view: View) -> tuple[Node, Node | None]:
         """Return the instance's node, and the one of second copies."""
         config, instance = view.config, self.instance(view)
+        if self.chooses(view):
+            return self._placed(view)
         if not self.nodes:
             home = config.home(instance)
             return home, copies.secondary(config, instance)
         found = [config.node(name) for name in self.nodes]
         return found[0], found[1] if len(found) > 1 else None
 
+    def chooses(self, _view: View) -> bool:
+        """Whether somebody is to choose its nodes."""
+        return bool(self.iallocator) and not self.nodes
+
+    def candidates(self, view: View) -> list[Node]:
+        """Return the nodes that may be its own: those named, or of its group."""
+        if self.chooses(view):
+            group = view.config.group_of(self.instance(view))
+            return placement.hosts(view.config, [group])
+        return [node for node in self.homes(view) if node]
+
+    @once
+    def _able(self, view: View) -> list[Node]:
+        """Return the nodes that answer and have the storage."""
+        wishes = [wanted for _, wanted in self.chosen(view)]
+        found = [
+            node
+            for node in self.candidates(view)
+            if node.uuid in placement.room(view)
+            and all(disk_checks.offers(view, one, node) for one in wishes)
+        ]
+        if not found:
+            name = self.instance(view).name
+            raise WrongState(f"no node has the storage of instance {name}'s disks")
+        return found
+
+    def _newcomer(self, view: View) -> Newcomer:
+        config, wishes = view.config, [wanted for _, wanted in self.chosen(view)]
+        group = config.group_of(self.instance(view))
+        return dataclasses.replace(
+            on_record(config, self.instance(view)),
+            disks=tuple((one.template, int(one.size or 0)) for one in wishes),
+            units=tuple(disk_spec.unit(config, one, group) for one in wishes),
+            spindles=tuple(one.spindles for one in wishes),
+        )
+
+    def _count(self, view: View) -> int:
+        return 2 if any(one.mirrored for _, one in self.chosen(view)) else 1
+
+    def wish(self, view: View) -> Given:
+        """Return what an allocator is asked: nodes as for a new instance."""
+        able, count = self._able(view), self._count(view)
+        wanted, instance = self._newcomer(view), self.instance(view)
+        return message.allocate(
+            view, instance, wanted, able, count=count, group=able[0].group
+        )
+
+    @once
+    def _placed(self, view: View) -> tuple[Node, Node | None]:
+        able, count = self._able(view), self._count(view)
+        named = tuple[Node, ...]()
+        if who := self.allocator(view):
+            what = f"instance {self.instance(view).name}"
+            named = advice.nodes(view, who, what, able, count)
+        found = placement.place(
+            view,
+            self._newcomer(view),
+            able,
+            count=count,
+            any_size=self.ignore_ipolicy,
+            survival=not self.ignore_capacity,
+            named=named,
+        )
+        return found[0], found[1] if count > 1 else None
+
+    def settled(self, view: View) -> Self:
+        """Return the same request, with its nodes named."""
+        if not self.chooses(view):
+            return self
+        homes = tuple(node.name for node in self.homes(view) if node)
+        return self.naming(nodes=homes, iallocator=None)
+
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes."""
         yield from OnInstance.locks(self, view)
-        for node in filter(None, self.homes(view)):
+        for node in self.candidates(view):
             yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold([wanted for _, wanted in self.chosen(view)])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its nodes offer."""
         yield from OnInstance.questions(self, view)
-        home, peer = self.homes(view)
-        group = view.config.group(home.group)
-        for _, wanted in self.chosen(view):
-            yield from disk_spec.ask(view.config, wanted, group)
-            if has_room(wanted.template):
-                yield from placement.ask_room(view.config, filter(None, (home, peer)))
+        nodes = self.candidates(view)
+        for group in dict.fromkeys(node.group for node in nodes[:1]):
+            for _, wanted in self.chosen(view):
+                yield from disk_spec.ask(view.config, wanted, view.config.group(group))
+                if has_room(wanted.template) or self.chooses(view):
+                    yield from placement.ask_room(view.config, nodes)
+        yield from self.ask_for_allocator(view)
 
     def seeks(self, view: View) -> Iterator[Sought]:
         """Ask whether another node has its guest, which would use the disks."""
@@ -142,6 +220,8 @@ class InstanceRecreateDisks(OnInstance, Planner, frozen=True, kw_only=True):
 
     def _check_words(self, view: View, instance: Instance) -> None:
         check_detached(view, instance)
+        if self.nodes and self.iallocator:
+            raise BadInput("a node and an iallocator exclude each other")
         found = [disk.uuid for disk, _ in self.chosen(view)]
         if not found:
             raise WrongState(f"instance {instance.name} has no disks")

@@ -7,7 +7,7 @@ narrows what may be chosen (:mod:`.advice`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotFound
@@ -22,6 +22,8 @@ OURS = "hail"
 DEFAULT = "."
 """The cluster's default, as Ganeti's commands call it."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,79}", re.ASCII)
+_LONGEST = 1000
 
 
 def check(name: str | None) -> None:
@@ -31,6 +33,27 @@ def check(name: str | None) -> None:
             f"'{name[:80]}' is no name of an allocator: that is letters, digits, "
             "dashes and underscores"
         )
+
+
+def check_words(params: Mapping[str, str]) -> None:
+    """Raise `BadInput` for words that no program could be given."""
+    for name, value in params.items():
+        fits = value.isprintable() and len(value) <= _LONGEST
+        if not (fits and _WORD.fullmatch(name)):
+            raise BadInput(
+                f"'{name[:80]}' with its value is no option of an allocator: a name is "
+                "letters, digits and dashes, a value a text of at most "
+                f"{_LONGEST:,} characters"
+            )
+
+
+def words(params: Mapping[str, str]) -> tuple[str, ...]:
+    """Return options as a program gets them; one that is empty stands alone.
+
+    >>> words({"node-cost": "2", "quick": ""})
+    ('--node-cost=2', '--quick')
+    """
+    return tuple(f"--{n}={value}" if value else f"--{n}" for n, value in params.items())
 
 
 def chosen(config: Config, name: str | None) -> str:
@@ -118,5 +141,6 @@ class Chooser(Planner, frozen=True, kw_only=True):
         return RunAllocator(
             allocator=self.allocator(view),
             message=message.written(view, wish),
+            arguments=words(view.config.cluster.default_iallocator_params),
             uid_pool=view.config.cluster.uid_pool,
         )

@@ -7,8 +7,10 @@ The volumes of a check are its own; the node removes what is left of them.
 from msgspec.structs import replace
 
 from moorage.model import Disk
+from moorage.model.objects import REUSE
 from moorage.storage.command import Where
 from moorage.storage.printed import parse_capacity, parse_list
+from moorage.storage.provider import lists
 from moorage.units import Mib
 
 from .bench import Bench, Broken, Doing, NotApplicable, Part, Remark
@@ -248,6 +250,8 @@ def apart(at: Bench) -> Part:
 
 def same_cname(at: Bench) -> Part:
     """Two disks may have had one name (``VOL_CNAME``), one after the other."""
+    if lists(at.provider, REUSE):
+        raise NotApplicable("it finds a volume by the name of its disk (reuse_data)")
     one = at.disk("a")
     other = replace(at.disk("b"), name=one.name)
     yield from at.write((yield from at.made(one)), _A)

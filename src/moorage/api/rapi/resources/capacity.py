@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many more instances fit, and which nodes cannot be lost; not in Ganeti."""
+"""How many more instances fit, now or without some nodes, and what a loss would do.
+
+Not in Ganeti. It is the planner's answer, on what LUXI tells.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from moorage.api.rapi.looking import get
@@ -12,12 +15,16 @@ from moorage.api.rapi.roles import Role
 from moorage.api.rapi.route import Arg, Asked, Kind, Route
 from moorage.api.rapi.survival import ONE_AT_A_TIME, asked_of
 from moorage.htools.constants import PAIRED, SPELLINGS
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.capacity import explain_full
+from moorage.htools.explain.reason import named
 from moorage.htools.formats import luxi
 from moorage.htools.loader import load
 from moorage.htools.placement.allocate import Asking, targets
 from moorage.htools.placement.space import Filling, Safety, Size, fill, model
+from moorage.htools.squeezing import switched
 from moorage.htools.state import State
+from moorage.htools.survival.n1 import lose, survive
 from moorage.units import parse_size
 
 _MOST = 1_000
@@ -26,20 +33,84 @@ _WHY = 20
 """Reasons that are told; more of them say the same of other nodes."""
 
 
-async def _capacity(asked: Asked) -> dict[str, Any]:
-    async with ONE_AT_A_TIME:
-        answers = await asked_of(asked.luxi)
-        return await asyncio.to_thread(_counted, answers, asked.args)
+Tell = Callable[[State, Mapping[str, Any]], dict[str, Any]]
+"""Answers a question about a cluster, given the arguments of a request."""
 
 
-def _counted(answers: dict[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+def _telling(tell: Tell) -> Callable[[Asked], Awaitable[dict[str, Any]]]:
+    """Return a handler that reads the cluster, and has the planner answer."""
+
+    async def told(asked: Asked) -> dict[str, Any]:
+        async with ONE_AT_A_TIME:
+            answers = await asked_of(asked.luxi)
+            return await asyncio.to_thread(_told, tell, answers, asked.args)
+
+    return told
+
+
+def _told(
+    tell: Tell, answers: dict[str, Any], args: Mapping[str, Any]
+) -> dict[str, Any]:
+    return tell(load(luxi.parse(answers)).state, args)
+
+
+def _loss(state: State, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where everybody restarts when a node is lost, and who cannot."""
+    (at,) = _named(state, args["node"])
+    found = survive(state, at, thorough=True)
+    names = [state.insts[one.inst].name for one in found.restarts]
+    each = list(zip(names, found.restarts, strict=True))
+    return {
+        "node": state.nodes[at].name,
+        "survives": bool(found),
+        "restarts": {
+            name: state.nodes[one.node].name for name, one in each if one.node >= 0
+        },
+        "stranded": {
+            name: [_why(state, why) for why in one.reasons[:_WHY]]
+            for name, one in each
+            if one.node < 0
+        },
+    }
+
+
+def _why(state: State, found: Violation) -> str:
+    """Return why somebody does not restart on a node, or at all."""
+    nodes = (found.node,) if found.node >= 0 else ()
+    return named(state, nodes, found).sentence()
+
+
+def _without(state: State, nodes: str) -> tuple[State, list[str]]:
+    """Return a cluster that has lost some nodes, and who runs nowhere then."""
+    lost = _named(state, nodes)
+    state = switched(state, lost, offline=True)
+    stranded: list[str] = []
+    for at in lost:
+        found, state = lose(state, at)
+        stranded += [state.insts[one].name for one in found.stranded]
+    return state, sorted(stranded)
+
+
+def _named(state: State, names: str) -> list[int]:
+    """Return the places of nodes whose names stand with commas between them."""
+    known = {node.name: node.idx for node in state.nodes}
+    for name in names.split(","):
+        if name not in known:
+            raise HttpError(404, f"Node '{name}' not known")
+    return [known[name] for name in dict.fromkeys(names.split(","))]
+
+
+def _counted(state: State, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return what fits into a cluster, and why not one more."""
-    state = load(luxi.parse(answers)).state
+    more: dict[str, Any] = {}
+    if "without" in args:
+        state, more["stranded"] = _without(state, args["without"])
     size, template = _size(state, args), _template(state, args)
     told: dict[str, Any] = {
         "size": {"memory": size.mem, "disk": size.disk, "vcpus": size.cpu},
         "disk_template": template,
         "lost": sorted(node.name for node in state.failing),
+        **more,
     }
     how = _how(state, template)
     if how is None:
@@ -90,11 +161,20 @@ ROUTES: tuple[Route, ...] = (
         "/2/capacity",
         "Tell how many more instances fit, why not one more, and which nodes cannot be "
         "lost",
-        _capacity,
+        _telling(_counted),
         Arg("memory", Kind.TEXT, "of each: MiB, or with a unit; else the policy's"),
         Arg("disk", Kind.TEXT, "of each: MiB, or with a unit; else the policy's"),
         Arg("vcpus", Kind.TEXT, "of each; else the policy's"),
         Arg("disk_template", Kind.TEXT, "of their disks; else the first that may be"),
+        Arg("without", Kind.TEXT, "nodes, with commas between: as if they were lost"),
+        answer=dict[str, Any],
+        role=Role.READ,
+    ),
+    get(
+        "/2/capacity/loss",
+        "Tell where instances restart when a node is lost, and who cannot",
+        _telling(_loss),
+        Arg("node", Kind.TEXT, "the node that is lost", required=True),
         answer=dict[str, Any],
         role=Role.READ,
     ),
