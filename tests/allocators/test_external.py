@@ -134,7 +134,7 @@ async def test_a_default_that_is_not_there_is_refused(
     with pytest.raises(NotFound, match="has no allocator 'other'; there is mine"):
         await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="other")
     await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="mine")
-    with pytest.raises(BadInput, match="'.' is the cluster's default already"):
+    with pytest.raises(BadInput, match=r"'\.' is the cluster's default already"):
         await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator=".")
     with pytest.raises(BadInput, match="is no name of an allocator"):
         await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="../mine")
