@@ -257,6 +257,8 @@ async def test_a_certificate_of_a_stranger_is_not_believed(at: RapiDoor, kind) -
         ("https://root:secret@host/2/info", "is no address of a cluster"),
         ("https://root:secret@host:port", "cannot be read"),
         ("https://root:secr/et@host", "address of the cluster cannot be read"),
+        ("https://root:secret@local host", "is no address of a cluster"),
+        ("https://root:secret@a..b", "cannot be read"),
         ("https://host", "a token, or user and password, is needed"),
         ("https://root@host", "a token, or user and password, is needed"),
     ],
