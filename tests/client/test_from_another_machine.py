@@ -189,12 +189,21 @@ async def test_a_certificate_for_another_name_is_told_so(far: Desk, door) -> Non
     assert "hint: ask by a name that it has" in told
 
 
+async def test_a_planner_that_names_nobody_is_told_how(far: Desk, door) -> None:
+    """``-m`` is Ganeti's way in, which knows no tokens."""
+    screen = await starts(far, "hinfo", "-m", f"https://localhost:{door.port}")
+    assert f"https://localhost:{door.port}/" in screen.err
+    assert "answered 401 Unauthorized" in screen.err
+    assert "https://NAME:PASSWORD@HOST:PORT" in screen.err
+
+
 async def test_a_password_opens_it_too(far: Desk, door: RapiDoor) -> None:
     del far.environ["MOORAGE_TOKEN_FILE"]
     far.environ |= {"MOORAGE_USER": "eye", "MOORAGE_PASSWORD": "secret"}
     await far.types("gnt-instance list")
     told = await far.refused("gnt-disk add -t ext -p san -s 64M data1")
     assert "takes write" in told
+    assert await far.types("gnt-os list") == "Name\ntiny\n"
     told = await far.refused("gnt-cluster queue drain")
     assert "eye has the role read: this takes write" in told
     far.environ |= {"MOORAGE_URL": f"https://op:secret@localhost:{door.port}"}
