@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.luxi import LuxiClient
 from moorage.daemons import devcluster, process
 
 pytestmark = pytest.mark.real
@@ -75,7 +76,7 @@ class Yard:
         self.turn += 1
         to = STORAGE[self.turn % len(STORAGE) - 1]
         opcode = {"OP_ID": "OP_DISK_CONVERT", "disk": "data1", "rate": rate, **to}
-        with self.town.stage.luxi() as luxi:
+        with LuxiClient(str(self.town.scratch.master.socket)) as luxi:
             return int(luxi.submit_job([opcode]))
 
     def at(self, job: int, word: str) -> None:
@@ -104,7 +105,7 @@ class Yard:
     def status(self, job: int) -> str:
         """Wait for the end of a job; return its status."""
         seen: list[Any] = [None]
-        with self.town.stage.luxi() as luxi:
+        with LuxiClient(str(self.town.scratch.master.socket)) as luxi:
             while seen[0] not in ENDED:
                 change = luxi.wait_for_job_change(job, ["status"], (seen, None), 300)
                 assert change != "nochange", f"job {job} stays {seen[0]}"
@@ -230,7 +231,7 @@ def test_a_copy_at_rest_is_cancelled_and_its_program_ends(yard: Yard) -> None:
     path.write_bytes(os.urandom(16 << 20))
     before = path.read_bytes()
     slow = {"OP_ID": "OP_DISK_CONVERT", "disk": "big", "rate": 1, **STORAGE[1]}
-    with town.stage.luxi() as luxi:
+    with LuxiClient(str(town.scratch.master.socket)) as luxi:
         job = int(luxi.submit_job([slow]))
     yard.at(job, "copy")
     assert process.wait_until(lambda: programs(path) != [], 60)
@@ -238,7 +239,7 @@ def test_a_copy_at_rest_is_cancelled_and_its_program_ends(yard: Yard) -> None:
     assert yard.status(job) == "canceled"
     assert programs(path) == []
     town.stage.check_volumes()
-    with town.stage.luxi() as luxi:
+    with LuxiClient(str(town.scratch.master.socket)) as luxi:
         job = int(luxi.submit_job([slow | {"rate": 0}]))
     assert yard.status(job) == "success"
     town.type("gnt-disk convert -t sharedfile big")

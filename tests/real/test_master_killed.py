@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.luxi import LuxiClient
 from moorage.daemons import devcluster, process
 
 pytestmark = pytest.mark.real
@@ -46,7 +47,7 @@ class Pier:
         opcode = {"OP_ID": OP_IDS[verb], "disk": "data1"}
         if verb == "attach":
             opcode["instance_name"] = "web1"
-        with self.town.stage.luxi() as luxi:
+        with LuxiClient(str(self.town.scratch.master.socket)) as luxi:
             return int(luxi.submit_job([opcode]))
 
     def kill(self, pid_file: Path) -> None:
@@ -69,7 +70,7 @@ class Pier:
     def status(self, job: int) -> str:
         """Wait for the end of a job; return its status."""
         seen: list[Any] = [None]
-        with self.town.stage.luxi() as luxi:
+        with LuxiClient(str(self.town.scratch.master.socket)) as luxi:
             while seen[0] not in ENDED:
                 change = luxi.wait_for_job_change(job, ["status"], (seen, None), 300)
                 assert change != "nochange", f"job {job} stays {seen[0]}"
