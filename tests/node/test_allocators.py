@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from allocating import Shelf, shelf
-from moorage.errors import Failed, NotFound
+from moorage.errors import AllocatorFailed, NotFound
 from moorage.model.uidpool import STANDARD
 from moorage.node.extensions.allocators import Allocators
 from moorage.protocol import RunAllocator
@@ -56,7 +56,7 @@ async def test_it_runs_as_a_user_that_nobody_else_is(programs: Shelf) -> None:
 async def test_what_root_keeps_it_cannot_read(programs: Shelf, tmp_path: Path) -> None:
     secret = tmp_path / "key"
     secret.write_text("secret")
-    with pytest.raises(Failed, match="Permission denied"):
+    with pytest.raises(AllocatorFailed, match="Permission denied"):
         await said(programs, f"cat {secret}")
 
 
@@ -78,7 +78,7 @@ async def test_it_sees_no_environment_of_the_agents(programs: Shelf) -> None:
 
 async def test_one_that_never_ends_is_ended(programs: Shelf) -> None:
     programs.shell("mine", "sleep 60")
-    with pytest.raises(Failed, match=r"did not end within 0\.2 s"):
+    with pytest.raises(AllocatorFailed, match=r"did not end within 0\.2 s"):
         await Allocators([programs.path], limit=0.2).run(asked())
 
 
@@ -91,7 +91,7 @@ async def test_a_master_names_no_other_place(programs: Shelf, name: str) -> None
 
 async def test_one_that_others_may_write_to_is_not_run(programs: Shelf) -> None:
     programs.program("mine", "#!/bin/sh\necho hello\n", 0o757)
-    with pytest.raises(Failed, match="is not run"):
+    with pytest.raises(AllocatorFailed, match="is not run"):
         await Allocators([programs.path]).run(asked())
 
 
