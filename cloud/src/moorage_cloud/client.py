@@ -17,7 +17,19 @@ from .clusters import (
     Job,
     JobState,
 )
-from .requests import AnyRequest, Destroy, Grow, Leave, Snapshot, Take
+from .requests import (
+    AnyRequest,
+    Build,
+    Destroy,
+    Grow,
+    Leave,
+    Remove,
+    ServerRequest,
+    ShutDown,
+    Snapshot,
+    StartUp,
+    Take,
+)
 
 _STATES = {
     "success": JobState.DONE,
@@ -128,6 +140,8 @@ def opcode(request: AnyRequest) -> Opcode:
     [['remove', 'snf-vol-7', {}]]
     """
     match request:
+        case Build() | StartUp() | ShutDown() | Remove():
+            return _of_server(request)
         case Grow(size=size):
             grown = {"amount": size, "absolute": True}
             return {"OP_ID": "OP_DISK_GROW", "disk": request.name, **grown}
@@ -137,6 +151,23 @@ def opcode(request: AnyRequest) -> Opcode:
     if request.instance:
         return _with(request.instance, request)
     return _alone(request)
+
+
+def _of_server(request: ServerRequest) -> Opcode:
+    """Return what is done with an instance itself."""
+    named = {"instance_name": request.instance}
+    match request:
+        case Build():
+            bare = {"disk_template": "diskless", "disks": [], "nics": []}
+            idle = {"start": False, "no_install": True, "ip_check": False}
+            made = {"OP_ID": "OP_INSTANCE_CREATE", "mode": "create"}
+            return {**made, **named, **bare, **idle, "name_check": False}
+        case StartUp():
+            return {"OP_ID": "OP_INSTANCE_STARTUP", **named}
+        case ShutDown():
+            return {"OP_ID": "OP_INSTANCE_SHUTDOWN", **named}
+        case Remove():
+            return {"OP_ID": "OP_INSTANCE_REMOVE", **named}
 
 
 def _with(instance: str, request: Take | Leave | Destroy) -> Opcode:

@@ -18,6 +18,7 @@ from .state import (
     Instruction,
     Life,
     NotNow,
+    Perished,
     Result,
     Task,
 )

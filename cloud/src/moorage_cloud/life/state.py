@@ -140,6 +140,10 @@ class Found(Struct, frozen=True):
     server: int | None
 
 
+class Perished(Struct, frozen=True):
+    """The server that starts from it is gone, and its data with it."""
+
+
 class Done(Struct, frozen=True):
     """The cluster has done what it was asked for."""
 
@@ -159,7 +163,7 @@ class Failed(Struct, frozen=True):
 
 User = Attach | Detach | Extend | Delete | Copy | CutOff
 World = Done | Failed
-Event = User | World | Found
+Event = User | World | Found | Perished
 
 # --- what is to be done ---------------------------------------------------------------
 

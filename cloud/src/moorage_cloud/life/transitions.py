@@ -27,6 +27,7 @@ from .state import (
     Instruction,
     Life,
     NotNow,
+    Perished,
     Result,
     Task,
     User,
@@ -114,6 +115,8 @@ def decide(life: Life, event: Event) -> tuple[Life, Told]:
             return _cut_off(life, event)
         case Found(server):
             return _found(life, server), ()
+        case Perished():
+            return _perished(life)
         case _:
             return _started(life, event)
 
@@ -282,6 +285,21 @@ def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
     )
     over: Told = (End(Result.FAILED, event.why),) if task else ()
     return freed, over
+
+
+def _perished(life: Life) -> tuple[Life, Told]:
+    """Give back what it was counted with; a verb under way has nothing left to do."""
+    task = life.task
+    gone = replace(
+        life,
+        status=Status.DELETED,
+        server=None,
+        generation=life.generation + 1,
+        task=None,
+    )
+    size = task.size if task else life.size
+    over: Told = (End(Result.FAILED, "it went with its server"),) if task else ()
+    return gone, (Charge(-size), *over)
 
 
 def _found(life: Life, server: int | None) -> Life:

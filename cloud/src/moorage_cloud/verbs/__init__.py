@@ -20,6 +20,16 @@ from .edit import (
 )
 from .extend import extend
 from .retype import retype
+from .servers import (
+    build,
+    go_on_removing,
+    helper_name,
+    holding_server,
+    remove,
+    server_request,
+    server_went_on,
+    set_power,
+)
 from .snapshots import delete_snapshot, take_snapshot
 from .transfers import accept, offer, offers, withdraw
 from .types import create_type, delete_type, drop_spec, set_specs, update_type
