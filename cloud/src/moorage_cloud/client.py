@@ -24,6 +24,7 @@ from .requests import (
     Grow,
     Leave,
     Remove,
+    Rename,
     ServerRequest,
     ShutDown,
     Snapshot,
@@ -36,7 +37,7 @@ _STATES = {
     "error": JobState.FAILED,
     "canceled": JobState.FAILED,
 }
-_DISK = ("name", "instance", "size")
+_DISK = ("name", "instance", "size", "volume", "provider", "iv_name")
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -96,12 +97,12 @@ class MoorageCluster:
         return next(map(_disk, found.objects()), None)
 
     def disks(self) -> list[Disk]:
-        """Return all disks that have a name."""
+        """Return all disks."""
         try:
             found = self._client.query("disk", _DISK).objects()
         except MoorageError as error:
             raise _told(error) from None
-        return [_disk(one) for one in found if one["name"]]
+        return [_disk(one) for one in found]
 
     def instances(self) -> list[Instance]:
         """Return all instances."""
@@ -140,7 +141,7 @@ def opcode(request: AnyRequest) -> Opcode:
     [['remove', 'snf-vol-7', {}]]
     """
     match request:
-        case Build() | StartUp() | ShutDown() | Remove():
+        case Build() | StartUp() | ShutDown() | Remove() | Rename():
             return _of_server(request)
         case Grow(size=size):
             grown = {"amount": size, "absolute": True}
@@ -168,6 +169,10 @@ def _of_server(request: ServerRequest) -> Opcode:
             return {"OP_ID": "OP_INSTANCE_SHUTDOWN", **named}
         case Remove():
             return {"OP_ID": "OP_INSTANCE_REMOVE", **named}
+        case Rename(names=names, dry_run=dry_run):
+            disks = [["modify", old, {"name": new}] for old, new in names.items()]
+            asked = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "dry_run": dry_run}
+            return {**asked, **named, "disks": disks}
 
 
 def _with(instance: str, request: Take | Leave | Destroy) -> Opcode:
@@ -238,7 +243,14 @@ def _made(take: Take) -> Opcode:
 
 
 def _disk(told: Mapping[str, Any]) -> Disk:
-    return Disk(told["name"] or "", told["instance"] or None, told["size"] or 0)
+    return Disk(
+        name=told["name"] or "",
+        instance=told["instance"] or None,
+        size=told["size"] or 0,
+        volume=told["volume"] or "",
+        provider=told["provider"] or "",
+        slot=(told["iv_name"] or "").removeprefix("disk/"),
+    )
 
 
 def _told(error: MoorageError) -> Exception:

@@ -111,8 +111,23 @@ class Remove(OfServer, frozen=True, kw_only=True, tag="remove"):
     """Have it no more, nor the disks that it has then."""
 
 
+class Rename(OfServer, frozen=True, kw_only=True, tag="rename"):
+    """Call its disks otherwise; to its storage, a volume stays what it was.
+
+    Attributes
+    ----------
+    names
+        The new ones, by name or slot.
+    dry_run
+        Whether the cluster is only to say whether it would.
+    """
+
+    names: dict[str, str]
+    dry_run: bool = False
+
+
 VolumeRequest = Take | Leave | Grow | Destroy | Snapshot
-ServerRequest = Build | StartUp | ShutDown | Remove
+ServerRequest = Build | StartUp | ShutDown | Remove | Rename
 AnyRequest = VolumeRequest | ServerRequest
 
 RUNNING = frozenset({"running", "paused"})
@@ -183,8 +198,8 @@ def was_done_with_server(request: ServerRequest, status: str | None) -> bool:
     True
     """
     match request:
-        case Build():
-            return False  # one of that name may be somebody else's
+        case Build() | Rename():
+            return False  # what has that name may be somebody else's
         case StartUp():
             return status in RUNNING
         case ShutDown():

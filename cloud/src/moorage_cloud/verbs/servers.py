@@ -39,7 +39,7 @@ from .caller import Caller
 from .changing import By, begin, changing, under_way
 
 Action = Server.Action
-REQUESTS: dict[str, type[ServerRequest]] = {
+REQUESTS: dict[str, type[Build | StartUp | ShutDown | Remove]] = {
     Action.BUILD: Build,
     Action.START: StartUp,
     Action.STOP: ShutDown,
