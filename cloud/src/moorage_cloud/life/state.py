@@ -110,6 +110,16 @@ class Delete(Struct, frozen=True):
     by: int | None = None
 
 
+class Check(Struct, frozen=True):
+    """Somebody wants to know if its data is there; `by` as with :class:`Extend`."""
+
+    by: int | None = None
+
+
+class NoData(Struct, frozen=True):
+    """An administrator knows that no data of it is anywhere."""
+
+
 class Copy(Struct, frozen=True):
     """A snapshot, which has this life, is to be taken of a volume on a server."""
 
@@ -161,7 +171,7 @@ class Failed(Struct, frozen=True):
     why: str
 
 
-User = Attach | Detach | Extend | Delete | Copy | CutOff
+User = Attach | Detach | Extend | Delete | Check | NoData | Copy | CutOff
 World = Done | Failed
 Event = User | World | Found | Perished
 

@@ -8,6 +8,7 @@ one sentence, and changes nothing.
 from .attach import attach, detach, force_detach
 from .caller import Caller
 from .changing import go_on, under_way
+from .check import check_data, without_data
 from .create import NewVolume, create
 from .delete import delete
 from .edit import (

@@ -90,10 +90,9 @@ def carry_out(plan: Plan, door: Cluster, *, restore: bool) -> None:
     Conflict
         If it could not; likewise.
     """
-    with transaction.atomic():
-        for one in plan.namings:
-            # Restoring, the old name is what finds the volume until all is done.
-            if not restore:
+    if not restore:  # then, the old name is what finds a volume until all is done
+        with transaction.atomic():
+            for one in plan.namings:
                 _write(one.volume, one.legacy)
     try:
         rename(plan, door)
