@@ -86,7 +86,7 @@ def test_the_first_attach_makes_the_data_and_later_ones_find_it(quay, volume):
 def test_an_attach_is_one_job_in_the_words_of_ganeti(quay, volume):
     """Its body is that of ``PUT /2/instances/NAME/modify``.
 
-    The client sends it by ``POST /2/jobs``, as the operation that this path makes of it.
+    The client sends it by ``POST /2/jobs``, as the operation that this path makes.
     """
     quay.type.specs = {"GNT-EXTP:access": "userspace"}
     quay.type.save()
