@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from allocating import HAIL, Shelf, shelf
-from moorage.errors import AllocatorFailed, BadInput, Failed, NoCapacity, NotFound
+from moorage.errors import AllocatorFailed, BadInput, NoCapacity, NotFound
 from moorage.model import Instance
 from moorage.node.extensions.allocators import Allocators
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
@@ -133,14 +133,18 @@ async def test_a_default_that_is_not_there_is_refused(
     programs.names("mine", "node3")
     with pytest.raises(NotFound, match="has no allocator 'other'; there is mine"):
         await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="other")
+    await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="mine")
+    with pytest.raises(BadInput, match=r"'\.' is the cluster's default already"):
+        await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator=".")
     with pytest.raises(BadInput, match="is no name of an allocator"):
         await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="../mine")
 
 
 LIES = {
-    "no JSON": ("echo garbage", "printed is not JSON"),
+    "no JSON": ("echo some garbage", "printed is not JSON; it ends with: some garbage"),
     "no object": ("echo '[1]'", "no JSON object"),
-    "nothing": (":", "printed is not JSON"),
+    "too deep": ("head -c 9000 /dev/zero | tr '\\0' '['", "printed is not JSON"),
+    "nothing": (":", "printed is not JSON; it ends with: nothing"),
     "no success": ("""echo '{"info": "", "result": []}'""", "lacks 'success'"),
     "odd success": (
         """echo '{"success": 1, "info": "", "result": []}'""",
@@ -179,12 +183,33 @@ async def test_what_makes_no_sense_is_refused(
     assert sim.config.serial_no == before
 
 
+async def test_what_is_too_long_is_not_read(sim: SimCluster, programs: Shelf) -> None:
+    programs.shell("mine", "head -c 9000000 /dev/zero | tr '\\0' '['")
+    with pytest.raises(
+        AllocatorFailed, match="allocator 'mine' printed more than 8 MiB"
+    ):
+        await add(sim, "web1", "mine")
+
+
+async def test_a_short_request_makes_no_long_message(sim: SimCluster) -> None:
+    """What would be read is a job's result: it stands in the store and its copies."""
+    wish = {"mode": "multi-allocate", "name": "new", "nics": [{"mac": "a" * 5000}]}
+    with pytest.raises(BadInput, match="longer than 1 MiB"):
+        await sim.run("OP_TEST_ALLOCATOR", **wish, count=1000)
+    assert await sim.run("OP_TEST_ALLOCATOR", **wish, count=10)
+
+
 async def test_one_that_fails_says_why(sim: SimCluster, programs: Shelf) -> None:
     programs.shell("mine", "echo oh dear >&2; exit 3")
-    with pytest.raises(Failed, match=r"exited with exit code 3.*oh dear"):
+    with pytest.raises(AllocatorFailed, match=r"exited with exit code 3.*oh dear"):
+        await add(sim, "web1", "mine")
+    programs.says("mine", {"success": False, "info": "", "result": []})
+    with pytest.raises(NoCapacity, match="instance web1: it does not say why"):
         await add(sim, "web1", "mine")
     with pytest.raises(NotFound, match="there is no allocator 'yours'"):
         await add(sim, "web1", "yours")
+    with pytest.raises(BadInput, match="at most 80 letters"):
+        await add(sim, "web1", "x" * 81)
 
 
 async def test_what_it_says_obeys_no_terminal(sim: SimCluster, programs: Shelf) -> None:

@@ -206,7 +206,7 @@ async def test_a_node_that_hangs_is_left_alone_for_a_minute(sim, caplog):
     """Else each list would wait for it, and it could hang for as long as it likes."""
     now, hold = [1000.0], asyncio.Event()
     sim.nodes.hold = hold
-    from_it = dataclasses.replace(sources(sim, 0.01), clock=lambda: now[0])
+    from_it = dataclasses.replace(sources(sim, 0.3), clock=lambda: now[0])
     fields = ["name", "mfree"]
     await query("node", fields, None, from_it)
     before = len(asked(sim))

@@ -74,6 +74,19 @@ def test_nothing_is_plugged_into_a_guest_that_does_not_run(types: Types) -> None
     assert shown.split() == ["2", "Y"]
 
 
+@pytest.mark.requirement("S1-24")
+def test_a_removed_disk_leaves_its_data_where_it_is(types: Types, sim: Served) -> None:
+    """The command line's part of the row; RAPI and LUXI have theirs."""
+    types("gnt-instance modify --disk add:size=64M,dev_type=ext,provider=san web1")
+    (name,) = sim.cluster.nodes.san.volumes
+    types("gnt-instance modify --disk 0:remove --keep-disks web1")
+    assert types("gnt-disk list --no-headers -o name") == "m1\n"
+    assert list(sim.cluster.nodes.san.volumes) == [name]
+    types("gnt-instance modify --disk add:size=64M,dev_type=ext,provider=san web1")
+    types("gnt-instance modify --disk 0:remove web1")
+    assert list(sim.cluster.nodes.san.volumes) == [name]
+
+
 @pytest.mark.requirement("S3-14")
 def test_an_attached_disk_is_not_removed(types: Types) -> None:
     types("gnt-disk add -t ext -p san -s 1G data1")

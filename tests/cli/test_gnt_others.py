@@ -36,6 +36,7 @@ CLUSTER = {
     "file_storage_dir": "/srv/files",
     "shared_file_storage_dir": "/srv/shared",
     "default_iallocator": "hail",
+    "default_iallocator_params": {"node-cost": "2"},
     "mac_prefix": "aa:00:00",
     "uid_pool": [[30000, 30099], [40000, 40000]],
     "enabled_disk_templates": ["sharedfile", "ext"],

@@ -2,8 +2,10 @@
 """The client against a simulated cluster: the same over each way, blocking or not."""
 
 import asyncio
+import contextlib
 import inspect
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -254,6 +256,9 @@ async def test_a_certificate_of_a_stranger_is_not_believed(at: RapiDoor, kind) -
         ("http://root:secret@host", "is no address of a cluster"),
         ("https://root:secret@host/2/info", "is no address of a cluster"),
         ("https://root:secret@host:port", "cannot be read"),
+        ("https://root:secr/et@host", "address of the cluster cannot be read"),
+        ("https://root:secret@local host", "is no address of a cluster"),
+        ("https://root:secret@a..b", "cannot be read"),
         ("https://host", "a token, or user and password, is needed"),
         ("https://root@host", "a token, or user and password, is needed"),
     ],
@@ -331,3 +336,40 @@ def test_what_is_no_success_is_an_error(status, text, kind, lost) -> None:
     with pytest.raises(kind) as found:
         rest.answer("QueryClusterInfo", status, text)
     assert is_lost(found.value) == lost
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+async def test_a_change_is_sent_once_and_no_redirect_is_followed(
+    at: RapiDoor, kind: type
+) -> None:
+    """The door hangs up on a change, over a connection that was good before."""
+    heard: list[str] = []
+
+    async def answers(reader, writer):
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                heard.append(head.decode().partition(" HTTP")[0])
+                told = {"GET /2/features": "200 OK", "GET /2/info": "302 Found"}
+                if heard[-1] not in told:
+                    break
+                writer.write(
+                    f"HTTP/1.1 {told[heard[-1]]}\r\nContent-Length: 2\r\n"
+                    f"Location: https://localhost:{port}/2/elsewhere\r\n\r\n[]".encode()
+                )
+        writer.close()
+
+    pem = at.directory / "rapi.pem"
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trust.load_cert_chain(pem)
+    async with await asyncio.start_server(answers, "127.0.0.1", 0, ssl=trust) as server:
+        port = server.sockets[0].getsockname()[1]
+        where = door(f"https://a:b@localhost:{port}", ca=str(pem))
+        made = kind(where, patience=0.0)
+        client = Threaded(made) if kind is Client else made
+        await client.features()
+        with pytest.raises(Unreachable):
+            await client.cancel(7)
+        with pytest.raises(BadInput, match="status 302"):
+            await client.info()
+        await client.close()
+    assert heard == ["GET /2/features", "DELETE /2/jobs/7?kill=0", "GET /2/info"]

@@ -169,10 +169,10 @@ async def test_what_works_here_alone_says_why(far: Desk, line: str) -> None:
         ({"MOORAGE_SOCKET": "/run/luxi.sock"}, "each name a cluster"),
         ({"MOORAGE_TOKEN_FILE": "/no/such/file"}, "the token's file /no/such/file can"),
         ({"MOORAGE_TOKEN_FILE": ""}, "a token, or user and password, is needed"),
-        ({"MOORAGE_TOKEN": "guess"}, "No permission"),
+        ({"MOORAGE_TOKEN": "guess"}, "the door does not know this token"),
         ({"MOORAGE_URL": "localhost"}, "'localhost' is no address of a cluster"),
         ({"MOORAGE_URL": "https://localhost:1"}, "nobody answers at https://localhost"),
-        ({"MOORAGE_CA": ""}, "the certificate of https://localhost"),
+        ({"MOORAGE_CA": ""}, "hint: name the file of the authority that signed it"),
         ({"MOORAGE_CA": "/no/such/file"}, "no certificates can be read in /no/such"),
     ],
 )
@@ -182,11 +182,29 @@ async def test_what_is_off_is_said(far: Desk, environ, words: str) -> None:
     assert words in told
 
 
+async def test_a_certificate_for_another_name_is_told_so(far: Desk, door) -> None:
+    far.environ["MOORAGE_URL"] = f"https://127.0.0.1:{door.port}"
+    told = await far.refused("gnt-instance list")
+    assert "is not believed: IP address mismatch" in told
+    assert "hint: ask by a name that it has" in told
+
+
+async def test_a_planner_that_names_nobody_is_told_how(far: Desk, door) -> None:
+    """``-m`` is Ganeti's way in, which knows no tokens."""
+    screen = await starts(far, "hinfo", "-m", f"https://localhost:{door.port}")
+    assert f"https://localhost:{door.port}/" in screen.err
+    assert "answered 401 Unauthorized" in screen.err
+    assert "https://NAME:PASSWORD@HOST:PORT" in screen.err
+
+
 async def test_a_password_opens_it_too(far: Desk, door: RapiDoor) -> None:
     del far.environ["MOORAGE_TOKEN_FILE"]
     far.environ |= {"MOORAGE_USER": "eye", "MOORAGE_PASSWORD": "secret"}
     await far.types("gnt-instance list")
     told = await far.refused("gnt-disk add -t ext -p san -s 64M data1")
     assert "takes write" in told
+    assert await far.types("gnt-os list") == "Name\ntiny\n"
+    told = await far.refused("gnt-cluster queue drain")
+    assert "eye has the role read: this takes write" in told
     far.environ |= {"MOORAGE_URL": f"https://op:secret@localhost:{door.port}"}
     await far.types("gnt-instance list")

@@ -70,6 +70,39 @@ async def test_a_commit_that_rewrites_an_entry_is_not_followed(town: Town) -> No
         assert trace.read_bytes().splitlines() == before
 
 
+async def test_a_commit_that_drops_what_would_be_kept_is_not_followed(
+    town: Town,
+) -> None:
+    await told(town, 3)
+    before = lines(town, "node2")
+    gone = [(audit.key(number), None) for number in (1, 2, 3)]
+    await town.config_store.commit(None, gone)
+    town.config_store.audit = audit.AuditLog()  # and a new chain from the first on
+    await told(town, 1)
+    await town.whole("node2", "node3")
+    for name in ("node2", "node3"):
+        (trace,) = traces(town, name)
+        assert trace.read_bytes().splitlines() == before
+
+
+async def test_a_whole_copy_without_the_older_entries_leaves_a_trace(
+    town: Town,
+) -> None:
+    await told(town, 3)
+    before = lines(town, "node2")
+    await town.stop()
+    for number in (1, 2):
+        town.store.records.pop(audit.key(number))
+        town.store._sums.pop(audit.key(number))
+    again = await led(town.directory, town.nodes, town.store)
+    await again.commit(1)
+    await again.whole("node2", "node3")
+    for name in ("node2", "node3"):
+        (trace,) = traces(again, name)
+        assert trace.read_bytes().splitlines() == before
+    await again.stop()
+
+
 async def test_a_copy_that_goes_on_leaves_no_trace(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ async def test_commits_at_once_go_together_and_each_is_there(town: Town) -> None
     await asyncio.gather(*(town.commit(number) for number in range(200)))
     calls = [verb for _, verb in town.nodes.calls[before:]]
     assert calls.count("state.apply") < 100
+    await town.whole("node2", "node3")  # a busy machine may have left one behind
     assert on_disk(town, "node2")[1] == town.store.records
 
 

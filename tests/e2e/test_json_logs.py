@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from moorage.daemons.log_limit import JsonLines
+from moorage.daemons.log_limit import JsonLines, TextLines
 
 
 def written(message: str, *words: object, **more: object) -> dict[str, object]:
@@ -29,6 +29,13 @@ def test_a_record_is_an_object_on_one_line() -> None:
     assert (found["level"], found["logger"]) == ("INFO", "moorage.x")
     assert (found["request"], found["status"]) == ("ab", 200)
     assert "job" not in found
+
+
+def test_no_word_in_a_text_begins_a_line_of_its_own() -> None:
+    words = ("INSTANCE_REMOVE(a\nentry 7, 00: submit)",)
+    told = logging.LogRecord("moorage.x", logging.INFO, "x", 1, "of %s", words, None)
+    line = TextLines("%(message)s").format(told)
+    assert line == "of INSTANCE_REMOVE(a\\nentry 7, 00: submit)"
 
 
 async def test_what_is_logged_within_a_job_has_its_number() -> None:

@@ -22,9 +22,10 @@ def choose(call: Call) -> None:
     """
     log = import_module("moorage.daemons.log_limit")
     given = call.option("log_format")
+    as_json = log.as_json(given)
     if given:
         os.environ[log.FORMAT] = given
-    if log.as_json():
+    if as_json:
         call.terminal = JsonTerminal.over(call.terminal)
 
 

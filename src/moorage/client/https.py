@@ -5,6 +5,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
+from ssl import SSLCertVerificationError
 from typing import Any, Final
 
 from moorage.api.wanted import Wanted
@@ -134,11 +135,14 @@ class Https:
 
 def absent(door: Door, error: OSError) -> MoorageError:
     """Return what is said where no connection could be made."""
-    why = getattr(error, "verify_message", "")
-    if why:
+    if isinstance(error, SSLCertVerificationError):
+        named = "not valid for" in error.verify_message
         return Unreachable(
-            f"the certificate of {door.url} is not believed: {why}",
-            hint="name the file of the authority that signed it: MOORAGE_CA",
+            f"the certificate of {door.url} is not believed: {error.verify_message}",
+            hint="ask by a name that it has, or have it made for this one: "
+            "moorage rapi certificate NAME, where the door is"
+            if named
+            else "name the file of the authority that signed it: MOORAGE_CA",
             silent=False,
         )
     return NoMaster(f"nobody answers at {door.url}: {error.strerror or error}")

@@ -93,6 +93,7 @@ class HttpsAio:
             self.door.url + http.path,
             data=http.content(),
             headers=headers,
+            allow_redirects=False,
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=CONNECTING, sock_read=silence
             ),
@@ -103,9 +104,21 @@ class HttpsAio:
         if self._made is None:
             connector = aiohttp.TCPConnector(ssl=self._trust, limit=0)
             self._made = aiohttp.ClientSession(
-                connector=connector, read_bufsize=_LONGEST
+                connector=connector, read_bufsize=_LONGEST, middlewares=(_once,)
             )
         return self._made
+
+
+async def _once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Send a request once: aiohttp sends most again where a connection broke."""
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise ConnectionError(str(error)) from error
 
 
 def _why(door: Door, error: Exception, silence: float) -> Exception:

@@ -96,9 +96,14 @@ def door(
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise BadInput(f"an address of a cluster cannot be read: {error}") from None
-    if parts.scheme != "https" or not host or parts.path.strip("/") or parts.query:
+        (host or "").encode("idna")  # as who looks it up does
+    except ValueError:  # whose words may have a piece of the password
+        raise BadInput(
+            "the address of the cluster cannot be read",
+            hint="write https://HOST:5080, and what is odd in a password as %2F",
+        ) from None
+    beyond = parts.path.strip("/") or parts.query
+    if parts.scheme != "https" or not host or " " in host or beyond:
         shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         raise BadInput(
             f"'{shown}' is no address of a cluster", hint="write https://HOST:5080"

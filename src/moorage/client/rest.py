@@ -218,7 +218,6 @@ def events(after: int | None, wanted: Wanted) -> Http:
 
 
 _KINDS: Mapping[int, type[MoorageError]] = {
-    401: Forbidden,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
@@ -261,6 +260,12 @@ def _refused(status: int, told: Mapping[str, Any]) -> MoorageError:
     error = told.get("error")
     if isinstance(error, dict):
         return from_json(error)
+    if status == 401:
+        return Forbidden(
+            "the door does not know this token, or this user with this password",
+            hint="a token ends by itself: moorage rapi list-tokens, where the door is",
+            status=status,
+        )
     why = str(told.get("explain") or told.get("message") or f"status {status}")
     if status in (502, 504):
         return Unreachable(f"the master gave no answer: {why}", lost="master")

@@ -45,19 +45,32 @@ def write_log() -> None:
     if "JOURNAL_STREAM" in os.environ:
         handler.addFilter(_prioritized)
         form = _JOURNAL
-    handler.setFormatter(JsonLines() if as_json() else logging.Formatter(form))
+    handler.setFormatter(JsonLines() if as_json() else TextLines(form))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-def as_json() -> bool:
-    """Whether logs are to be lines of JSON.
+class TextLines(logging.Formatter):
+    """Writes a record's message as one line: no word in it begins one of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's
+        """Return the line."""
+        words = record.message
+        if not words.isprintable():
+            record.message = "".join(
+                one if one.isprintable() else repr(one)[1:-1] for one in words
+            )
+        return super().formatMessage(record)
+
+
+def as_json(given: str | None = None) -> bool:
+    """Whether logs are to be lines of JSON: what was given counts, or the environment.
 
     Raises
     ------
     BadInput
         If they are to be something else than that, or text.
     """
-    word = os.environ.get(FORMAT) or "text"
+    word = given or os.environ.get(FORMAT) or "text"
     if word not in ("text", "json"):
         raise BadInput(f"a log has the format text or json, not '{word}'")
     return word == "json"

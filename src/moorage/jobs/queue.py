@@ -197,6 +197,8 @@ class Queue:
     async def put(self, job: Job, priority: int, caller: Caller) -> None:
         """Give a job another priority."""
         async with self.turn(job):
+            if job.priority == priority:
+                return  # nothing is to be told, however often it is asked for
             job.priority = priority
             said = {"job": job.id, "status": str(priority)}
             done = deed(caller, self._clock(), PRIORITY, **said)

@@ -11,6 +11,7 @@ import time
 import tracemalloc
 from base64 import b64encode
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 from yarl import URL
@@ -274,6 +275,26 @@ def test_a_user_has_only_so_much_under_way():
         assert told.value.status == 429
     with gate.within("anna"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "apart"),
+    [
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", True),
+        ("::ffff:192.0.2.1", "192.0.2.1", False),
+        ("2001:db8::1", "2001:db8::2", False),
+    ],
+)
+def test_who_guesses_shuts_out_his_own_address_alone(here, there, apart):
+    """A socket for both kinds of addresses shows those of IPv4 as a part of IPv6."""
+    gate = Gate(Limits(), time.monotonic)
+    for _ in range(1000):
+        gate.failed(here, "anna")
+    with pytest.raises(HttpError):
+        gate.check(here, "anna")
+    refused = nullcontext() if apart else pytest.raises(HttpError)
+    with refused:
+        gate.check(there, "anna")
 
 
 async def test_each_request_is_logged_with_its_user_and_job(door: RapiDoor, caplog):

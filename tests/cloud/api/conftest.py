@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clients import OpenStack, become, forget
 from django.test import override_settings
 from docks import Docks
+from openstack_clients import OpenStack, become, forget
 from quay import Quay
 from site_of_people import Site, served
 

@@ -4,7 +4,7 @@
 import warnings
 
 import pytest
-from clients import Run, become
+from openstack_clients import Run, become
 from site_of_people import SECRET, Site
 
 with warnings.catch_warnings(action="ignore"):

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 import pytest
+from cloud_things import Things
 from django.db import transaction
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 from site_of_people import Answer, Person, Site, ask
-from things import Things
 
 from moorage_cloud.api.urls import SERVICES
 from moorage_cloud.api.wire.routes import Endpoint

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 import schemathesis
+from cloud_things import Things
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from site_of_people import Site, served
-from things import Things
 
 from moorage_cloud.api.urls import SERVICES
 from moorage_cloud.api.wire.openapi import document

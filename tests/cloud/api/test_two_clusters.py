@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from clients import Run
+from openstack_clients import Run
 from site_of_people import Site
 
 from moorage_cloud.models import Volume

@@ -151,7 +151,11 @@ def _serving(door: Door, route: Route) -> Handler:
     async def serve(request: web.Request) -> web.StreamResponse:
         user: User = request[_USER]
         if user.role < route.role:
-            raise HttpError(403, f"{user.name} has no right to this: {route.role.word}")
+            raise HttpError(
+                403,
+                f"{user.name} has the role {user.role.word}: this takes "
+                f"{route.role.word}",
+            )
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
         with door.gate.holding() as hold:

@@ -180,4 +180,8 @@ def _block(address: str) -> str:
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return address
+    if isinstance(
+        found, IPv6Address
+    ):  # a socket of both kinds shows IPv4 as a part of it
+        found = found.ipv4_mapped or found
     return found.packed[:8].hex() if isinstance(found, IPv6Address) else str(found)

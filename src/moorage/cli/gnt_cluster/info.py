@@ -63,7 +63,6 @@ _NOT_HERE = {
             "master netmask",
             "lvm reserved volumes",
             "drbd usermode helper",
-            "default instance allocator parameters",
             "install image",
             "instance communication network",
             "zeroing image",
@@ -92,6 +91,10 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         **{word: found.get(key) or "" for word, key in shown.items()},
+        "default instance allocator parameters": _maps(
+            found.get("default_iallocator_params")
+        )
+        or "",
         **{word: _joined(found[key]) for word, key in paths.items() if key in found},
         "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
         "uid pool": shown_uids(found.get("uid_pool") or ()),

@@ -98,7 +98,7 @@ COMMANDS = (
             *fills(
                 "-t/--disk-template --pool -n/--node=remote_node --rate",
                 "-o/--os-type=os_name --file-storage-dir --hotplug",
-                "--hotplug-if-possible",
+                "--hotplug-if-possible --keep-disks",
                 "--ignore-ipolicy --ignore-capacity --force-params",
             ),
             fill("-e/--ext-params", convert=text_keys),

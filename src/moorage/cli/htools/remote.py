@@ -92,6 +92,9 @@ def _login(parts: SplitResult) -> dict[str, str]:
     return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
+_STRANGER = "write https://NAME:PASSWORD@HOST:PORT; a token is for MOORAGE_URL, and -L"
+
+
 def fetch(url: str, timeout: float = TIMEOUT, longest: int = LARGEST_FILE) -> str:
     """Return the text behind an address; certificates are not looked at.
 
@@ -131,7 +134,8 @@ def _get(url: str, timeout: float, longest: int) -> bytes:
         with link.getresponse() as answer:
             if answer.status != 200:
                 raise Unreachable(
-                    f"no answer from {shown}: {answer.status} {one_line(answer.reason)}"
+                    f"{shown} answered {answer.status} {one_line(answer.reason)}",
+                    hint=_STRANGER if answer.status == 401 else "",
                 )
             while sum(map(len, pieces)) <= longest and (piece := answer.read(_PIECE)):
                 pieces.append(piece)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.errors import CommandFailed, Failed, NotFound
+from moorage.errors import AllocatorFailed, CommandFailed, NotFound
 from moorage.model.hvparams import Parameters
 from moorage.model.uidpool import UidPool
 from moorage.node.machine import commands, users
@@ -26,6 +26,8 @@ from moorage.storage import Command, limits
 SEARCH_PATH = ("/usr/local/lib/ganeti/iallocators", "/usr/lib/ganeti/iallocators")
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _MESSAGE = "message.json"
+_LONGEST = 8 << 20
+"""Bytes of an answer: Ganeti's hail needs some 5 MiB to move 10,000 instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +64,19 @@ class Allocators:
         ------
         NotFound
             If there is none of that name.
-        Failed
+        AllocatorFailed
             If others than root could have written it, or it fails, or does not end.
         """
         name = asked.allocator
         program = self._program(name)
         if program is None:
             told = ", ".join(map(str, self.path))
-            raise NotFound(f"there is no allocator '{name[:80]}' in {told}")
+            raise NotFound(
+                f"there is no allocator '{name[:80]}' in {told}",
+                hint="it is a file of that name that can be executed",
+            )
         if problem := distrust(program):
-            raise Failed(f"{program} is not run: {problem}")
+            raise AllocatorFailed(f"{program} is not run: {problem}")
         user_of = _user(asked.uid_pool) if self.apart else nullcontext(users.User())
         with user_of as user, _directory(user) as place:
             file = place / _MESSAGE
@@ -89,7 +94,10 @@ class Allocators:
                     command, timeout=self.limit, scripts=self.scripts
                 )
             except CommandFailed as error:
-                raise Failed(" ".join(error.message.split())) from None
+                raise AllocatorFailed(" ".join(error.message.split())) from None
+        if len(found.stdout) > _LONGEST:
+            most = _LONGEST >> 20
+            raise AllocatorFailed(f"allocator '{name}' printed more than {most} MiB")
         return Said(output=found.stdout)
 
     def _program(self, name: str) -> Path | None:

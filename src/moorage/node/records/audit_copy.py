@@ -12,31 +12,41 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moorage import durable
-from moorage.model.audit import checksum
+from moorage.model.audit import Chain, checksum
 from moorage.model.commits import Write
-from moorage.store.audit import KIND
+from moorage.store import audit
 
 _LOG = logging.getLogger(__name__)
 _FILES = 5
 """Files that are kept, the first ones: later ones may be made to push them out."""
-_WHERE = f"FROM records WHERE kind = '{KIND}'"
+_WHERE = f"FROM records WHERE kind = '{audit.KIND}'"
 
 
 def only_grows(database: sqlite3.Connection, writes: Sequence[Write]) -> bool:
-    """Whether some writes add entries behind the newest, and drop none but the oldest.
+    """Whether some writes go on behind the newest entry, and drop none but the oldest.
+
+    The oldest go when there are more than are kept, and no others.
 
     Parameters
     ----------
     database
         As it is before them.
     """
-    ours = [(name, value) for (kind, name), value in writes if kind == KIND]
+    ours = [(name, value) for (kind, name), value in writes if kind == audit.KIND]
     if not ours:
         return True
-    (last,) = database.execute(f"SELECT MAX(name) {_WHERE}").fetchone()
-    added = sorted(name for name, value in ours if value is not None)
+    added = sorted((name, value) for name, value in ours if value is not None)
     gone = sorted(name for name, value in ours if value is None)
-    if added and last is not None and added[0] <= last:
+    newest = f"SELECT name, value {_WHERE} ORDER BY name DESC LIMIT 1"
+    last = database.execute(newest).fetchall()
+    if last and added and added[0][0] <= last[0][0]:
+        return False
+    if any(Chain().read(value for _, value in [*last, *added])):
+        return False
+    if not gone:
+        return True
+    (number,) = database.execute(f"SELECT COUNT(*) {_WHERE}").fetchone()
+    if number + len(added) - len(gone) < audit.KEPT:
         return False
     oldest = f"SELECT name {_WHERE} ORDER BY name LIMIT ?"
     return gone == [name for (name,) in database.execute(oldest, (len(gone),))]
@@ -48,8 +58,10 @@ def lost(old: sqlite3.Connection, new: sqlite3.Connection) -> list[bytes]:
     if not before:
         return []
     newest = max(before)
-    goes_on = newest in after or bool(after and min(after) > newest)
-    if goes_on and all(after.get(name, one) == one for name, one in before.items()):
+    full = len(after) >= audit.KEPT  # only then may the oldest have gone
+    goes_on = newest in after or (full and min(after) > newest)
+    same = all(after.get(name, one) == one for name, one in before.items())
+    if goes_on and same and (full or before.keys() <= after.keys()):
         return []
     return [before[name] for name in sorted(before)]
 

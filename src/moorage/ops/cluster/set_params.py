@@ -183,7 +183,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
-        allocators.check_there(view, self.default_iallocator)
+        allocators.check_default(view, self.default_iallocator)
         allocators.check_words(self.default_iallocator_params or {})
         defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():

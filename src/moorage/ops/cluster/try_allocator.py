@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta, field, json
 
 from moorage import htools
 from moorage.errors import BadInput, Exists
@@ -26,6 +26,10 @@ Mode = Literal[
     "change-group",
     "allocate-secondary",
 ]
+
+
+_LONGEST = 1 << 20
+"""Bytes of a request: its message is the result of a job, which the store keeps."""
 
 
 class TryAllocator(Chooser, frozen=True, kw_only=True):
@@ -91,9 +95,12 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
         """Return the request."""
         config = view.config
         if self.mode == "allocate":
-            return self._newcomer(view, self.name)
+            found = self._newcomer(view, self.name)
+            _check_length(found)
+            return found
         if self.mode == "multi-allocate":
             each = [self._newcomer(view, f"{self.name}{n}") for n in range(self.count)]
+            _check_length(each[0], self.count)
             return message.multi_allocate(each)
         if self.mode in ("relocate", "allocate-secondary"):
             one = config.instance(self.name)
@@ -156,6 +163,11 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
         if asked.request is None:
             raise BadInput(f"{OURS} was asked nothing")
         return files.dump(htools.answer(state, asked.request, htools.Asking()))
+
+
+def _check_length(request: dict[str, Any], count: int = 1) -> None:
+    if len(json.encode(request)) * count > _LONGEST:
+        raise BadInput(f"the request is longer than {_LONGEST >> 20} MiB")
 
 
 def _left(view: View, instance: Instance) -> Node:

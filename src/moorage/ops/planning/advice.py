@@ -125,11 +125,13 @@ def _known(
 
 def _result(view: View, name: str, what: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the result of an answer that says that there is one."""
+    printed = view.advice or ""
     try:
-        answer = json.decode(view.advice or "")
-    except (DecodeError, UnicodeError) as error:
+        answer = json.decode(printed)
+    except (DecodeError, UnicodeError, RecursionError):
+        end = _short(printed[-_LONGEST:]) or "nothing"
         raise AllocatorFailed(
-            f"what allocator '{name}' printed is not JSON: {_short(str(error))}"
+            f"what allocator '{name}' printed is not JSON; it ends with: {end}"
         ) from None
     if not isinstance(answer, Mapping):
         raise AllocatorFailed(f"what allocator '{name}' printed is no JSON object")
@@ -140,9 +142,8 @@ def _result(view: View, name: str, what: str) -> Any:  # noqa: ANN401 - any JSON
             "'info' (a text)"
         )
     if not success:
-        raise NoCapacity(
-            f"allocator '{name}' finds no place for {what}: {_short(info)}"
-        )
+        told = _short(info) or "it does not say why"
+        raise NoCapacity(f"allocator '{name}' finds no place for {what}: {told}")
     # Ganeti's of before 2.4 call the result so.
     result = answer.get("result", answer.get("nodes"))
     if result is None:

@@ -30,8 +30,8 @@ def check(name: str | None) -> None:
     """Raise `BadInput` for what cannot be an allocator's name."""
     if name and name != DEFAULT and not _NAME.fullmatch(name):
         raise BadInput(
-            f"'{name[:80]}' is no name of an allocator: that is letters, digits, "
-            "dashes and underscores"
+            f"'{name[:80]}' is no name of an allocator: that is at most 80 letters, "
+            "digits, dashes and underscores"
         )
 
 
@@ -93,6 +93,16 @@ def check_there(view: View, name: str | None) -> None:
                 f"node {home}, the master's, has no allocator '{name}'{told}",
                 hint=f"{OURS} is the planner's own",
             )
+
+
+def check_default(view: View, name: str | None) -> None:
+    """Raise unless a name can be the cluster's default, as :func:`check_there` does."""
+    if name == DEFAULT:
+        raise BadInput(
+            f"'{DEFAULT}' is the cluster's default already",
+            hint=f"{OURS} is the planner",
+        )
+    check_there(view, name)
 
 
 Allocator = Annotated[str | None, rights.ALLOCATOR]

@@ -243,6 +243,6 @@ ROUTES: tuple[Route, ...] = (
                 "timeout": "seconds to wait, at most ten, which it is by default",
             },
         ),
-        Role.OPERATE,
+        Role.READ,
     ),
 )
