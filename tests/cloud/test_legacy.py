@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Volumes of an earlier version keep the names that their storage knows."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import CommandError, call_command
 from docks import Docks
 from quay import Quay
+from snf_manage import refused, types
 
 from moorage_cloud.clusters import Disk
 from moorage_cloud.models import Backend, Server, Volume
@@ -14,19 +12,6 @@ from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
 
 requirement = pytest.mark.requirement
 MIGRATE = "legacy-names-migrate"
-
-
-def types(line: str) -> str:
-    """Type a command that must succeed; return what it printed."""
-    out = StringIO()
-    call_command(*line.split(), stdout=out)
-    return out.getvalue()
-
-
-def refused(line: str) -> str:
-    with pytest.raises(CommandError) as caught:
-        types(line)
-    return str(caught.value)
 
 
 def disk(quay: Quay) -> Disk:

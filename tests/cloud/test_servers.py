@@ -2,11 +2,10 @@
 """The administrator's commands for servers and helpers; clusters are real."""
 
 import json
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 from quay import Quay
+from snf_manage import refused, types
 from towns import Towns
 
 from moorage_cloud.errors import Unavailable
@@ -24,19 +23,6 @@ def poor(database, tmp_path):
         made = Quay(towns, features=["moorage-keys"])
         yield made
         made.close()
-
-
-def types(line: str) -> str:
-    """Type a command that must succeed; return what it printed."""
-    out = StringIO()
-    call_command(*line.split(), stdout=out)
-    return out.getvalue()
-
-
-def refused(line: str) -> str:
-    with pytest.raises(CommandError) as caught:
-        types(line)
-    return str(caught.value)
 
 
 def helpers() -> list[Server]:

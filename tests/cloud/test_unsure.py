@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A volume that was cut off in its first attach: is its data there?"""
 
-from io import StringIO
-
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from quay import Quay
+from snf_manage import types
 
 from moorage_cloud.models import Backend, Volume
 from moorage_cloud.verbs import NewVolume, attach, create, delete, force_detach, quota
-
-
-def types(line: str) -> str:
-    """Type a command that must succeed; return what it printed."""
-    out = StringIO()
-    call_command(*line.split(), stdout=out)
-    return out.getvalue()
 
 
 def cut_off(quay: Quay, *, made: bool) -> Volume:

@@ -158,8 +158,9 @@ def go_on_removing(server: Server, disks: Collection[str] | None) -> None:
     if not _free(who, server):
         return
     with holding_server(server) as held:
-        if held.removal is None or held.deleted:
-            return
+        asked = Operation.objects.filter(server=held, volume=None, snapshot=None)
+        if held.removal is None or held.deleted or asked.filter(ended=None).exists():
+            return  # another worker was here first
         own = _started_from(held)
         strays = _volumes(set(disks or ()) - {one.backend_volume_uuid for one in own})
         if strays:
