@@ -29,14 +29,19 @@ from moorage_cloud.models import (
 )
 from moorage_cloud.requests import (
     AnyRequest,
+    Build,
     Destroy,
     Grow,
     Leave,
+    Remove,
+    ShutDown,
     Snapshot,
+    StartUp,
     Take,
+    VolumeRequest,
 )
 from moorage_cloud.verbs import Caller
-from moorage_cloud.work import hear, look_next, send_next
+from moorage_cloud.work import hear, look_next, remove_next, send_next
 
 BROKEN = "a script failed"
 
@@ -53,6 +58,8 @@ class Pier:
     ----------
     storage
         Volumes by name, each with its bytes; shared.
+    statuses
+        Of its instances, by name.
     asked
         Every request that came in, with its key.
     silent
@@ -64,6 +71,7 @@ class Pier:
     name: str
     storage: dict[str, bytearray]
     known: dict[str, Disk] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
     waiting: dict[int, AnyRequest] = field(default_factory=dict)
@@ -107,7 +115,11 @@ class Pier:
 
     def instances(self) -> list[Instance]:
         self._answer()
-        return []
+        found = []
+        for name, status in self.statuses.items():
+            disks = [one.name for one in self.known.values() if one.instance == name]
+            found.append(Instance(name, status, tuple(disks)))
+        return found
 
     def events(self, after: int | None, seconds: float = 0) -> Iterator[Heard]:
         del seconds
@@ -136,6 +148,12 @@ class Pier:
     def _do(self, number: int, request: AnyRequest, *, cancel: bool) -> None:
         if cancel or self.fails(request):
             raise JobFailed(f"job {number} was canceled" if cancel else BROKEN)
+        if isinstance(request, Build | StartUp | ShutDown | Remove):
+            self._with_server(request)
+        else:
+            self._with_disk(request)
+
+    def _with_disk(self, request: VolumeRequest) -> None:
         name = request.name
         if isinstance(request, Take):
             self._take(request)
@@ -156,6 +174,19 @@ class Pier:
             case Snapshot(snapshot=copy):
                 self.storage[copy] = bytearray(self.storage[name])
                 self.known[copy] = Disk(copy, None, disk.size)
+
+    def _with_server(self, request: Build | StartUp | ShutDown | Remove) -> None:
+        name = request.instance
+        if (name in self.statuses) == isinstance(request, Build):
+            raise JobFailed(f"there is an instance {name}, or there is none")
+        self.statuses[name] = (
+            "running" if isinstance(request, StartUp) else "ADMIN_down"
+        )
+        if isinstance(request, Remove):
+            del self.statuses[name]
+            for disk in [one for one in self.known.values() if one.instance == name]:
+                del self.known[disk.name]
+                del self.storage[disk.name]
 
     def _take(self, request: Take) -> None:
         name = request.name
@@ -186,6 +217,7 @@ class Docks:
             )
             self.domain.backends.add(backend)
             for number in "12":
+                pier.statuses[f"snf-{name}{number}"] = "running"
                 self.servers[f"{name}{number}"] = Server.objects.create(
                     name=f"{name}{number}",
                     instance=f"snf-{name}{number}",
@@ -229,7 +261,7 @@ class Docks:
         for pier in self.piers.values():
             if not pier.silent:
                 pier.run()
-        while Outbox.objects.exists():
+        while remove_next(self.connect) or Outbox.objects.exists():
             Outbox.objects.update(not_before=timezone.now())
             self.send()
             for pier in self.piers.values():

@@ -17,7 +17,7 @@ from moorage_cloud.models import (
     VolumeType,
 )
 from moorage_cloud.verbs import Caller
-from moorage_cloud.work import Doors, look_next, send_next
+from moorage_cloud.work import Doors, look_next, remove_next, send_next
 
 PATIENCE = 30.0
 """Seconds that something may take."""
@@ -64,7 +64,7 @@ class Quay:
     def settle(self) -> None:
         """Send and look until no verb is under way."""
         end = time.monotonic() + PATIENCE
-        while Operation.objects.filter(ended=None).exists():
+        while remove_next(self.doors) or Operation.objects.filter(ended=None).exists():
             assert time.monotonic() < end, list(Operation.objects.values())
             Outbox.objects.update(not_before=timezone.now())
             self.send()

@@ -3,12 +3,11 @@
 
 import json
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.utils import timezone
 from quay import Quay
+from snf_manage import refused, types
 from towns import Towns
 
 from moorage_cloud.models import Backend, Operation, Server, Volume
@@ -35,21 +34,8 @@ def _worker(towns):
     doors.close()
 
 
-def types(line: str, *words: str) -> str:
-    """Type a command that must succeed; return what it printed."""
-    out = StringIO()
-    call_command(*line.split(), *words, stdout=out)
-    return out.getvalue()
-
-
 def asked(line: str) -> list[dict]:
     return json.loads(types(f"{line} -o json"))
-
-
-def refused(line: str) -> str:
-    with pytest.raises(CommandError) as caught:
-        types(line)
-    return str(caught.value)
 
 
 @pytest.mark.usefixtures("_worker")

@@ -84,6 +84,10 @@ def test_the_first_attach_makes_the_data_and_later_ones_find_it(quay, volume):
 
 @pytest.mark.requirement("S1-09")
 def test_an_attach_is_one_job_in_the_words_of_ganeti(quay, volume):
+    """Its body is that of ``PUT /2/instances/NAME/modify``.
+
+    The client sends it by ``POST /2/jobs``, as the operation that this path makes.
+    """
     quay.type.specs = {"GNT-EXTP:access": "userspace"}
     quay.type.save()
     put(quay, volume, "a1")
@@ -96,6 +100,7 @@ def test_an_attach_is_one_job_in_the_words_of_ganeti(quay, volume):
         "reuse_data": "False",
         "access": "userspace",
     }
+    assert (op["OP_ID"], op["instance_name"]) == ("OP_INSTANCE_SET_PARAMS", "snf-a1")
     assert op["disks"] == [["add", "-1", wish]]
     assert (op["depends"], op["hotplug_if_possible"]) == ([], True)
     assert "keep_disks" not in op
@@ -104,6 +109,7 @@ def test_an_attach_is_one_job_in_the_words_of_ganeti(quay, volume):
 
 @pytest.mark.requirement("S1-19", "S1-20", "S1-21")
 def test_a_detach_removes_the_disk_and_keeps_the_data(quay, volume):
+    """The body of ``…/modify``, sent as its operation by ``POST /2/jobs``."""
     put(quay, volume, "a1")
     writes(quay, volume, b"precious")
     san = quay.towns.san
@@ -112,6 +118,7 @@ def test_a_detach_removes_the_disk_and_keeps_the_data(quay, volume):
     assert "detach" in san.scripts(volume.backend_volume_uuid)
     assert "remove" not in san.scripts(volume.backend_volume_uuid)
     op = quay.towns.jobs("a")[-1]
+    assert (op["OP_ID"], op["instance_name"]) == ("OP_INSTANCE_SET_PARAMS", "snf-a1")
     assert op["disks"] == [["remove", volume.backend_volume_uuid, {}]]
     assert op["keep_disks"] is True
     assert reads(quay, volume, 8) == b"precious"
@@ -290,7 +297,7 @@ def poor(database, tmp_path):
         made.close()
 
 
-@pytest.mark.requirement("S1-26", "S1-33", "S1-F4", "S1-F6")
+@pytest.mark.requirement("S1-26", "S1-F4", "S1-F6")
 def test_a_stopped_helper_lends_its_cluster(poor: Quay):
     many = [
         create(poor.anna, NewVolume(size=1, volume_type=poor.type)) for _ in range(3)

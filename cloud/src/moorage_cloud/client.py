@@ -17,14 +17,27 @@ from .clusters import (
     Job,
     JobState,
 )
-from .requests import AnyRequest, Destroy, Grow, Leave, Snapshot, Take
+from .requests import (
+    AnyRequest,
+    Build,
+    Destroy,
+    Grow,
+    Leave,
+    Remove,
+    Rename,
+    ServerRequest,
+    ShutDown,
+    Snapshot,
+    StartUp,
+    Take,
+)
 
 _STATES = {
     "success": JobState.DONE,
     "error": JobState.FAILED,
     "canceled": JobState.FAILED,
 }
-_DISK = ("name", "instance", "size")
+_DISK = ("name", "instance", "size", "volume", "provider", "iv_name")
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -84,12 +97,12 @@ class MoorageCluster:
         return next(map(_disk, found.objects()), None)
 
     def disks(self) -> list[Disk]:
-        """Return all disks that have a name."""
+        """Return all disks."""
         try:
             found = self._client.query("disk", _DISK).objects()
         except MoorageError as error:
             raise _told(error) from None
-        return [_disk(one) for one in found if one["name"]]
+        return [_disk(one) for one in found]
 
     def instances(self) -> list[Instance]:
         """Return all instances."""
@@ -128,6 +141,8 @@ def opcode(request: AnyRequest) -> Opcode:
     [['remove', 'snf-vol-7', {}]]
     """
     match request:
+        case Build() | StartUp() | ShutDown() | Remove() | Rename():
+            return _of_server(request)
         case Grow(size=size):
             grown = {"amount": size, "absolute": True}
             return {"OP_ID": "OP_DISK_GROW", "disk": request.name, **grown}
@@ -137,6 +152,27 @@ def opcode(request: AnyRequest) -> Opcode:
     if request.instance:
         return _with(request.instance, request)
     return _alone(request)
+
+
+def _of_server(request: ServerRequest) -> Opcode:
+    """Return what is done with an instance itself."""
+    named = {"instance_name": request.instance}
+    match request:
+        case Build():
+            bare = {"disk_template": "diskless", "disks": [], "nics": []}
+            idle = {"start": False, "no_install": True, "ip_check": False}
+            made = {"OP_ID": "OP_INSTANCE_CREATE", "mode": "create"}
+            return {**made, **named, **bare, **idle, "name_check": False}
+        case StartUp():
+            return {"OP_ID": "OP_INSTANCE_STARTUP", **named}
+        case ShutDown():
+            return {"OP_ID": "OP_INSTANCE_SHUTDOWN", **named}
+        case Remove():
+            return {"OP_ID": "OP_INSTANCE_REMOVE", **named}
+        case Rename(names=names, dry_run=dry_run):
+            disks = [["modify", old, {"name": new}] for old, new in names.items()]
+            asked = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "dry_run": dry_run}
+            return {**asked, **named, "disks": disks}
 
 
 def _with(instance: str, request: Take | Leave | Destroy) -> Opcode:
@@ -207,7 +243,14 @@ def _made(take: Take) -> Opcode:
 
 
 def _disk(told: Mapping[str, Any]) -> Disk:
-    return Disk(told["name"] or "", told["instance"] or None, told["size"] or 0)
+    return Disk(
+        name=told["name"] or "",
+        instance=told["instance"] or None,
+        size=told["size"] or 0,
+        volume=told["volume"] or "",
+        provider=told["provider"] or "",
+        slot=(told["iv_name"] or "").removeprefix("disk/"),
+    )
 
 
 def _told(error: MoorageError) -> Exception:

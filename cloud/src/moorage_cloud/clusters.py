@@ -45,11 +45,20 @@ class Disk(Struct, frozen=True):
         Whose it is; None for nobody's.
     size
         MiB.
+    volume
+        What the cluster itself calls its data.
+    provider
+        Of its storage; empty for none.
+    slot
+        Which disk of its instance it is, from 0; empty for nobody's.
     """
 
     name: str
     instance: str | None
     size: int
+    volume: str = ""
+    provider: str = ""
+    slot: str = ""
 
 
 class Instance(Struct, frozen=True):
@@ -108,7 +117,7 @@ class Cluster(Protocol):
         """Return the disk with a name; None if the cluster has none."""
 
     def disks(self) -> Sequence[Disk]:
-        """Return all disks that have a name."""
+        """Return all disks."""
 
     def instances(self) -> Sequence[Instance]:
         """Return all instances."""

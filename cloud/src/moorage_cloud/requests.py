@@ -83,7 +83,57 @@ class Snapshot(Request, frozen=True, kw_only=True, tag="snapshot"):
     snapshot: str
 
 
-AnyRequest = Take | Leave | Grow | Destroy | Snapshot
+class OfServer(Struct, frozen=True, kw_only=True, tag_field="act"):
+    """One thing to do with an instance.
+
+    Attributes
+    ----------
+    instance
+        Its name on the cluster.
+    """
+
+    instance: str
+
+
+class Build(OfServer, frozen=True, kw_only=True, tag="build"):
+    """Make an instance without disks or network, and leave it stopped."""
+
+
+class StartUp(OfServer, frozen=True, kw_only=True, tag="start"):
+    """Let it run."""
+
+
+class ShutDown(OfServer, frozen=True, kw_only=True, tag="stop"):
+    """Let it stop."""
+
+
+class Remove(OfServer, frozen=True, kw_only=True, tag="remove"):
+    """Have it no more, nor the disks that it has then."""
+
+
+class Rename(OfServer, frozen=True, kw_only=True, tag="rename"):
+    """Call its disks otherwise; to its storage, a volume stays what it was.
+
+    Attributes
+    ----------
+    names
+        The new ones, by name or slot.
+    dry_run
+        Whether the cluster is only to say whether it would.
+    """
+
+    names: dict[str, str]
+    dry_run: bool = False
+
+
+VolumeRequest = Take | Leave | Grow | Destroy | Snapshot
+ServerRequest = Build | StartUp | ShutDown | Remove | Rename
+AnyRequest = VolumeRequest | ServerRequest
+
+RUNNING = frozenset({"running", "paused"})
+"""What a cluster says of an instance that runs."""
+STOPPED = frozenset({"ADMIN_down", "ADMIN_offline", "USER_down"})
+"""What it says of one that is meant not to run, and does not."""
 
 
 def to_json(request: AnyRequest) -> Any:  # noqa: ANN401 - what a JSON column holds
@@ -101,13 +151,13 @@ def from_json(kept: object) -> AnyRequest:
     return found
 
 
-def disk_of(request: AnyRequest) -> str:
+def disk_of(request: VolumeRequest) -> str:
     """Return the name of the disk that tells."""
     return request.snapshot if isinstance(request, Snapshot) else request.name
 
 
 def was_done(
-    request: AnyRequest, *, there: bool, instance: str | None, size: int
+    request: VolumeRequest, *, there: bool, instance: str | None, size: int
 ) -> bool:
     """Whether a cluster has done what it was asked for.
 
@@ -134,3 +184,25 @@ def was_done(
             return there and size >= request.size
         case Snapshot():
             return there
+
+
+def was_done_with_server(request: ServerRequest, status: str | None) -> bool:
+    """Whether a cluster has done what it was asked for with an instance.
+
+    Parameters
+    ----------
+    status
+        What it says of it; None if it has none of the name.
+
+    >>> was_done_with_server(Remove(instance="snf-1"), None)
+    True
+    """
+    match request:
+        case Build() | Rename():
+            return False  # what has that name may be somebody else's
+        case StartUp():
+            return status in RUNNING
+        case ShutDown():
+            return status in STOPPED
+        case Remove():
+            return status is None

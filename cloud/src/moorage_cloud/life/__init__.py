@@ -5,6 +5,7 @@ from .state import (
     Ask,
     Attach,
     Charge,
+    Check,
     Copy,
     CutOff,
     Delete,
@@ -17,7 +18,9 @@ from .state import (
     Found,
     Instruction,
     Life,
+    NoData,
     NotNow,
+    Perished,
     Result,
     Task,
 )

@@ -110,6 +110,16 @@ class Delete(Struct, frozen=True):
     by: int | None = None
 
 
+class Check(Struct, frozen=True):
+    """Somebody wants to know if its data is there; `by` as with :class:`Extend`."""
+
+    by: int | None = None
+
+
+class NoData(Struct, frozen=True):
+    """An administrator knows that no data of it is anywhere."""
+
+
 class Copy(Struct, frozen=True):
     """A snapshot, which has this life, is to be taken of a volume on a server."""
 
@@ -140,6 +150,10 @@ class Found(Struct, frozen=True):
     server: int | None
 
 
+class Perished(Struct, frozen=True):
+    """The server that starts from it is gone, and its data with it."""
+
+
 class Done(Struct, frozen=True):
     """The cluster has done what it was asked for."""
 
@@ -157,9 +171,9 @@ class Failed(Struct, frozen=True):
     why: str
 
 
-User = Attach | Detach | Extend | Delete | Copy | CutOff
+User = Attach | Detach | Extend | Delete | Check | NoData | Copy | CutOff
 World = Done | Failed
-Event = User | World | Found
+Event = User | World | Found | Perished
 
 # --- what is to be done ---------------------------------------------------------------
 

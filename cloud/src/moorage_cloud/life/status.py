@@ -17,6 +17,7 @@ class Status(StrEnum):
     DELETED = "deleted"
     ERROR = "error"
     ERROR_DELETING = "error_deleting"
+    MAINTENANCE = "maintenance"
     AWAITING_TRANSFER = "awaiting-transfer"
 
 
@@ -27,6 +28,7 @@ class Verb(StrEnum):
     DETACH = "detach"
     EXTEND = "extend"
     DELETE = "delete"
+    CHECK = "check"  # whether its data is there
     COPY = "copy"  # what a snapshot begins with
 
 

@@ -14,6 +14,7 @@ from .state import (
     Ask,
     Attach,
     Charge,
+    Check,
     Copy,
     CutOff,
     Delete,
@@ -26,7 +27,9 @@ from .state import (
     Found,
     Instruction,
     Life,
+    NoData,
     NotNow,
+    Perished,
     Result,
     Task,
     User,
@@ -83,6 +86,11 @@ TABLE: Mapping[Verb, Row] = {
         Status.DELETED,
         Status.ERROR_DELETING,
     ),
+    Verb.CHECK: Row(
+        frozenset({Status.ERROR, Status.ERROR_DELETING}),
+        Status.MAINTENANCE,
+        Status.AVAILABLE,
+    ),
     Verb.COPY: Row(
         frozenset({Status.CREATING}),
         Status.CREATING,
@@ -104,16 +112,15 @@ def decide(life: Life, event: Event) -> tuple[Life, Told]:
     """
     match event:
         case Done() | Failed():
-            task = life.task
-            now = (life.generation, task.step, task.back) if task else None
-            if task is None or (event.generation, event.step, event.back) != now:
-                return life, ()
-            why = event.why if isinstance(event, Failed) else None
-            return _went_on(life, task, why)
+            return _heard(life, event)
         case CutOff():
             return _cut_off(life, event)
         case Found(server):
             return _found(life, server), ()
+        case Perished():
+            return _perished(life)
+        case Check() | NoData():
+            return _unsure(life, event)
         case _:
             return _started(life, event)
 
@@ -169,6 +176,22 @@ def _delete(life: Life, by: int | None) -> tuple[Life, Told]:
     return _begun(life, Verb.DELETE, (Act.DESTROY,), life.server)
 
 
+def _unsure(life: Life, event: Check | NoData) -> tuple[Life, Told]:
+    """Look whether there is data, or let the next attach make it."""
+    _check(life, Verb.CHECK)
+    if life.server is not None:
+        raise NotNow("it is attached to a server")
+    if isinstance(event, Check):
+        return _begun(life, Verb.CHECK, (Act.TAKE, Act.LEAVE), event.by)
+    none = replace(
+        life,
+        status=Status.AVAILABLE,
+        initialized=False,
+        generation=life.generation + 1,
+    )
+    return none, ()
+
+
 def _check(life: Life, verb: Verb) -> None:
     row = TABLE[verb]
     if life.task or life.status not in row.start:
@@ -201,6 +224,15 @@ def _begun(
 
 
 # --- what clusters say ----------------------------------------------------------------
+
+
+def _heard(life: Life, event: Done | Failed) -> tuple[Life, Told]:
+    """Go on with the step that has ended; of any other, it is too late to hear."""
+    task = life.task
+    now = (life.generation, task.step, task.back) if task else None
+    if task is None or (event.generation, event.step, event.back) != now:
+        return life, ()
+    return _went_on(life, task, event.why if isinstance(event, Failed) else None)
 
 
 def _went_on(life: Life, task: Task, why: str | None) -> tuple[Life, Told]:
@@ -238,7 +270,7 @@ def _done(life: Life, task: Task) -> tuple[Life, Told]:
             return replace(rests, size=task.size), (over,)
         case Verb.DELETE:
             return replace(rests, server=None), (Charge(-life.size), over)
-        case Verb.ATTACH | Verb.COPY:
+        case Verb.ATTACH | Verb.CHECK | Verb.COPY:
             return rests, (over,)
 
 
@@ -254,7 +286,7 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
             if grown:  # the data is larger already, and is counted so
                 return replace(rests, size=task.size), (over,)
             return rests, (Charge(life.size - task.size), over)
-        case Verb.DETACH | Verb.DELETE | Verb.COPY:
+        case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)
 
 
@@ -282,6 +314,21 @@ def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
     )
     over: Told = (End(Result.FAILED, event.why),) if task else ()
     return freed, over
+
+
+def _perished(life: Life) -> tuple[Life, Told]:
+    """Give back what it was counted with; a verb under way has nothing left to do."""
+    task = life.task
+    gone = replace(
+        life,
+        status=Status.DELETED,
+        server=None,
+        generation=life.generation + 1,
+        task=None,
+    )
+    size = task.size if task else life.size
+    over: Told = (End(Result.FAILED, "it went with its server"),) if task else ()
+    return gone, (Charge(-size), *over)
 
 
 def _found(life: Life, server: int | None) -> Life:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What administrators are shown of a volume."""
+"""What administrators are shown of volumes and servers."""
 
-from moorage_cloud.models import Volume
+from moorage_cloud.models import Server, Volume
 from moorage_cloud.verbs import under_way
 
 
@@ -37,4 +37,22 @@ def facts(volume: Volume) -> dict[str, object]:
         "deleted": volume.deleted,
         "verb": operation.verb if operation else None,
         "backendjobid": operation.job if operation else None,
+    }
+
+
+def server_facts(server: Server) -> dict[str, object]:
+    """Return what is on record of a server."""
+    return {
+        "id": server.pk,
+        "uuid": server.uuid,
+        "name": server.name,
+        "userid": server.userid,
+        "project": server.project,
+        "backend": server.backend,
+        "instance": server.instance,
+        "operstate": server.operstate,
+        "action": server.action or None,
+        "fault": server.fault or None,
+        "helper": server.helper,
+        "deleted": server.deleted,
     }

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 from django.core.management.base import CommandError
 
-from moorage_cloud.models import Volume
+from moorage_cloud.models import Operation, Server, Volume
 
 from .command import CloudCommand
 
@@ -19,15 +19,17 @@ def add_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="until it is done")
 
 
-def wait(command: CloudCommand, volume: Volume) -> None:
-    """Wait for the newest verb on a volume, and tell how it ended.
+def wait(command: CloudCommand, thing: Volume | Server) -> None:
+    """Wait for the newest verb on a volume or a server, and tell how it ended.
 
     Raises
     ------
     CommandError
         If it failed.
     """
-    operation = volume.operations.filter(snapshot=None).order_by("-pk").first()
+    about = {"volume": thing} if isinstance(thing, Volume) else {"server": thing}
+    known = Operation.objects.filter(**{"volume": None, "snapshot": None} | about)
+    operation = known.order_by("-pk").first()
     if operation is None:
         return
     told = False

@@ -18,7 +18,8 @@ class Operation(models.Model):
     """A verb under way, or one that is over.
 
     It is written by the transaction that changes the volume. Of a volume at most one
-    is under way.
+    is under way, and of a server: what is done with that itself has neither a volume
+    nor a snapshot, and its verb is one of :class:`Server.Action`.
 
     Attributes
     ----------
@@ -78,6 +79,11 @@ class Operation(models.Model):
                 fields=("snapshot",),
                 condition=Q(ended=None, snapshot__isnull=False),
                 name="one_verb_of_a_snapshot",
+            ),
+            models.UniqueConstraint(
+                fields=("server",),
+                condition=Q(ended=None, volume=None, snapshot=None),
+                name="one_verb_of_a_server",
             ),
         )
         indexes = (

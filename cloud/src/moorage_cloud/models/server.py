@@ -21,6 +21,12 @@ class Server(models.Model):
         ``BUILD``, ``STARTED``, ``STOPPED``, ``ERROR`` or ``DESTROYED``.
     action
         What is under way with it; empty for nothing.
+    removal
+        Since when it is to be removed; None while nobody wants that.
+    names_taken
+        Whether its volumes have the names that its cluster knew before this service.
+    fault
+        What the last thing that was done with it failed with.
     """
 
     class State(models.TextChoices):
@@ -31,6 +37,14 @@ class Server(models.Model):
         STOPPED = "STOPPED"
         ERROR = "ERROR"
         DESTROYED = "DESTROYED"
+
+    class Action(models.TextChoices):
+        """What a cluster is asked to do with it."""
+
+        BUILD = "BUILD"
+        START = "START"
+        STOP = "STOP"
+        DESTROY = "DESTROY"
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=255)
@@ -43,6 +57,9 @@ class Server(models.Model):
         max_length=16, choices=State.choices, default=State.STARTED
     )
     action = models.CharField(max_length=16, blank=True)
+    removal = models.DateTimeField(null=True)
+    names_taken = models.BooleanField(default=False)
+    fault = models.TextField(blank=True)
     deleted = models.BooleanField(default=False)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)

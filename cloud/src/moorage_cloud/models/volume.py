@@ -90,9 +90,14 @@ class Volume(models.Model):
         return self.name or str(self.uuid)
 
     @property
+    def numbered_name(self) -> str:
+        """The name that is made of its number."""
+        return f"{CONF.prefix}vol-{self.pk}"
+
+    @property
     def backend_volume_uuid(self) -> str:
         """Its name on every cluster, for all its life."""
-        return self.legacy_backend_volume_uuid or f"{CONF.prefix}vol-{self.pk}"
+        return self.legacy_backend_volume_uuid or self.numbered_name
 
     @property
     def place(self) -> "Attachment | None":

@@ -8,6 +8,7 @@ one sentence, and changes nothing.
 from .attach import attach, detach, force_detach
 from .caller import Caller
 from .changing import go_on, under_way
+from .check import check_data, without_data
 from .create import NewVolume, create
 from .delete import delete
 from .edit import (
@@ -20,6 +21,16 @@ from .edit import (
 )
 from .extend import extend
 from .retype import retype
+from .servers import (
+    build,
+    go_on_removing,
+    helper_name,
+    holding_server,
+    remove,
+    server_request,
+    server_went_on,
+    set_power,
+)
 from .snapshots import delete_snapshot, take_snapshot
 from .transfers import accept, offer, offers, withdraw
 from .types import create_type, delete_type, drop_spec, set_specs, update_type

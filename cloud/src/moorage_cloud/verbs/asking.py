@@ -4,11 +4,11 @@
 from moorage_cloud.life import Act
 from moorage_cloud.models import Operation, Snapshot, Volume
 from moorage_cloud.requests import (
-    AnyRequest,
     Destroy,
     Grow,
     Leave,
     Take,
+    VolumeRequest,
 )
 from moorage_cloud.requests import Snapshot as TakeSnapshot
 
@@ -16,7 +16,7 @@ GIB = 1024
 """MiB."""
 
 
-def request_of(thing: Volume | Snapshot, operation: Operation) -> AnyRequest:
+def request_of(thing: Volume | Snapshot, operation: Operation) -> VolumeRequest:
     """Return what the operation's cluster is asked for now."""
     task = operation.task()
     server = operation.server
@@ -43,7 +43,9 @@ def request_of(thing: Volume | Snapshot, operation: Operation) -> AnyRequest:
             raise AssertionError(operation)
 
 
-def _about_snapshot(snapshot: Snapshot, act: Act, instance: str | None) -> AnyRequest:
+def _about_snapshot(
+    snapshot: Snapshot, act: Act, instance: str | None
+) -> VolumeRequest:
     name = snapshot.backend_snapshot_name
     match act:
         case Act.COPY:

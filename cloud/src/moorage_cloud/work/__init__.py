@@ -4,6 +4,8 @@
 from .comparing import Finding, compare
 from .doors import Connect, Doors
 from .hearing import hear
+from .legacy import Plan, carry_out, plans, rename
+from .removing import remove_next
 from .sending import send_next
 from .settling import look_next, settle
 from .worker import Worker

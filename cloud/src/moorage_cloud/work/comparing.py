@@ -95,7 +95,7 @@ def _jobs(
         job = door.job(number)
         yield Finding(
             "job",
-            str(one.snapshot or one.volume),
+            str(one.snapshot or one.volume or one.server),
             f"{one.verb} waits for job {number} of cluster {one.backend}, which is "
             f"{job.state.name.lower().replace('_', ' ')}",
             partial(settle, one, job, door),

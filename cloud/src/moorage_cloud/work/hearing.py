@@ -10,9 +10,8 @@ from django.utils import timezone
 from moorage_cloud.clusters import Cluster, Heard, Job
 from moorage_cloud.life import Done, Failed
 from moorage_cloud.models import Backend, Operation, Outbox
-from moorage_cloud.verbs.changing import go_on
 
-from .settling import holding, verdict
+from .settling import ended, holding, verdict
 
 _PAUSE = 0.02
 """Seconds between two looks whether a job's number was noted."""
@@ -44,7 +43,7 @@ def hear(
         for operation, event in events:
             with holding(operation) as (thing, fresh):
                 if fresh.job == operation.job and fresh.ended is None:
-                    go_on(thing, fresh, event)
+                    ended(thing, fresh, event)
         if heard.reset:
             under_way = Operation.objects.filter(backend=backend, ended=None)
             under_way.exclude(job=None).update(look_at=timezone.now())

@@ -18,10 +18,9 @@ from moorage_cloud.conf import CONF
 from moorage_cloud.life import Failed
 from moorage_cloud.models import Operation, Outbox
 from moorage_cloud.requests import from_json
-from moorage_cloud.verbs.changing import go_on
 
 from .doors import Connect
-from .settling import holding
+from .settling import ended, holding
 
 _LOG = logging.getLogger(__name__)
 LONGEST = 60.0
@@ -90,7 +89,7 @@ def _refused(message: Outbox, why: str) -> None:
     with holding(message.operation) as (thing, operation):
         if operation.ended is None and operation.key == message.key:
             now = (operation.generation, operation.step, operation.back)
-            go_on(thing, operation, Failed(*now, why))
+            ended(thing, operation, Failed(*now, why))
 
 
 def _later(message: Outbox) -> None:

@@ -6,7 +6,7 @@ within one, on the volume as it is by then.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 
 from django.db import transaction
@@ -15,15 +15,11 @@ from django.utils import timezone
 from moorage_cloud.clusters import Cluster, ClusterSilent, Job, JobState
 from moorage_cloud.conf import CONF
 from moorage_cloud.life import Done, Failed
-from moorage_cloud.models import Operation, Volume
-from moorage_cloud.requests import disk_of, was_done
+from moorage_cloud.models import Operation, Server, Snapshot, Volume
+from moorage_cloud.requests import disk_of, was_done, was_done_with_server
+from moorage_cloud.verbs import holding_server, server_request, server_went_on
 from moorage_cloud.verbs.asking import request_of
-from moorage_cloud.verbs.changing import (
-    Thing,
-    changing,
-    changing_snapshot,
-    go_on,
-)
+from moorage_cloud.verbs.changing import Thing, changing, changing_snapshot, go_on
 
 from .doors import Connect
 
@@ -32,21 +28,38 @@ LONGEST = 60.0
 
 
 @contextmanager
-def holding(operation: Operation) -> Iterator[tuple[Thing, Operation]]:
+def holding(operation: Operation) -> Iterator[tuple[Thing | Server, Operation]]:
     """Hold what an operation is about; yield both as they are now."""
-    thing = thing_of(operation)
-    held = changing(thing) if isinstance(thing, Volume) else changing_snapshot(thing)
-    with held as now:
+    with _held(thing_of(operation)) as now:
         fresh = Operation.objects.select_related("backend", "server")
         yield now, fresh.get(pk=operation.pk)
 
 
-def thing_of(operation: Operation) -> Thing:
-    """Return the volume or the snapshot that an operation is about."""
-    if operation.snapshot is not None:
-        return operation.snapshot
-    assert operation.volume is not None  # noqa: S101 - one of them is
-    return operation.volume
+def _held(
+    thing: Thing | Server,
+) -> AbstractContextManager[Volume] | AbstractContextManager[Snapshot | Server]:
+    match thing:
+        case Volume():
+            return changing(thing)
+        case Snapshot():
+            return changing_snapshot(thing)
+        case Server():
+            return holding_server(thing)
+
+
+def thing_of(operation: Operation) -> Thing | Server:
+    """Return the volume, the snapshot or the server that an operation is about."""
+    thing = operation.snapshot or operation.volume or operation.server
+    assert thing is not None  # noqa: S101 - one of them is
+    return thing
+
+
+def ended(thing: Thing | Server, operation: Operation, event: Done | Failed) -> None:
+    """Let the end of a step take effect on what is held."""
+    if isinstance(thing, Server):
+        server_went_on(thing, operation, event)
+    else:
+        go_on(thing, operation, event)
 
 
 def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed | None:
@@ -66,18 +79,27 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
         return Done(*now)
     if job.state is JobState.FAILED and not job.why and operation.job is not None:
         job = cluster.job(operation.job)  # the feed does not say why
-    request = request_of(thing_of(operation), operation)
+    if _was_done(operation, cluster):
+        return Done(*now)
+    why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
+    return Failed(*now, why)
+
+
+def _was_done(operation: Operation, cluster: Cluster) -> bool:
+    """Whether what was asked for is so, whatever became of the job."""
+    thing = thing_of(operation)
+    if isinstance(thing, Server):
+        known = {one.name: one.status for one in cluster.instances()}
+        asked = server_request(operation)
+        return was_done_with_server(asked, known.get(asked.instance))
+    request = request_of(thing, operation)
     disk = cluster.disk(disk_of(request))
-    done = was_done(
+    return was_done(
         request,
         there=disk is not None,
         instance=disk.instance if disk else None,
         size=disk.size if disk else 0,
     )
-    if done:
-        return Done(*now)
-    why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
-    return Failed(*now, why)
 
 
 def settle(operation: Operation, job: Job, cluster: Cluster) -> bool:
@@ -87,7 +109,7 @@ def settle(operation: Operation, job: Job, cluster: Cluster) -> bool:
         return False
     with holding(operation) as (thing, fresh):
         if fresh.job == operation.job and fresh.ended is None:
-            go_on(thing, fresh, event)
+            ended(thing, fresh, event)
     return True
 
 

@@ -12,6 +12,7 @@ from moorage_cloud.models import Backend
 
 from .doors import Connect
 from .hearing import hear
+from .removing import remove_next
 from .sending import send_next
 from .settling import look_next
 
@@ -53,6 +54,7 @@ class Worker:
         for _ in range(self._senders):
             self._spawn(lambda: self._over_and_over(send_next))
         self._spawn(lambda: self._over_and_over(look_next))
+        self._spawn(lambda: self._over_and_over(remove_next))
         self._spawn(self._find_clusters)
 
     def end(self) -> None:

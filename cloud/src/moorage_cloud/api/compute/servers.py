@@ -6,6 +6,7 @@ import re
 from django.db.models import QuerySet
 from msgspec import UNSET
 
+from moorage_cloud import verbs
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import Link
 from moorage_cloud.api.wire.pages import Page, paged
@@ -22,6 +23,7 @@ from .shapes import (
     NoFlavors,
     OneServer,
     ServerBrief,
+    ServerFault,
     Servers,
     ServerShown,
     ServersQuery,
@@ -48,6 +50,8 @@ STATUS = {
     "DESTROYED": ("DELETED", 0, "deleted"),
 }
 """By our word: Nova's status, power state and state."""
+TASKS = {"START": "powering-on", "STOP": "powering-off", "DESTROY": "deleting"}
+"""By our word: what Nova calls what is under way."""
 
 
 @routes("GET", ALL, rule=f"{RULE}:index")
@@ -77,6 +81,12 @@ def list_servers_in_detail(call: Call, query: ServersQuery) -> Servers:
 def show_server(call: Call, server_id: str) -> OneServer:
     """Show a server."""
     return OneServer(_shown(call, call.server(server_id)))
+
+
+@routes("DELETE", ONE, rule=f"{RULE}:delete", status=204)
+def delete_server(call: Call, server_id: str) -> None:
+    """Remove a server; its volumes leave it first, or go with it."""
+    verbs.remove(call.who, call.server(server_id))
 
 
 @routes("GET", "/flavors")
@@ -141,6 +151,10 @@ def _links(call: Call, one: Server) -> list[Link]:
     ]
 
 
+def _fault(one: Server) -> ServerFault:
+    return ServerFault(message=one.fault, created=moment(one.updated)[:19] + "Z")
+
+
 def _shown(call: Call, one: Server) -> ServerShown:
     status, power, state = STATUS[one.operstate]
     admin = call.who.admin
@@ -155,13 +169,14 @@ def _shown(call: Call, one: Server) -> ServerShown:
         links=_links(call, one),
         zone=CONF.zone,
         power_state=power,
-        task_state=one.action.lower() or None,
+        task_state=TASKS.get(one.action, one.action.lower()) or None,
         vm_state=state,
         volumes=[
             VolumeOfServer(str(place.volume.uuid), place.volume.delete_on_termination)
             for place in one.attachments.all()
             if place.attached_at is not None
         ],
+        fault=_fault(one) if one.operstate == "ERROR" and one.fault else UNSET,
         host=one.backend.clustername if admin else UNSET,
         instance=one.instance if admin else UNSET,
     )

@@ -133,6 +133,14 @@ class NoFlavors(Struct, frozen=True):
     flavors: list[Flavor] = []
 
 
+class ServerFault(Struct, frozen=True, kw_only=True):
+    """Why a server is in error."""
+
+    message: str
+    created: str
+    code: int = 500
+
+
 class ServerShown(Struct, frozen=True, kw_only=True):
     """A server, as far as this service knows it."""
 
@@ -154,6 +162,7 @@ class ServerShown(Struct, frozen=True, kw_only=True):
     task_state: str | None = field(name="OS-EXT-STS:task_state")
     vm_state: str = field(name="OS-EXT-STS:vm_state")
     volumes: list[VolumeOfServer] = field(name="os-extended-volumes:volumes_attached")
+    fault: ServerFault | UnsetType = UNSET
     host: str | UnsetType = field(name="OS-EXT-SRV-ATTR:host", default=UNSET)
     instance: str | UnsetType = field(
         name="OS-EXT-SRV-ATTR:instance_name", default=UNSET

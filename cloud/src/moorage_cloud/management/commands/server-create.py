@@ -8,6 +8,7 @@ from typing import Any
 from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.shown import server_facts
 from moorage_cloud.models import Server
 from moorage_cloud.work import Doors
 
@@ -55,4 +56,5 @@ class Command(CloudCommand):
             helper=options["helper"],
             operstate="STARTED" if runs else "STOPPED",
         )
-        self.tell(f"Created server '{server.pk}' ({server.uuid})")
+        self.tell(f"Created server '{server.pk}' in DB:")
+        self.describe(f"State of Server {server.pk} in DB", server_facts(server))

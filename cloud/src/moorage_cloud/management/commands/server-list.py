@@ -23,6 +23,7 @@ class Command(ListCommand[Server]):
         "backend": lambda one: one.backend,
         "instance": lambda one: one.instance,
         "status": lambda one: one.operstate,
+        "action": lambda one: one.action or None,
         "helper": lambda one: one.helper,
         "volumes": lambda one: one.attachments.count(),
     }
