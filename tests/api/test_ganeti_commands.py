@@ -16,7 +16,8 @@ from moorage.protocol import Said
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import GANETI, PYTHON, ganetis_node, unpacked
 
-pytestmark = pytest.mark.oracle
+# In memory: the paths of sockets must be short.
+pytestmark = [pytest.mark.oracle, pytest.mark.memory]
 
 RUNNER = Path(__file__).parents[1] / "ganeti_programs.py"
 DATA = Path(__file__).parent / "data"

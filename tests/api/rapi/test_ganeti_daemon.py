@@ -21,7 +21,8 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import GANETI, as_ganetis_users, ganetis_node, unpacked
 from rapi_door import Answer, RapiDoor, rapi_door
 
-pytestmark = pytest.mark.oracle
+# In memory: the paths of sockets must be short.
+pytestmark = [pytest.mark.oracle, pytest.mark.memory]
 
 JSON = "application/json"
 DIFFERENCES = Path(__file__).parents[1] / "data" / "rapi-differences.txt"

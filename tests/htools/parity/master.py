@@ -47,7 +47,10 @@ class Master(servers.Peer):
         if method == "QueryClusterInfo":
             return self.answers["info"]
         if method == "QueryJobs":
-            return [[self.status, [], [], []] for _ in args[0]]
+            more: list[Any] = [[] for _ in args[1][1:]]
+            return [[self.status, *more] for _ in args[0]]
+        if method == "SubmitManyJobs":  # Ganeti's planners
+            return [[True, self._submitted(job)] for job in args[0]]
         return self._submitted(args[1])
 
     def _submitted(self, job: list[dict[str, Any]]) -> int:
