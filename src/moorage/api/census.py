@@ -5,6 +5,7 @@ All are looked at once, and then only what changes: whoever asks walks through n
 """
 
 from collections import Counter
+from functools import cache
 
 from moorage.model import Change, Config, Disk, Instance
 from moorage.model.objects import Entity
@@ -45,17 +46,25 @@ class Census:
 
     def _take(self, one: Entity) -> None:
         if isinstance(one, Instance | Disk):
-            told = _instance(one) if isinstance(one, Instance) else _disk(one)
+            told = (
+                _instance(one.admin_state, len(one.disks), active=one.disks_active)
+                if isinstance(one, Instance)
+                else _disk(quarantined=bool(one.quarantine), behind=bool(one.behind))
+            )
             self._counts.subtract(self._told.pop(one.uuid, ()))
             self._counts.update(told)
             self._told[one.uuid] = told
 
 
-def _instance(one: Instance) -> Counter[str]:
-    ready = ACTIVE if one.disks_active else INACTIVE
-    return Counter({f"instances {one.admin_state}": 1, ready: len(one.disks)})
+# Ten thousands of objects have a few dozens of states: each is counted in one place.
 
 
-def _disk(one: Disk) -> Counter[str]:
-    states = {QUARANTINED: one.quarantine, BEHIND: one.behind}
+@cache
+def _instance(state: str, disks: int, *, active: bool) -> Counter[str]:
+    return Counter({f"instances {state}": 1, ACTIVE if active else INACTIVE: disks})
+
+
+@cache
+def _disk(*, quarantined: bool, behind: bool) -> Counter[str]:
+    states = {QUARANTINED: quarantined, BEHIND: behind}
     return Counter([DISKS, *(word for word, state in states.items() if state)])

@@ -11,13 +11,16 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from aiohttp import ClientWebSocketResponse, WSMsgType, web
+from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from moorage.protocol.line import Kind
 
 from .text import clean
+
+if TYPE_CHECKING:  # a master serves nobody by aiohttp, and spares its memory
+    from aiohttp.web import WebSocketResponse
 
 _LOG = logging.getLogger(__name__)
 ALWAYS = {"always": True}
@@ -76,7 +79,7 @@ class StreamLine:
 class WebLine:
     """A line over a web socket."""
 
-    def __init__(self, link: web.WebSocketResponse | ClientWebSocketResponse) -> None:
+    def __init__(self, link: "WebSocketResponse | ClientWebSocketResponse") -> None:
         self._link = link
 
     async def read(self) -> bytes:

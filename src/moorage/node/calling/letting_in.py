@@ -5,9 +5,9 @@ import asyncio
 import re
 import ssl
 from functools import partial
+from http import HTTPStatus
 
 import aiohttp
-from aiohttp import web
 from msgspec import DecodeError, Struct, json
 
 from moorage.errors import BadInput, Failed, Unreachable
@@ -105,5 +105,5 @@ async def _shown(answer: aiohttp.ClientResponse, name: str) -> tls.Certificate:
 
 
 def _accepted(answer: aiohttp.ClientResponse, name: str) -> None:
-    if answer.status != web.HTTPOk.status_code:
+    if answer.status != HTTPStatus.OK:
         raise Failed(f"node {name} does not accept the token (HTTP {answer.status})")
