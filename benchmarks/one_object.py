@@ -15,9 +15,9 @@ guests is old, a job takes at 3 and at 1,000 nodes: start 27 to 32 and 26 to 30 
 once 53), activate 19 to 22 and 16 to 22, attach 23 to 30 and 19 to 26, failover 52 to
 53 and 47 to 53, a new disk 34 to 37 and 38 to 40. It makes as many commits, of as many
 records and bytes but for a new disk's warnings; in each, SQLite takes as much CPU, and
-reads at most a page of its file. On a quiet
-machine no job took more than 1.02 times with 1,000 nodes what it took with 3; with
-others at work on the machine, who empty the processor's caches, it was up to 1.3 times.
+reads at most a page of its file. On a quiet machine no job took more than 1.02 times
+with 1,000 nodes what it took with 3; with others at work on the machine, who empty the
+processor's caches, it was up to 1.3 times.
 
 start
     ``gnt-instance startup``, of instances that were shut down before.
