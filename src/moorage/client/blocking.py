@@ -218,8 +218,8 @@ class Client:
     ) -> Sequence[Row | None]:
         """Return fields of jobs, of all where none is named; None for an unknown one.
 
-        >>> client.jobs([7, 8], ["status"])  # doctest: +SKIP
-        [['success'], None]
+        For ``jobs([7, 8], ["status"])`` that is ``[["success"], None]``, if there is no
+        job 8.
         """
         if numbers is not None and not numbers:
             return []
