@@ -28,7 +28,6 @@ from moorage.daemons import master, pauses
 from moorage.daemons.log_limit import allow_descriptors
 from moorage.daemons.paths import MasterPlaces
 from moorage.model import Disk
-from moorage.node import server
 from moorage.node.agent import Agent
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
@@ -214,6 +213,9 @@ def _run_agents(
 async def _serve(
     directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
 ) -> None:
+    # A master serves nobody by HTTP, and is not to be weighed with what does.
+    from moorage.node import server  # noqa: PLC0415
+
     for number, (address, port) in enumerate(addresses):
         await server.serve(*await _agent(directory, number), address, port)
     serving.set()
