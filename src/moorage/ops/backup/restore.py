@@ -173,9 +173,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             src_node=view.config.node(self.whole(view).found.node).name,
         )
 
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return what an allocator is asked: of all that the export says."""
-        return self.whole(view).wish(view)
+        return self.whole(view).allocator_request(view)
 
     @once
     def whole(self, view: View) -> Restored:

@@ -88,10 +88,10 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse words of which no request can be made."""
-        self.wish(view)
+        self.allocator_request(view)
 
     @once
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return the request."""
         config = view.config
         if self.mode == "allocate":
@@ -155,7 +155,7 @@ class TryAllocator(Chooser, frozen=True, kw_only=True):
         """Return what is read, or what is answered."""
         if view.advice is not None:
             return view.advice
-        text = message.written(view, self.wish(view))
+        text = message.written(view, self.allocator_request(view))
         if self.direction == "in":
             return text
         asked = files.parse(text)

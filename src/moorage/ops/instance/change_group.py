@@ -91,7 +91,7 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         how = {"any_size": True, "survival": False}
         return placement.place(view, wanted, able, named=named, **how)[0]
 
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return what an allocator is asked."""
         return message.change_group([self.instance(view)], self.groups(view))
 

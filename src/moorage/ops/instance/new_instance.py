@@ -164,7 +164,7 @@ class InstanceRequest(Chooser, frozen=True, kw_only=True):
         """Whether nobody named its node."""
         return self.pnode is None
 
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return what an allocator is asked."""
         case = self.case(view)
         return message.allocate(

@@ -127,7 +127,7 @@ class InstanceRecreateDisks(OnInstance, Chooser, frozen=True, kw_only=True):
     def _count(self, view: View) -> int:
         return 2 if any(one.mirrored for _, one in self.chosen(view)) else 1
 
-    def wish(self, view: View) -> Given:
+    def allocator_request(self, view: View) -> Given:
         """Return what an allocator is asked: nodes as for a new instance."""
         able, count = self._able(view), self._count(view)
         wanted, instance = self._newcomer(view), self.instance(view)

@@ -62,7 +62,7 @@ class ToAnotherNode(OnInstance, Chooser, frozen=True, kw_only=True):
         """Whether nobody named a node, nor second copies do."""
         return self._named(view) is None
 
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return what an allocator is asked."""
         instance = self.instance(view)
         return message.relocate(view, instance, view.config.home(instance))

@@ -128,7 +128,7 @@ class InstanceReplaceDisks(OnInstance, Chooser, frozen=True, kw_only=True):
         """Whether a new secondary node is wanted, and nobody named it."""
         return self.mode == NEW and not self.remote_node
 
-    def wish(self, view: View) -> dict[str, Any]:
+    def allocator_request(self, view: View) -> dict[str, Any]:
         """Return what an allocator is asked."""
         return message.relocate(view, self.instance(view), self._secondary(view))
 

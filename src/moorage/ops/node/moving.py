@@ -120,7 +120,7 @@ class Moving(OnNode, Chooser, frozen=True, kw_only=True):
         """Whether nobody named a node."""
         return not self.wanted()
 
-    def wish(self, view: View) -> dict[str, Any] | None:
+    def allocator_request(self, view: View) -> dict[str, Any] | None:
         """Return what an allocator is asked; nothing where nobody can leave."""
         moving, _ = self._mobile(view)
         return message.evacuate(moving, "primary-only") if moving else None

@@ -129,7 +129,7 @@ class Chooser(Planner, frozen=True, kw_only=True):
         """Whether there is anything to choose."""
         return True
 
-    def wish(self, view: View) -> dict[str, Any] | None:
+    def allocator_request(self, view: View) -> dict[str, Any] | None:
         """Return what an allocator is asked (:mod:`.message`); None for nothing."""
         raise NotImplementedError
 
@@ -145,12 +145,12 @@ class Chooser(Planner, frozen=True, kw_only=True):
 
     def consults(self, view: View) -> RunAllocator | None:
         """Return what the allocator is asked."""
-        wish = self.wish(view)
-        if wish is None:
+        allocator_request = self.allocator_request(view)
+        if allocator_request is None:
             return None
         return RunAllocator(
             allocator=self.allocator(view),
-            message=message.written(view, wish),
+            message=message.written(view, allocator_request),
             arguments=words(view.config.cluster.default_iallocator_params),
             uid_pool=view.config.cluster.uid_pool,
         )
