@@ -11,6 +11,7 @@ import pytest
 
 from moorage.api import deeds, luxi_messages
 from moorage.api.luxi import Splitter
+from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.luxi_caller import Believed
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
@@ -182,3 +183,25 @@ async def test_a_user_of_a_door_has_so_many_jobs_at_a_time(
     last = await side.ask(side.door, bert, "SubmitJob", [delay])
     await side.cluster.finished(last)
     assert await side.ask(side.door, anna(), "SubmitJob", [ADD])
+
+
+async def test_a_client_that_is_closed_hangs_up_after_the_last_answer(
+    tmp_path: Path,
+) -> None:
+    hung_up = asyncio.Event()
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(luxi_messages.END)
+        luxi.close()
+        writer.write(luxi_messages.encode_result(7))
+        if not await reader.read():
+            hung_up.set()
+        writer.close()
+
+    luxi = AsyncLuxi(tmp_path / "luxi")
+    async with await asyncio.start_unix_server(answer, luxi.path):
+        assert await luxi.call("anything") == 7
+        async with asyncio.timeout(10):
+            await hung_up.wait()

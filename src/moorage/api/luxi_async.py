@@ -56,6 +56,36 @@ class _Link:
         self._writer.close()
 
 
+class _Idle:
+    """Connections that wait for the next request; none once they are closed."""
+
+    def __init__(self) -> None:
+        self._links: list[_Link] = []
+        self._most = _KEPT
+
+    def take(self) -> _Link | None:
+        """Return one whose other end has not hung up, if there is one."""
+        while self._links:
+            link = self._links.pop()
+            if link.alive:
+                return link
+            link.close()
+        return None
+
+    def give(self, link: _Link) -> None:
+        """Keep a connection, or hang it up if there is no place for it."""
+        if len(self._links) < self._most:
+            self._links.append(link)
+        else:
+            link.close()
+
+    def close(self) -> None:
+        """Hang all up, and each that is given back from now on."""
+        self._most = 0
+        while self._links:
+            self._links.pop().close()
+
+
 class AsyncLuxi:
     """A client for many requests at once.
 
@@ -81,7 +111,7 @@ class AsyncLuxi:
         self._other = other
         self.caller: Mapping[str, Any] | None = None
         self._timeout = timeout
-        self._idle: list[_Link] = []
+        self._idle = _Idle()
 
     def of(self, caller: Mapping[str, Any]) -> "AsyncLuxi":
         """Return the same client for somebody: by a door's socket, which has to say.
@@ -121,25 +151,18 @@ class AsyncLuxi:
         except BaseException:
             link.close()  # an answer may be on its way: the next one must not read it
             raise
-        if len(self._idle) < _KEPT:
-            self._idle.append(link)
-        else:
-            link.close()
+        self._idle.give(link)
         if len(message) < _LONG:
             return _result(message)
         return await asyncio.to_thread(_result, message)
 
     def close(self) -> None:
-        """Hang up all connections that nobody uses."""
-        while self._idle:
-            self._idle.pop().close()
+        """Hang up: at once where nobody waits, and after their answer elsewhere."""
+        self._idle.close()
 
     async def _link(self) -> _Link:
-        while self._idle:
-            link = self._idle.pop()
-            if link.alive:
-                return link
-            link.close()
+        if link := self._idle.take():
+            return link
         for path in filter(None, (self.path, self._other)):
             with suppress(OSError):
                 return _Link(*await asyncio.open_unix_connection(path, limit=_PIECE))
