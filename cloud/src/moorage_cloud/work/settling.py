@@ -118,9 +118,9 @@ def look_next(connect: Connect) -> bool:
     operation = _due()
     if operation is None or operation.job is None:
         return False
-    cluster = connect(operation.backend)
     # One that does not answer holds its volumes until it does, or is off.
     with suppress(ClusterSilent):
+        cluster = connect(operation.backend)
         settle(operation, cluster.job(operation.job), cluster)
     return True
 
