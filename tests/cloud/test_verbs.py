@@ -16,6 +16,8 @@ from moorage_cloud.errors import (
     Unavailable,
 )
 from moorage_cloud.models import Backend, Limit, Operation, StorageDomain, VolumeType
+from moorage_cloud.models.volume import EPOCHS
+from moorage_cloud.requests import Destroy
 from moorage_cloud.verbs import (
     Caller,
     NewVolume,
@@ -210,6 +212,52 @@ def test_a_cluster_that_was_cut_off_lets_go_when_it_comes_back(docks, volume):
     assert (pier.known, docks.again(volume).status) == ({}, "available")
     assert docks.storage[name][:3] == b"new"
     assert list(compare(list(Backend.objects.all()), docks.connect)) == []
+
+
+def test_a_disk_of_before_is_not_taken_for_what_was_asked(docks, volume):
+    """Its guest never let go of it, and knows old data."""
+    put(docks, volume)
+    pier, old = docks.piers["a"], Backend.objects.filter(clustername="a")
+    old.update(offline=True)
+    force_detach(docks.anna, volume)
+    put(docks, volume, "b1")
+    detach(docks.anna, volume)
+    docks.settle()
+    old.update(offline=False)
+    attach(docks.anna, volume, docks.servers["a1"])
+    docks.settle()
+    found = docks.again(volume)
+    assert (found.status, found.place) == ("available", None)
+    assert "there is a disk" in found.fault
+    (finding,) = compare(list(old), docks.connect)
+    finding.repair()
+    docks.settle()
+    put(docks, volume)
+    assert pier.known[volume.backend_volume_uuid].epoch == found.epoch + EPOCHS
+
+
+def test_data_that_was_not_destroyed_is_not_told_to_be_gone(docks, volume):
+    put(docks, volume)
+    detach(docks.anna, volume)
+    docks.settle()
+    pier, name = docks.piers["a"], volume.backend_volume_uuid
+
+    def fails(request):
+        if isinstance(request, Destroy):
+            del pier.known[name]  # somebody has the cluster forget the disk, by hand
+        return isinstance(request, Destroy)
+
+    pier.fails = fails
+    delete(docks.anna, volume)
+    docks.settle()
+    assert docks.again(volume).status == "error_deleting"
+    assert name in docks.storage
+    assert quota.usage("red")["gigabytes"] == 1
+    pier.fails = lambda _request: False
+    delete(docks.anna, volume)
+    docks.settle()
+    assert name not in docks.storage
+    assert quota.usage("red")["gigabytes"] == 0
 
 
 def test_without_a_cluster_that_can_data_is_not_deleted(docks, volume):

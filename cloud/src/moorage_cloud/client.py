@@ -39,7 +39,7 @@ _STATES = {
 }
 _DOOR = frozenset({401, 403, 429, 503})
 """With which status a door refuses who asks, whatever they ask for."""
-_DISK = ("name", "instance", "size", "volume", "provider", "iv_name")
+_DISK = ("name", "instance", "size", "volume", "provider", "iv_name", "epoch")
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -253,6 +253,7 @@ def _disk(told: Mapping[str, Any]) -> Disk:
         volume=told["volume"] or "",
         provider=told["provider"] or "",
         slot=(told["iv_name"] or "").removeprefix("disk/"),
+        epoch=told["epoch"] or 0,
     )
 
 

@@ -211,10 +211,19 @@ def _store(thing: Thing, operation: Operation | None, life: Life) -> None:
     thing.generation = life.generation
     thing.deleted = life.status is Status.DELETED
     if isinstance(thing, Volume):
-        if operation:
+        if operation and _had(thing, operation, life):
             thing.backend = operation.backend
         _place(thing, life)
     thing.save()
+
+
+def _had(volume: Volume, operation: Operation, life: Life) -> bool:
+    """Whether an operation's cluster is the one that had a volume last.
+
+    One that could not get it is not: a disk that it has is of before.
+    """
+    may_have_made = life.initialized and volume.backend_id is None
+    return operation.result == Result.DONE or may_have_made
 
 
 def _place(volume: Volume, life: Life) -> None:
