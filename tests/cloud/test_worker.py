@@ -9,7 +9,8 @@ from typing import NoReturn
 import pytest
 from docks import Docks
 
-from moorage_cloud.models import Backend, Volume
+from moorage_cloud.clusters import ClusterSilent
+from moorage_cloud.models import Backend, Operation, Outbox, Volume
 from moorage_cloud.verbs import NewVolume, attach, create
 from moorage_cloud.work import Doors, Worker, look_next, send_next
 
@@ -52,6 +53,31 @@ def test_what_nobody_foresaw_of_one_cluster_stops_no_other(docks: Docks, what: s
         assert comes(lambda: b.waiting)
         b.run()
         assert comes(lambda: docks.again(other).status == "in-use")
+
+
+def test_a_silent_cluster_holds_up_no_other(docks: Docks):
+    """Each question to it takes as long as nobody is waited for."""
+    a, b = docks.piers["a"], docks.piers["b"]
+    held = [attaching(docks, "a1") for _ in range(3)]
+    waits = attaching(docks, "b1")
+    asked: list[str] = []
+
+    def nobody(*_args: object) -> NoReturn:
+        asked.append("a")
+        raise ClusterSilent("a")
+
+    a.submit = nobody  # type: ignore[method-assign]
+    docks.send()
+    assert (len(asked), len(b.waiting)) == (1, 1)
+    Outbox.objects.all().delete()
+    Operation.objects.update(job=1, look_at=waits.created)
+    a.job = nobody  # type: ignore[method-assign]
+    b.run()
+    while look_next(docks.connect):
+        pass
+    assert len(asked) == 2
+    assert docks.again(waits).status == "in-use"
+    assert {docks.again(one).status for one in held} == {"attaching"}
 
 
 def test_a_cluster_whose_authority_is_gone_is_one_that_does_not_answer(docks: Docks):

@@ -6,7 +6,7 @@ within one, on the volume as it is by then.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 
 from django.db import transaction
@@ -121,10 +121,15 @@ def look_next(connect: Connect) -> bool:
     operation = _due()
     if operation is None or operation.job is None:
         return False
-    # One that does not answer holds its volumes until it does, or is off.
-    with suppress(ClusterSilent):
+    try:
         cluster = connect(operation.backend)
         settle(operation, cluster.job(operation.job), cluster)
+    except ClusterSilent:
+        # It holds its volumes until it answers, or is off. Its other jobs are looked at
+        # no sooner: they would take as long, and other clusters' would wait for them.
+        operation.refresh_from_db(fields=["look_at"])
+        waiting = Operation.objects.filter(backend=operation.backend, ended=None)
+        waiting.filter(look_at__lt=operation.look_at).update(look_at=operation.look_at)
     return True
 
 
