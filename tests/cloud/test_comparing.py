@@ -5,8 +5,18 @@ import pytest
 from docks import Docks
 
 from moorage_cloud.clusters import Disk
+from moorage_cloud.errors import NotFound
 from moorage_cloud.models import Backend, Volume
-from moorage_cloud.verbs import NewVolume, attach, create, force_detach
+from moorage_cloud.verbs import (
+    Caller,
+    NewVolume,
+    accept,
+    attach,
+    create,
+    detach,
+    force_detach,
+    offer,
+)
 from moorage_cloud.work import compare
 
 
@@ -71,6 +81,22 @@ def test_a_number_that_was_given_twice_gives_nobody_anothers_data(
     assert found.endswith("as detached, of project blue")
     assert (docks.again(volume).place, docks.again(volume).initialized) == (None, False)
     assert volume.backend_volume_uuid in docks.piers["a"].known
+
+
+def test_an_offer_ends_when_a_server_has_the_volume(docks: Docks, volume: Volume):
+    attached(docks, volume, "a1")
+    detach(docks.anna, docks.again(volume))
+    docks.settle()
+    made, key = offer(docks.again(volume))
+    moved(docks, volume, "snf-a1")
+    set_right(docks)
+    with pytest.raises(NotFound):
+        accept(Caller("bob", "blue"), made, key)
+    found = docks.again(volume)
+    assert (found.project, found.status) == ("red", "in-use")
+    detach(docks.anna, found)
+    docks.settle()
+    offer(docks.again(volume))
 
 
 def test_a_job_that_failed_is_not_the_last_one(docks: Docks, volume: Volume):

@@ -32,6 +32,7 @@ from moorage_cloud.models import (
     Outbox,
     Server,
     Snapshot,
+    Transfer,
     Volume,
 )
 from moorage_cloud.requests import to_json
@@ -116,6 +117,8 @@ def set_right(volume: Volume, server: Server | None) -> None:
             life, told = decide(life_of(held, None), found)
             if server:
                 held.backend = server.backend
+            # An offer is over with the status that says that there is one.
+            Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
 
 
