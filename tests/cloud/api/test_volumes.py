@@ -312,6 +312,24 @@ def test_volumes_are_chosen(site: Site):
     )
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=host&marker={id}",
+        "sort=" + ",".join(["name"] * 3000),
+        "metadata={{[]:1}}",
+        "metadata={{" + ",".join(f"{number}:1" for number in range(1200)) + "}}",
+        "created_at=" + ",".join(["gt:2026-01-01T00:00:00"] * 1500),
+    ],
+)
+def test_a_list_is_not_asked_for_in_ways_that_no_database_can_answer(
+    site: Site, query: str
+):
+    one = site.anna.new_volume()
+    answer = site.anna.volumes("GET", f"/volumes?{query.format(id=one['id'])}")
+    assert answer.status == 400
+
+
 def test_a_name_is_no_id(site: Site):
     site.anna.new_volume(name="one")
     answer = site.anna.volumes("GET", "/volumes/one")
