@@ -245,6 +245,12 @@ def test_flags_are_set(site: Site):
     assert act(site.anna, made, **read_only).status == 202
     assert site.anna.look(made)["bootable"] == "true"
     assert Volume.objects.get().read_only
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": made["id"]}})
+    site.docks.settle()
+    writes = {"os-update_readonly_flag": {"readonly": False}}
+    assert act(site.anna, made, **writes).status == 400
+    assert Volume.objects.get().read_only
 
 
 def names(person: Person, query: str, at: str = "3.71") -> Any:
