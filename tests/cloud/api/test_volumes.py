@@ -245,6 +245,12 @@ def test_flags_are_set(site: Site):
     assert act(site.anna, made, **read_only).status == 202
     assert site.anna.look(made)["bootable"] == "true"
     assert Volume.objects.get().read_only
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": made["id"]}})
+    site.docks.settle()
+    writes = {"os-update_readonly_flag": {"readonly": False}}
+    assert act(site.anna, made, **writes).status == 400
+    assert Volume.objects.get().read_only
 
 
 def names(person: Person, query: str, at: str = "3.71") -> Any:
@@ -310,6 +316,24 @@ def test_volumes_are_chosen(site: Site):
             "volume-summary"
         ]
     )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=host&marker={id}",
+        "sort=" + ",".join(["name"] * 3000),
+        "metadata={{[]:1}}",
+        "metadata={{" + ",".join(f"{number}:1" for number in range(1200)) + "}}",
+        "created_at=" + ",".join(["gt:2026-01-01T00:00:00"] * 1500),
+    ],
+)
+def test_a_list_is_not_asked_for_in_ways_that_no_database_can_answer(
+    site: Site, query: str
+):
+    one = site.anna.new_volume()
+    answer = site.anna.volumes("GET", f"/volumes?{query.format(id=one['id'])}")
+    assert answer.status == 400
 
 
 def test_a_name_is_no_id(site: Site):

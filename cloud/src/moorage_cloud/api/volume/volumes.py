@@ -44,7 +44,6 @@ SORTABLE = {
     "created_at": "created",
     "updated_at": "updated",
     "bootable": "bootable",
-    "host": "backend__clustername",
     "availability_zone": "pk",
     "volume_type_id": "volume_type__uuid",
 }

@@ -104,7 +104,10 @@ def _order(query: PageQuery, keys: Mapping[str, str]) -> list[tuple[str, bool]]:
     if wanted is None:
         wanted = f"{query.sort_key or 'created_at'}:{query.sort_dir or 'desc'}"
     found = []
-    for one in wanted.split(","):
+    words = wanted.split(",")
+    if len(words) > len(keys):
+        raise BadRequest("Invalid input received: a list has not so many sort keys")
+    for one in words:
         key, _, direction = one.strip().partition(":")
         if key not in keys:
             raise BadRequest(f"Invalid input received: Invalid sort key: {key}")

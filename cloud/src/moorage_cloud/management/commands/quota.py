@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from moorage_cloud.management import find
 from moorage_cloud.management.command import FORMATS, CloudCommand
-from moorage_cloud.models import Limit, Usage
+from moorage_cloud.models import Usage, VolumeType
 from moorage_cloud.verbs import quota
 
 
@@ -36,7 +37,7 @@ class Command(CloudCommand):
         if options["set"]:
             self._set(options["project"], options["set"])
             return
-        named = options["project"]
+        named = find.project(options["project"] or "")
         projects = Usage.objects.order_by("project").values_list("project", flat=True)
         rows = [
             {"project": project, "resource": name, "limit": limit, "in_use": in_use}
@@ -62,11 +63,17 @@ class Command(CloudCommand):
 
     def _set(self, project: str | None, text: str) -> None:
         resource, _, limit = text.partition("=")
-        if not project or not limit.removeprefix("-").isdecimal():
+        if not project or not (limit.isdecimal() or limit == "-1"):
             raise CommandError("say --project NAME --set RESOURCE=LIMIT")
-        Limit.objects.update_or_create(
-            project=project, resource=resource, defaults={"limit": int(limit)}
-        )
+        counted, _, kind = resource.partition("_")
+        known = VolumeType.objects.filter(name=kind, deleted=False)
+        if counted not in quota.RESOURCES or ("_" in resource and not known.exists()):
+            words = ", ".join(quota.RESOURCES)
+            raise CommandError(
+                f"there is no resource '{resource}': there are {words}, and each of "
+                "these with _ and the name of a type"
+            )
+        quota.set_limits(find.project(project), {resource: int(limit)})
         self.tell(f"Project {project} may have {limit} of {resource}")
 
 
