@@ -3,13 +3,14 @@
 
 import ast
 import operator
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db import connections
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 from moorage_cloud.errors import BadRequest
 
@@ -29,11 +30,40 @@ def with_metadata(
         wanted = None
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
-    for number, (key, value) in enumerate(wanted.items()):
-        one = f"wanted_{number}"
-        found = found.annotate(**{one: KeyTransform(str(key), column)})
-        found = found.filter(**{one: str(value)})
+    return _having(found, column, {str(key): str(item) for key, item in wanted.items()})
+
+
+def _having(
+    found: QuerySet[Thing],
+    column: str,
+    wanted: Mapping[str, str],
+) -> QuerySet[Thing]:
+    """Keep what has some items in a column of JSON.
+
+    Django's own way takes a key of digits for the place in a list, and SQLite one with
+    a dot, a quotation mark or an accent for another key.
+    """
+    if connections[found.db].features.supports_json_field_contains:
+        return found.filter(**{f"{column}__contains": wanted})
+    for key, item in wanted.items():
+        found = found.filter(_has(column, key, item))
     return found
+
+
+def _has(column: str, key: str, item: str) -> Func:
+    """Return the condition that a column of JSON has an item, for SQLite."""
+    wanted = Func(Value(key), Value(item), template="(%(expressions)s)")
+    there = Func(
+        F(column),
+        template="(SELECT key, value FROM JSON_EACH(%(expressions)s))",
+    )
+    return Func(
+        wanted,
+        there,
+        template="%(expressions)s",
+        arg_joiner=" IN ",
+        output_field=BooleanField(),
+    )
 
 
 def between(column: str, text: str | None) -> Q:
