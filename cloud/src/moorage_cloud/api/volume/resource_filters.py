@@ -11,6 +11,7 @@ from moorage_cloud.api.wire.pages import PageQuery
 from moorage_cloud.api.wire.routes import Routes
 
 from .attachments import AttachmentsQuery
+from .messages import MessagesQuery
 from .shapes import VolumesQuery
 from .snapshots import SnapshotsQuery
 from .transfers import TransfersQuery
@@ -21,6 +22,7 @@ LISTS: Mapping[str, type[PageQuery]] = {
     "volume": VolumesQuery,
     "snapshot": SnapshotsQuery,
     "attachment": AttachmentsQuery,
+    "message": MessagesQuery,
     "volume_transfer": TransfersQuery,
     "volume_type": TypesQuery,
 }
