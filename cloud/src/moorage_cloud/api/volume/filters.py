@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
+from moorage_cloud.api.wire.bodies import check_storable
 from moorage_cloud.errors import BadRequest
 
 Thing = TypeVar("Thing", bound=Model)
@@ -30,6 +31,7 @@ def with_metadata(
         wanted = None
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
+    check_storable(wanted)
     return _having(found, column, {str(key): str(item) for key, item in wanted.items()})
 
 
@@ -79,10 +81,11 @@ def _moment(column: str, text: str) -> Q:
         sign, when = "eq", text
     try:
         moment = datetime.fromisoformat(when)
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(
+            UTC
+        )
+    except (ValueError, OverflowError):
         raise BadRequest(f"Invalid filter {text}: '{when}' is no moment") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     if sign == "neq":
         return ~Q(**{column: moment})
     return Q(**{f"{column}__{_SIGNS[sign]}": moment})
