@@ -7,14 +7,13 @@ stated here. So a new route without a stated expectation fails.
 """
 
 import json
-from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, get_args, get_origin
 
 import pytest
 from cloud_things import Things
 from django.db import connection, transaction
-from msgspec import NODEFAULT, Struct, structs
+from every_route import sample, send, told
+from msgspec import structs
 from msgspec.structs import fields
 from site_of_people import Answer, Site, ask
 
@@ -145,51 +144,6 @@ def everybody(site: Site) -> dict[str, dict[str, str]]:
 
 def _shows(token: str) -> dict[str, str]:
     return {"X-Auth-Token": token}
-
-
-def sample(hint: Any, name: str, ids: Mapping[str, str]) -> Any:
-    """Return something that a declared body can be."""
-    if isinstance(hint, type) and issubclass(hint, Struct):
-        return {
-            one.encode_name: sample(one.type, one.encode_name, ids)
-            for one in fields(hint)
-            if one.default is NODEFAULT and one.default_factory is NODEFAULT
-        }
-    if get_origin(hint) is dict or hint is dict:
-        return {"k": "v"}
-    if get_origin(hint) is list:
-        return ["k"]
-    known = {
-        "volumeId": ids["volume_id"],
-        "volume_uuid": ids["volume_id"],
-        "volume_id": ids["volume_id"],
-        "volume_type": ids["type_id"],
-        "project": ids["project_id"],
-        "host": "a",
-    }
-    if name in known:
-        return known[name]
-    inner = get_args(hint)
-    if inner and hint not in {str, int, bool}:
-        return sample(inner[0], name, ids)
-    return {int: 7, bool: True}.get(hint, "word")
-
-
-def send(
-    service: Service, one: Endpoint, things: Things, shows: Mapping[str, str]
-) -> Answer:
-    path = f"/{service.root}{one.path.format(**things.ids)}"
-    body = sample(one.body, "", things.ids) if one.body else None
-    if one.action:
-        body = {one.action: body or {}}
-    headers = {**shows, "X-Subject-Token": things.site.anna.token}
-    if service.name:
-        headers["OpenStack-API-Version"] = f"{service.name} latest"
-    return ask(one.method, path, body, **headers)
-
-
-def told(service: Service, one: Endpoint) -> str:
-    return f"{one.method} /{service.root}{one.path} {one.action}".strip()
 
 
 def expected(service: Service, one: Endpoint) -> For:

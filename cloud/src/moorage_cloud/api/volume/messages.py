@@ -46,7 +46,7 @@ EVENTS = {
     for resource in ("VOLUME", "VOLUME_SNAPSHOT")
 }
 """What an event's id says."""
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class MessageShown(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from moorage_cloud.api.wire.routes import Routes
 
 from .attachments import AttachmentsQuery
 from .messages import MessagesQuery
-from .shapes import VolumesQuery
+from .shapes import CountedQuery, VolumesQuery
 from .snapshots import SnapshotsQuery
 from .transfers import TransfersQuery
 from .types import TypesQuery
@@ -26,7 +26,7 @@ LISTS: Mapping[str, type[PageQuery]] = {
     "volume_transfer": TransfersQuery,
     "volume_type": TypesQuery,
 }
-_NO_FILTERS = {"all_tenants", "SNF", *(one.key for one in fields_of(PageQuery))}
+_NO_FILTERS = {"all_tenants", "SNF", *(one.key for one in fields_of(CountedQuery))}
 
 
 class Filters(Struct, frozen=True):
