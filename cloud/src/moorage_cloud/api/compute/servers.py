@@ -143,10 +143,7 @@ def _named(pattern: str) -> Q:
 def _links(call: Call, one: Server) -> list[Link]:
     return [
         Link("self", f"{call.base}/servers/{one.uuid}"),
-        Link(
-            "bookmark",
-            call.request.build_absolute_uri(f"/compute/servers/{one.uuid}"),
-        ),
+        Link("bookmark", f"{call.site}/compute/servers/{one.uuid}"),
     ]
 
 
