@@ -93,7 +93,7 @@ def postgres() -> Iterator[Postgres]:
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return the test's own database, as settings name it; this process uses it."""
     number = next(NUMBERS)
-    if request.param == "sqlite":
+    if getattr(request, "param", "sqlite") == "sqlite":
         mine = str(HOME / f"{number}.sqlite")
         copyfile(request.getfixturevalue("template"), mine)
         go_to(mine)
