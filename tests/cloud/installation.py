@@ -231,6 +231,10 @@ class Town:
         self.hands.type(f"moorage rapi certificate localhost --settings {settings}")
         argv = process.command("rapi", "run", "--settings", str(settings))
         self._door = Process(argv, root / "door.log")
+        self.await_door()
+
+    def await_door(self) -> None:
+        """Wait until the door is open."""
         assert process.wait_until(self._is_open, PATIENCE)
 
     def _is_open(self) -> bool:

@@ -17,7 +17,15 @@ from snf_manage import refused
 from moorage.daemons.process import wait_until
 from moorage_cloud.clusters import ClusterRefused, Heard, Job, JobState
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
-from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
+from moorage_cloud.verbs import (
+    NewVolume,
+    attach,
+    create,
+    delete,
+    detach,
+    holding_server,
+    quota,
+)
 from moorage_cloud.verbs.changing import changing
 from moorage_cloud.work import Worker, hear, place_of_worker, send_next
 from support.postgres import Postgres
@@ -157,6 +165,28 @@ def test_what_is_heard_and_what_users_want_never_wait_for_each_other(docks: Dock
             quota.charge("red", docks.type.name, gigabytes=-1)
         heard.result(30)
     assert {docks.again(one).status for one in (first, second)} == {"deleted"}
+    assert list(quota.drifts()) == []
+
+
+@on_postgresql
+def test_a_volume_for_a_server_does_not_wait_while_it_holds_the_quota(docks: Docks):
+    server = docks.servers["a1"]
+    create(docks.anna, NewVolume(size=1, volume_type=docks.type))
+    new = NewVolume(size=1, volume_type=docks.type, server=server)
+
+    def make() -> Volume:
+        try:
+            return create(docks.anna, new)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with holding_server(server):
+            made = pool.submit(make)
+            time.sleep(0.5)  # until it waits for the server
+            quota.charge("red", docks.type.name, gigabytes=1)
+            quota.charge("red", docks.type.name, gigabytes=-1)
+        assert made.result(30).status == "attaching"
     assert list(quota.drifts()) == []
 
 
