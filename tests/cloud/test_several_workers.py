@@ -15,7 +15,7 @@ from site_of_people import VOLUME, Site
 from snf_manage import refused
 
 from moorage.daemons.process import wait_until
-from moorage_cloud.clusters import ClusterRefused, Heard, Job, JobState
+from moorage_cloud.clusters import Heard, Job, JobState
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
 from moorage_cloud.verbs import (
     NewVolume,
@@ -197,34 +197,6 @@ def test_a_worker_that_lags_behind_forgets_nothing(docks: Docks):
     assert Backend.objects.get(pk=backend.pk).event_number == 5
     hear(backend, Heard(2, reset=True), pier)  # a cluster that was made anew
     assert Backend.objects.get(pk=backend.pk).event_number == 2
-
-
-def test_a_cluster_that_refuses_its_user_stops_no_worker(docks: Docks):
-    (one,) = volumes(docks, 1)
-
-    class Locked(Slow):
-        def job(self, number: int) -> Job:
-            del number
-            raise ClusterRefused("wrong password")
-
-    slow(docks)
-    docks.piers["a"].__class__ = Locked
-    docks.piers["a"].heard = []
-    worker = Worker(docks.connect, listen=0.1)
-    worker.start()
-    try:
-        assert wait_until(lambda: not Outbox.objects.exists(), 30)
-        Backend.objects.update(event_number=10**6)  # nothing more is heard
-        looked = Operation.objects.filter(looks__gt=0)
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(looked.exists, 30)
-        docks.piers["a"].__class__ = Slow
-        docks.piers["a"].run()
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(lambda: ends(docks), 30)
-    finally:
-        worker.stop()
-    assert docks.again(one).status == "in-use"
 
 
 @on_postgresql
