@@ -2,11 +2,12 @@
 """What goes on without being asked: requests go out, and what came of them comes in."""
 
 from .alone import place_of_worker
-from .comparing import Finding, compare
+from .comparing import compare
 from .doors import Connect, Doors
 from .hearing import hear
 from .legacy import Plan, carry_out, plans, rename
 from .removing import remove_next
 from .sending import send_next
 from .settling import look_next, settle
+from .whereabouts import Finding
 from .worker import Worker
