@@ -37,7 +37,7 @@ _STATES = {
     "error": JobState.FAILED,
     "canceled": JobState.FAILED,
 }
-_DISK = ("name", "instance", "size", "volume", "provider", "iv_name")
+_DISK = ("name", "instance", "size", "volume", "provider", "iv_name", "uuid")
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -250,6 +250,7 @@ def _disk(told: Mapping[str, Any]) -> Disk:
         volume=told["volume"] or "",
         provider=told["provider"] or "",
         slot=(told["iv_name"] or "").removeprefix("disk/"),
+        uuid=told["uuid"] or "",
     )
 
 

@@ -6,9 +6,15 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from moorage_cloud.management import elsewhere
+
 
 def main() -> None:
     """Run the command that was typed."""
+    word = next(iter(sys.argv[1:]), "")
+    why = elsewhere.told(word)
+    if why:
+        raise SystemExit(f"there is no command '{word}' here: {why}")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "moorage_cloud.settings")
     execute_from_command_line(sys.argv)
 

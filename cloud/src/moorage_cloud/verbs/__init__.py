@@ -5,6 +5,7 @@ It is on record when it returns, and a worker carries it to the cluster. A refus
 one sentence, and changes nothing.
 """
 
+from .admin import forget_backend, import_volume
 from .attach import attach, detach, force_detach
 from .caller import Caller
 from .changing import go_on, under_way
@@ -27,10 +28,19 @@ from .servers import (
     helper_name,
     holding_server,
     remove,
+    server_is,
+    server_is_gone,
     server_request,
     server_went_on,
     set_power,
 )
 from .snapshots import delete_snapshot, take_snapshot
 from .transfers import accept, offer, offers, withdraw
-from .types import create_type, delete_type, drop_spec, set_specs, update_type
+from .types import (
+    create_type,
+    delete_type,
+    drop_spec,
+    make_default,
+    set_specs,
+    update_type,
+)

@@ -5,7 +5,7 @@ A cluster's word about what it has wins over the record, unless two have one vol
 then the one that the record names keeps it, and the other one lets go of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from django.db.models import Exists, OuterRef
@@ -17,29 +17,10 @@ from moorage_cloud.models import Backend, Operation, Server, Volume
 from moorage_cloud.requests import Leave
 from moorage_cloud.verbs.changing import set_right
 
+from .comparing_servers import compare_servers, compare_snapshots
 from .doors import Connect
+from .finding import Finding
 from .settling import settle
-
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it should be.
-
-    Attributes
-    ----------
-    kind
-        ``job``, ``disk`` or ``orphan``.
-    about
-        The server or the volume.
-    sentence
-        What is wrong.
-    repair
-        Sets it right; None where a person has to look.
-    """
-
-    kind: str
-    about: str
-    sentence: str
-    repair: Callable[[], object] | None = None
 
 
 class Rest(Struct, frozen=True):
@@ -68,6 +49,8 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     doors = {backend.pk: connect(backend) for backend in backends}
     yield from _jobs(backends, doors)
     before = {one.pk: one.generation for one in _resting()}
+    on_record = Server.objects.filter(deleted=False).select_related("backend")
+    servers = list(on_record)
     disks = {number: door.disks() for number, door in doors.items()}
     # What a verb did meanwhile is neither here nor there: it is no finding.
     still = [one for one in _resting() if before.get(one.pk) == one.generation]
@@ -76,7 +59,11 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     known = Rest(rest, frozenset(names - rest.keys()))
     yield from _attachments(known, disks)
     for backend in backends:
-        yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
+        door, found = doors[backend.pk], disks[backend.pk]
+        yield from _disks(known, backend, door, found)
+        yield from compare_snapshots(backend, found, door)
+        there = [one for one in servers if one.backend_id == backend.pk]
+        yield from compare_servers(backend, there, door)
 
 
 def _jobs(

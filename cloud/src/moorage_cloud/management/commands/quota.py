@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from moorage_cloud.management import owners
 from moorage_cloud.management.command import FORMATS, CloudCommand
 from moorage_cloud.models import Limit, Usage
 from moorage_cloud.verbs import quota
@@ -22,7 +23,7 @@ class Command(CloudCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take what to do."""
-        parser.add_argument("--project")
+        parser.add_argument("--project", help="name or ID")
         parser.add_argument("--set", metavar="RESOURCE=LIMIT", help="-1 is no limit")
         parser.add_argument("--check", action="store_true")
         parser.add_argument("--fix", action="store_true")
@@ -33,10 +34,10 @@ class Command(CloudCommand):
         if options["check"] or options["fix"]:
             self._compare(fix=options["fix"])
             return
+        named = owners.project(options["project"] or "")
         if options["set"]:
-            self._set(options["project"], options["set"])
+            self._set(named, options["set"])
             return
-        named = options["project"]
         projects = Usage.objects.order_by("project").values_list("project", flat=True)
         rows = [
             {"project": project, "resource": name, "limit": limit, "in_use": in_use}
@@ -60,7 +61,7 @@ class Command(CloudCommand):
         else:
             raise CommandError("to set it right: snf-manage quota --fix")
 
-    def _set(self, project: str | None, text: str) -> None:
+    def _set(self, project: str, text: str) -> None:
         resource, _, limit = text.partition("=")
         if not project or not limit.removeprefix("-").isdecimal():
             raise CommandError("say --project NAME --set RESOURCE=LIMIT")
