@@ -53,6 +53,8 @@ class Disk(Struct, frozen=True):
         Which disk of its instance it is, from 0; empty for nobody's.
     uuid
         The cluster's own; another one after each attach.
+    epoch
+        Rises whenever it is attached.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Disk(Struct, frozen=True):
     provider: str = ""
     slot: str = ""
     uuid: str = ""
+    epoch: int = 0
 
 
 class Instance(Struct, frozen=True):

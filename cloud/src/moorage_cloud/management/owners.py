@@ -5,9 +5,9 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from moorage_cloud.identity import people
-from moorage_cloud.identity.models import Project, User
 from moorage_cloud.verbs import Caller
+
+from . import find
 
 
 def add_arguments(parser: ArgumentParser, *, required: bool = True) -> None:
@@ -20,15 +20,7 @@ def add_arguments(parser: ArgumentParser, *, required: bool = True) -> None:
 def owner(options: Mapping[str, Any]) -> Caller:
     """Return who was named; `NotFound` for who is not known here."""
     return Caller(
-        user(options["user"]), project(options["project"]), request_id="snf-manage"
+        find.user(options["user"]),
+        find.project(options["project"]),
+        request_id="snf-manage",
     )
-
-
-def user(name: str) -> str:
-    """Return a user's id; where identity is not ours, what was typed is one."""
-    return people.user(name).pk if name and User.objects.exists() else name
-
-
-def project(name: str) -> str:
-    """Return a project's id; as with :func:`user`."""
-    return people.project(name).pk if name and Project.objects.exists() else name

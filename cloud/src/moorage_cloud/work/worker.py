@@ -114,8 +114,8 @@ class Worker:
         backend = Backend.objects.filter(pk=number, offline=False).first()
         if backend is None:
             return False
-        cluster = self._connect(backend)
         try:
+            cluster = self._connect(backend)
             for heard in cluster.events(backend.event_number, self._seconds):
                 hear(backend, heard, cluster, _NOTED)
         except ClusterSilent as silence:
@@ -124,11 +124,16 @@ class Worker:
         return True
 
     def _safely(self, what: Callable[[], bool]) -> bool:
-        """Do something; a database that is away is waited for."""
+        """Do something; whatever goes wrong is told, and no end of the thread.
+
+        What goes on here is everybody's: one thing that breaks must not stop it.
+        """
         try:
             close_old_connections()
             return what()
         except DatabaseError:
             _LOG.exception("the database does not answer")
-            self._stop.wait(_AGAIN)
-            return True
+        except Exception:  # noqa: BLE001 - see above
+            _LOG.exception("a worker met an error that it did not expect")
+        self._stop.wait(_AGAIN)
+        return True

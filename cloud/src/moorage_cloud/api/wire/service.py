@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from microversion_parse import Version
 from msgspec import Struct
@@ -64,6 +65,7 @@ class Service(Struct, frozen=True, kw_only=True):
         request_id = f"req-{uuid.uuid4()}"
         spoken = version(self.low)
         try:
+            _check_host(request)
             spoken = self._asked(request)
             response = self._answer(request, path.strip("/"), request_id, spoken)
         except Refusal as refusal:
@@ -171,7 +173,7 @@ def _chosen(
     endpoint = endpoints[0]
     if endpoint.body is None and not endpoint.action:
         return endpoint, None
-    if int(request.headers.get("Content-Length") or 0) > MAX_BODY:
+    if _length(request) > MAX_BODY:
         raise TooLarge("Request is too large.")
     given = decoded(request.body)
     if not endpoint.action:
@@ -183,6 +185,22 @@ def _chosen(
         if one.action == action:
             return one, {} if inner is None else inner
     raise BadRequest(f"There is no such action: {action}")
+
+
+def _length(request: HttpRequest) -> int:
+    """Return how long a body is said to be."""
+    told = request.headers.get("Content-Length") or "0"
+    if not (told.isascii() and told.isdecimal()):
+        raise BadRequest("Malformed request: its Content-Length is no number")
+    return int(told)
+
+
+def _check_host(request: HttpRequest) -> None:
+    """Refuse a name that is none, or not ours: links begin with it."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        raise BadRequest("Malformed request: its Host is no name of ours") from None
 
 
 def _identity(request: HttpRequest) -> Identity:
