@@ -220,3 +220,16 @@ def test_an_attachment_is_made_for_a_server_alone(site: Site):
     assert answer.body["attachment"]["status"] == "attaching"
     site.docks.settle()
     assert site.anna.look(made)["attachments"][0]["server_id"] == site.server("b1")
+
+
+def test_a_tag_that_no_guest_would_learn_is_refused(site: Site):
+    made = site.anna.new_volume()
+    body = {"volumeAttachment": {"volumeId": made["id"], "tag": "data"}}
+    answer = site.anna.servers(
+        "POST", f"/{site.server('a1')}/os-volume_attachments", body, at="2.49"
+    )
+    assert answer.fault == (
+        "badRequest 400: Attaching tagged block device is not supported for this "
+        "server instance."
+    )
+    assert site.anna.look(made)["status"] == "available"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from threading import Event, Thread
 
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import Error, close_old_connections, connection
 
 from moorage_cloud.clusters import ClusterSilent
 from moorage_cloud.models import Backend
@@ -124,16 +124,17 @@ class Worker:
         return True
 
     def _safely(self, what: Callable[[], bool]) -> bool:
-        """Do something; whatever goes wrong is told, and no end of the thread.
+        """Do something; whatever goes wrong is told, and tried again after a while.
 
-        What goes on here is everybody's: one thing that breaks must not stop it.
+        A database that is away is waited for. A thread that ended with an error would
+        leave a worker that looks alive, and works no more.
         """
         try:
             close_old_connections()
             return what()
-        except DatabaseError:
-            _LOG.exception("the database does not answer")
-        except Exception:  # noqa: BLE001 - see above
-            _LOG.exception("a worker met an error that it did not expect")
+        except Error as error:
+            _LOG.warning("the database does not answer: %s", error)
+        except Exception:  # noqa: BLE001 - the log tells of it
+            _LOG.exception("the worker met an error that it did not expect")
         self._stop.wait(_AGAIN)
         return True

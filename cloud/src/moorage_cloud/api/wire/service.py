@@ -12,15 +12,22 @@ from http import HTTPStatus
 
 import msgspec
 from django.core.exceptions import DisallowedHost
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from microversion_parse import Version
 from msgspec import Struct
 
-from moorage_cloud.errors import BadRequest, Forbidden, OverLimit, Refusal
+from moorage_cloud.errors import (
+    BadRequest,
+    Forbidden,
+    OverLimit,
+    Refusal,
+    Unavailable,
+)
 from moorage_cloud.identity.tokens import InvalidToken
 from moorage_cloud.identity.who import NOBODY, Identity, known_by
 
-from .bodies import decoded, read, read_query, written
+from .bodies import check_storable, decoded, read, read_query, written
 from .call import Call
 from .errors import TooLarge, Unauthorized
 from .routes import Endpoint, Routes
@@ -70,6 +77,10 @@ class Service(Struct, frozen=True, kw_only=True):
             response = self._answer(request, path.strip("/"), request_id, spoken)
         except Refusal as refusal:
             response = self._refused(request, refusal)
+        except (OperationalError, InterfaceError):
+            _LOG.exception("%s: the database does not answer", request_id)
+            away = Unavailable("The database does not answer.")
+            response = self._refused(request, away)
         except Exception:  # noqa: BLE001 - an answer tells of it, and the log
             _LOG.exception("%s: %s %s", request_id, request.method, request.path)
             body = self.words(
@@ -97,6 +108,7 @@ class Service(Struct, frozen=True, kw_only=True):
     def _answer(
         self, request: HttpRequest, path: str, request_id: str, spoken: Version
     ) -> HttpResponse:
+        check_storable([path, *request.GET.keys(), *request.GET.values()])
         path, project = self._project(path)
         endpoints, names = self.routes.match(path, request.method or "GET", spoken)
         endpoint, given = _chosen(endpoints, request)

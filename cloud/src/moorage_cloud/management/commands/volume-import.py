@@ -5,6 +5,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import structs
+
 from moorage_cloud.management import find, owners, waiting
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import facts
@@ -36,7 +38,9 @@ class Command(CloudCommand):
         who = owners.owner(options)
         new = NewVolume(
             size=options["size"],
-            volume_type=volume_type(options["volume_type"]),
+            volume_type=volume_type(
+                structs.replace(who, admin=True), options["volume_type"]
+            ),
             name=options["name"],
             description=options["description"],
         )
