@@ -5,7 +5,7 @@ import csv
 import json
 import sys
 from pathlib import Path
-from subprocess import run
+from subprocess import PIPE, Popen, run
 
 import pytest
 from quay import Quay
@@ -270,6 +270,15 @@ def test_a_command_of_the_earlier_system_says_where_it_is_done():
         done = run([snf, word], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 1
         assert done.stderr.startswith(f"there is no command '{word}' here: {why}")
+
+
+def test_who_reads_no_further_is_told_nothing():
+    snf = Path(sys.executable).with_name("snf-manage")
+    with Popen([snf, "help"], stdout=PIPE, stderr=PIPE) as one:
+        assert one.stdout
+        assert one.stderr
+        one.stdout.close()
+        assert one.stderr.read() == b""
 
 
 @pytest.mark.usefixtures("docks")

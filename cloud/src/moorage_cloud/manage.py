@@ -16,7 +16,12 @@ def main() -> None:
     if why:
         raise SystemExit(f"there is no command '{word}' here: {why}")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "moorage_cloud.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
 
 
 if __name__ == "__main__":
