@@ -50,6 +50,9 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Seconds that a token is good for.
     zone
         The only availability zone, in which all volumes and servers are.
+    admin_at
+        Addresses such as ``https://cloud.example.org`` at which administrators have
+        pages (``/admin``); none for no pages.
     quota
         What a project has by default.
     """
@@ -66,6 +69,7 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policy_file: str = "/etc/moorage/policy.yaml"
     token_lasts: float = 3600.0
     zone: str = "nova"
+    admin_at: tuple[str, ...] = ()
     quota: Quota = field(default_factory=Quota)
 
 

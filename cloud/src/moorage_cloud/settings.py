@@ -93,3 +93,47 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
+
+if CONF.admin_at:
+    # The pages of administrators. What changes something is protected by the pages
+    # themselves (csrf_protect); the API has tokens instead, and no cookies.
+    INSTALLED_APPS += [
+        "django.contrib.admin",
+        "django.contrib.sessions",
+        "django.contrib.messages",
+        "django.contrib.staticfiles",
+    ]
+    MIDDLEWARE += [
+        "django.middleware.security.SecurityMiddleware",
+        "whitenoise.middleware.WhiteNoiseMiddleware",
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+        "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    ]
+    TEMPLATES = [
+        {
+            "BACKEND": "django.template.backends.django.DjangoTemplates",
+            "APP_DIRS": True,
+            "OPTIONS": {
+                "context_processors": [
+                    "django.template.context_processors.request",
+                    "django.contrib.auth.context_processors.auth",
+                    "django.contrib.messages.context_processors.messages",
+                ]
+            },
+        }
+    ]
+    AUTHENTICATION_BACKENDS = ["moorage_cloud.pages.entry.Administrators"]
+    LOGIN_REDIRECT_URL = "/admin/"
+    STATIC_URL = "/admin/static/"
+    WHITENOISE_USE_FINDERS = True
+    CSRF_TRUSTED_ORIGINS = list(CONF.admin_at)
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = all(
+        one.startswith("https://") for one in CONF.admin_at
+    )
+    SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+    SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+    SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/admin/"
+    SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+    SESSION_COOKIE_AGE = 8 * 3600
