@@ -18,7 +18,10 @@ HOME = Path(
 """In memory: what these tests write need not outlive anything."""
 atexit.register(rmtree, HOME, ignore_errors=True)
 CONF_FILE = HOME / "cloud.toml"
-CONF_FILE.write_text(f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n')
+CONF_FILE.write_text(
+    f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n'
+    f'metrics_key_file = "{HOME}/metrics-key"\n'
+)
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
 os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
 

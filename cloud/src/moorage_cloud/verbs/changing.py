@@ -4,6 +4,7 @@
 State, operation, outbox and quota change by one transaction, or not at all.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -40,6 +41,7 @@ from .asking import request_of
 from .caller import Caller
 from .quota import charge
 
+_LOG = logging.getLogger(__name__)
 Thing = Volume | Snapshot
 
 
@@ -147,6 +149,7 @@ def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
         server=by.server,
         userid=who.user,
         request_id=who.request_id,
+        global_request_id=who.global_request_id,
     )
 
 
@@ -175,6 +178,9 @@ def _end(thing: Thing, operation: Operation | None, end: End) -> None:
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
+        with operation.traced():
+            told = {"operation": str(operation.uuid), "why": end.why}
+            _LOG.info("%s: %s", operation, end.result, extra={"told": told})
 
 
 def _send(thing: Thing, operation: Operation, *, asks: bool) -> None:
