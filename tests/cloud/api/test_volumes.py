@@ -2,6 +2,7 @@
 """Volumes, over HTTP, as a user has them."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from site_of_people import Person, Site
@@ -246,6 +247,12 @@ def test_flags_are_set(site: Site):
     assert act(site.anna, made, **read_only).status == 202
     assert site.anna.look(made)["bootable"] == "true"
     assert Volume.objects.get().read_only
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": made["id"]}})
+    site.docks.settle()
+    writes = {"os-update_readonly_flag": {"readonly": False}}
+    assert act(site.anna, made, **writes).status == 400
+    assert Volume.objects.get().read_only
 
 
 def names(person: Person, query: str, at: str = "3.71") -> Any:
@@ -326,6 +333,24 @@ def test_volumes_are_chosen(site: Site):
     )
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=host&marker={id}",
+        "sort=" + ",".join(["name"] * 3000),
+        "metadata={{[]:1}}",
+        "metadata={{" + ",".join(f"{number}:1" for number in range(1200)) + "}}",
+        "created_at=" + ",".join(["gt:2026-01-01T00:00:00"] * 1500),
+    ],
+)
+def test_a_list_is_not_asked_for_in_ways_that_no_database_can_answer(
+    site: Site, query: str
+):
+    one = site.anna.new_volume()
+    answer = site.anna.volumes("GET", f"/volumes?{query.format(id=one['id'])}")
+    assert answer.status == 400
+
+
 def test_a_name_is_no_id(site: Site):
     site.anna.new_volume(name="one")
     answer = site.anna.volumes("GET", "/volumes/one")
@@ -396,3 +421,21 @@ def test_types_are_made_and_changed_by_administrators(site: Site):
     site.anna.new_volume(volume_type="slower")
     assert types("DELETE", path).status == 400
     assert types("DELETE", f"/{site.docks.type.uuid}").status == 400
+
+
+ODD_KEYS = ["1", "é", 'a"b', "a.b", "a\\b", "$", "[0]", "a b", "%", "😀", "it's"]
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_metadata_is_found_by_any_key(site: Site, key: str):
+    site.anna.new_volume(name="other", metadata={"x": "7"})
+    site.anna.new_volume(name="one", metadata={"x": "8", key: "7"})
+    for wanted, names in (
+        ({key: "7"}, ["one"]),
+        ({key: "7", "x": "8"}, ["one"]),
+        ({key: "8"}, []),
+        ({key: "7", "x": "7"}, []),
+    ):
+        query = urlencode({"metadata": repr(wanted)})
+        found = site.anna.volumes("GET", f"/volumes?{query}").body["volumes"]
+        assert [one["name"] for one in found] == names

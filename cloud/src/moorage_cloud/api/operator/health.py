@@ -7,7 +7,7 @@ Everybody may ask, and is told nothing of what is inside.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
@@ -38,7 +38,7 @@ def healthcheck(request: HttpRequest) -> HttpResponse:
 def _reasons() -> Iterator[str]:
     try:
         seen = Heartbeat.objects.aggregate(Max("seen"))["seen__max"]
-    except DatabaseError:
+    except Error:
         yield "the database does not answer"
         return
     if seen is None or timezone.now() - seen > timedelta(seconds=CONF.worker_gone):

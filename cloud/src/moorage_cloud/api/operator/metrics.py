@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -71,7 +71,7 @@ class Database(Collector):
         """Yield the metrics; of a database that is away, that."""
         try:
             found = list(self._known(timezone.now()))
-        except DatabaseError:
+        except Error:
             found = []
         up = bool(found)
         yield _gauge("database_up", "Whether the database answers (1).", float(up))

@@ -3,9 +3,8 @@
 
 from collections import defaultdict
 
-from django.db.models import Count, QuerySet, Sum, Value
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce
 from msgspec import UNSET
 
 from moorage_cloud import verbs
@@ -46,9 +45,8 @@ SORTABLE: dict[str, str | Combinable] = {
     "created_at": "created",
     "updated_at": "updated",
     "bootable": "bootable",
-    "host": Coalesce("backend__clustername", Value("")),
-    "availability_zone": "created",  # all are in one
-    "volume_type_id": "volume_type",
+    "availability_zone": "pk",
+    "volume_type_id": "volume_type__uuid",
 }
 
 
@@ -200,8 +198,8 @@ def check_deletable(volume: Volume) -> None:
 
 
 def _page(call: Call, query: VolumesQuery) -> Page:
-    counted = query.with_count is not None and query.with_count.lower() in {"true", "1"}
-    return paged(_found(call, query), query, call.request, SORTABLE, counted=counted)
+    found = _found(call, query)
+    return paged(found, query, call.request, SORTABLE, counted=query.counted)
 
 
 def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:

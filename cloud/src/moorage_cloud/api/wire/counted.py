@@ -13,7 +13,12 @@ if CONF.metrics_dir:
     # The library reads it when it is loaded.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = CONF.metrics_dir
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 disable_created_metrics()  # type: ignore[no-untyped-call]

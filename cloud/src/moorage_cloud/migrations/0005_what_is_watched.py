@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("cloud", "0003_pages_of_volumes"),
+        ("cloud", "0004_told_and_types"),
     ]
 
     operations = [
