@@ -25,6 +25,7 @@ CONF_FILE = HOME / "cloud.toml"
 CONF_FILE.write_text(
     f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n'
     'admin_at = ["http://testserver"]\n'
+    f'metrics_key_file = "{HOME}/metrics-key"\n'
 )
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
 os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
@@ -44,7 +45,7 @@ from support.postgres import Postgres, programs  # noqa: E402
 
 NUMBERS = count()
 ON_SQLITE_ALONE = {
-    *("test_clients", "test_openapi", "test_schema", "test_stateful"),
+    *("test_clients", "test_cost", "test_openapi", "test_schema", "test_stateful"),
     "test_restored",  # which puts back a file
 }
 BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))

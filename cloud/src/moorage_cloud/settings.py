@@ -84,7 +84,20 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "identity.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = ["moorage_cloud.api.wire.traced.Traced"]
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"()": "moorage_cloud.tracing.JsonLines"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # Each request has a line of its own already.
+        "django.request": {"level": "ERROR"},
+        # It would write elsewhere.
+        "django": {"handlers": [], "propagate": True},
+    },
+}
 ROOT_URLCONF = "moorage_cloud.urls"
 ALLOWED_HOSTS = list(CONF.allowed_hosts)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

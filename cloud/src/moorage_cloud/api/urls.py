@@ -5,6 +5,7 @@ from django.urls import path, re_path
 
 from .compute.service import COMPUTE, COMPUTE_VERSIONS
 from .identity.service import IDENTITY, IDENTITY_VERSIONS
+from .operator import health, metrics
 from .volume.service import VOLUME, VOLUME_VERSIONS
 from .wire import openapi
 
@@ -18,6 +19,8 @@ SERVICES = (
     COMPUTE_VERSIONS,
 )
 urlpatterns = [
+    path("healthcheck", health.healthcheck),
+    path("metrics", metrics.metrics),
     *(
         path(f"{service.root}/openapi.json", openapi.show, {"service": service})
         for service in SERVICES

@@ -25,6 +25,8 @@ class Backend(models.Model):
         Whether an administrator has said that it is off: nobody writes there.
     features
         What it told when it was added or looked at last.
+    heard
+        When its feed was last listened to with success; None for never.
     event_number
         The entry of its feed up to which everything is in this database.
     """
@@ -38,6 +40,7 @@ class Backend(models.Model):
     drained = models.BooleanField(default=False)
     offline = models.BooleanField(default=False)
     features = models.JSONField(default=list)
+    heard = models.DateTimeField(null=True)
     event_number = models.BigIntegerField(null=True)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)

@@ -256,6 +256,7 @@ def _ask(who: Caller, server: Server, action: str) -> None:
         server=server,
         userid=who.user,
         request_id=who.request_id,
+        global_request_id=who.global_request_id,
     )
     Outbox.objects.create(
         operation=operation,
