@@ -124,6 +124,9 @@ SOURCES := $(shell find src share -type f -not -name '*.so' -not -path '*/__pyca
 WHEELS := $(BUILD)/wheels
 WHEEL := $(BUILD)/wheel/.built
 DEB := $(BUILD)/deb/.built
+CLOUD_WHEELS := $(BUILD)/cloud-wheels
+CLOUD_WHEEL := $(BUILD)/cloud-wheel/.built
+CLOUD_DEB := $(BUILD)/cloud-deb/.built
 
 wheel: $(WHEEL) ## Build the wheel in .build/wheel
 
@@ -134,17 +137,37 @@ $(WHEEL): $(LOCKED) pyproject.toml setup.py $(SOURCES)
 	@touch $@
 
 # The libraries that the packages carry: those of the lock file, by their hashes.
+FETCH = rm -rf $(@D) && mkdir -p $(@D) && $(BIN)/python -m pip download -qq \
+  --disable-pip-version-check --only-binary :all: --require-hashes -d $(@D) -r
+
 $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
-	@rm -rf $(@D) && mkdir -p $(@D)
-	@$(BIN)/python -m pip download -qq --disable-pip-version-check --only-binary :all: \
-	  --require-hashes -r requirements-run.lock -d $(@D)
+	@$(FETCH) requirements-run.lock
 	@touch $@
 
-deb: $(DEB) ## Build the Debian packages in .build/deb
+deb: $(DEB) $(CLOUD_DEB) ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
 
-$(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
+PACKED := scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
+$(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
 	@scripts/debian-packages.sh deb
-	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) $(WHEEL) $(WHEELS)
+	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) debian $(WHEELS) $(WHEEL)
+	@touch $@
+
+# The cloud is a distribution of its own, and so it has a package of its own.
+CLOUD_SOURCES := $(shell find cloud -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
+$(CLOUD_WHEEL): $(LOCKED) $(CLOUD_SOURCES)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@$(BIN)/python -m pip wheel -q --no-deps --no-index --no-build-isolation -w $(@D) ./cloud
+	@rm -rf cloud/build
+	@touch $@
+
+$(CLOUD_WHEELS)/.fetched: $(LOCKED) cloud/requirements.lock
+	@$(FETCH) cloud/requirements.lock
+	@touch $@
+
+$(CLOUD_DEB): $(WHEEL) $(CLOUD_WHEEL) $(CLOUD_WHEELS)/.fetched $(PACKED)
+	@scripts/debian-packages.sh deb
+	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) cloud/debian $(CLOUD_WHEELS) \
+	  $(WHEEL) $(CLOUD_WHEEL)
 	@touch $@
 
 debian-root: $(BUILD)/machines/.made ## Make a fresh Debian 12 system in .build/machines
