@@ -28,9 +28,3 @@ def test_a_server_that_is_taken_for_somebody_is_theirs(harbour: Site):
     types("server-create --backend-id a --instance snf-a1 --user anna --project red")
     (listed,) = harbour.anna.servers("GET", "").body["servers"]
     assert listed["name"] == "snf-a1"
-
-
-def test_a_project_that_is_not_known_here_is_taken_as_it_is(site: Site):
-    assert site.red.name == "red"
-    types("volume-create --size 1 --user eve --project elsewhere")
-    assert "elsewhere" in types("volume-list --fields project")

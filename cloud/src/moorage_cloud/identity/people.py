@@ -26,22 +26,6 @@ def user(name: str) -> User:
     return found
 
 
-def project_id(word: str) -> str:
-    """Return what a project is called on record.
-
-    That is its id, also of one that is named here. A word that names none is taken as
-    it is: it may be the id of one that another identity service has.
-    """
-    found = Project.objects.filter(name=word).first()
-    return found.pk if found else word
-
-
-def user_id(word: str) -> str:
-    """Return what a user is called on record; as :func:`project_id`."""
-    found = User.objects.filter(name=word).first()
-    return found.pk if found else word
-
-
 def add_project(name: str, description: str = "") -> Project:
     """Make a project; `Conflict` if there is one of that name."""
     try:

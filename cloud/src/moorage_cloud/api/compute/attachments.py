@@ -48,7 +48,7 @@ def attach(call: Call, server_id: str, body: CreateAttachment) -> OneAttachment:
             f"be available or downloading to reserve, but the current status is "
             f"{volume.status}."
         )
-    made = verbs.attach(call.who, volume, server)
+    made = verbs.attach(call.who, volume, server, wanted.tag or "")
     if wanted.delete_on_termination is not None:
         verbs.update(volume, delete_on_termination=wanted.delete_on_termination)
         made.volume.delete_on_termination = wanted.delete_on_termination

@@ -14,6 +14,8 @@ from django.db.models.fields.json import KeyTransform
 from moorage_cloud.errors import BadRequest
 
 Thing = TypeVar("Thing", bound=Model)
+MOST = 32
+"""Conditions in one filter, at most."""
 _SIGNS = {"gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "eq": "exact"}
 
 
@@ -25,10 +27,11 @@ def with_metadata(
         return found
     try:
         wanted = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
+    _check_few(column, len(wanted))
     for number, (key, value) in enumerate(wanted.items()):
         one = f"wanted_{number}"
         found = found.annotate(**{one: KeyTransform(str(key), column)})
@@ -40,7 +43,15 @@ def between(column: str, text: str | None) -> Q:
     """Return the condition of moments such as ``gt:2026-01-01T00:00:00,lt:…``."""
     if text is None:
         return Q()
-    return reduce(operator.and_, (_moment(column, one) for one in text.split(",")))
+    moments = text.split(",")
+    _check_few(column, len(moments))
+    return reduce(operator.and_, (_moment(column, one) for one in moments))
+
+
+def _check_few(column: str, number: int) -> None:
+    """Refuse more conditions than a database can take in one question."""
+    if number > MOST:
+        raise BadRequest(f"Invalid filter {column}: more than {MOST} conditions")
 
 
 def _moment(column: str, text: str) -> Q:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage_cloud.errors import BadRequest, NotFound
-from moorage_cloud.identity import people
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import server_facts
@@ -50,8 +49,8 @@ class Command(CloudCommand):
             )
         server = Server.objects.create(
             name=options["name"] or name,
-            userid=people.user_id(options["user"]),
-            project=people.project_id(options["project"]),
+            userid=find.user(options["user"]),
+            project=find.project(options["project"]),
             backend=backend,
             instance=name,
             helper=options["helper"],

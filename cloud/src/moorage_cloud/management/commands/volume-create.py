@@ -5,7 +5,6 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from moorage_cloud.identity import people
 from moorage_cloud.management import find, waiting
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import facts
@@ -32,8 +31,8 @@ class Command(CloudCommand):
     def go(self, options: Mapping[str, Any]) -> None:
         """Make it."""
         who = Caller(
-            people.user_id(options["user"]),
-            people.project_id(options["project"]),
+            find.user(options["user"]),
+            find.project(options["project"]),
             request_id="snf-manage",
         )
         server = find.server(options["server"]) if options["server"] else None
