@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -144,7 +144,7 @@ $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
 	@$(FETCH) requirements-run.lock
 	@touch $@
 
-deb: $(DEB) $(CLOUD_DEB) ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
+deb: $(DEB) cloud-deb ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
 
 PACKED := scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
 $(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
@@ -153,6 +153,8 @@ $(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
 	@touch $@
 
 # The cloud is a distribution of its own, and so it has a package of its own.
+cloud-deb: $(CLOUD_DEB)
+
 CLOUD_SOURCES := $(shell find cloud -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 $(CLOUD_WHEEL): $(LOCKED) $(CLOUD_SOURCES)
 	@rm -rf $(@D) && mkdir -p $(@D)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[Machine]:
     """Return a machine that has the package beside it."""
-    subprocess.run(["make", "-s", "deb", "debian-root"], cwd=ROOT, check=True)
+    subprocess.run(["make", "-s", "cloud-deb", "debian-root"], cwd=ROOT, check=True)
     with ExitStack() as stack:
         at = Path(tempfile.mkdtemp(prefix="cloud-", dir=BUILD))
         stack.callback(shutil.rmtree, at)
