@@ -125,16 +125,13 @@ def test_from_some_version_on_it_is_told_that_it_is_under_way(site: Site):
 def test_a_field_is_there_from_its_version_on(site: Site):
     made = site.anna.new_volume()
     path = f"/{site.server('a1')}/os-volume_attachments"
-    given = {"volumeId": made["id"], "delete_on_termination": True, "tag": "db"}
+    given = {"volumeId": made["id"], "delete_on_termination": True}
     body = {"volumeAttachment": given}
     assert site.anna.servers("POST", path, body, at="2.78").status == 400
     answer = site.anna.servers("POST", path, body, at="2.79")
     assert answer.body["volumeAttachment"]["delete_on_termination"] is True
     site.docks.settle()
     one = f"{path}/{made['id']}"
-    shown = site.anna.servers("GET", one, at="2.79").body["volumeAttachment"]
-    assert shown["tag"] == "db"
-    del given["tag"]
     given["delete_on_termination"] = False
     assert site.anna.servers("PUT", one, body, at="2.85").status == 202
     shown = get(site, "a1", made).body["volumeAttachment"]
@@ -216,3 +213,16 @@ def test_an_attachment_is_made_for_a_server_alone(site: Site):
     assert answer.body["attachment"]["status"] == "attaching"
     site.docks.settle()
     assert site.anna.look(made)["attachments"][0]["server_id"] == site.server("b1")
+
+
+def test_a_tag_that_no_guest_would_learn_is_refused(site: Site):
+    made = site.anna.new_volume()
+    body = {"volumeAttachment": {"volumeId": made["id"], "tag": "data"}}
+    answer = site.anna.servers(
+        "POST", f"/{site.server('a1')}/os-volume_attachments", body, at="2.49"
+    )
+    assert answer.fault == (
+        "badRequest 400: Attaching tagged block device is not supported for this "
+        "server instance."
+    )
+    assert site.anna.look(made)["status"] == "available"

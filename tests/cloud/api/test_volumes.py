@@ -2,6 +2,7 @@
 """Volumes, over HTTP, as a user has them."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from site_of_people import Person, Site
@@ -420,3 +421,21 @@ def test_types_are_made_and_changed_by_administrators(site: Site):
     site.anna.new_volume(volume_type="slower")
     assert types("DELETE", path).status == 400
     assert types("DELETE", f"/{site.docks.type.uuid}").status == 400
+
+
+ODD_KEYS = ["1", "é", 'a"b', "a.b", "a\\b", "$", "[0]", "a b", "%", "😀", "it's"]
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_metadata_is_found_by_any_key(site: Site, key: str):
+    site.anna.new_volume(name="other", metadata={"x": "7"})
+    site.anna.new_volume(name="one", metadata={"x": "8", key: "7"})
+    for wanted, names in (
+        ({key: "7"}, ["one"]),
+        ({key: "7", "x": "8"}, ["one"]),
+        ({key: "8"}, []),
+        ({key: "7", "x": "7"}, []),
+    ):
+        query = urlencode({"metadata": repr(wanted)})
+        found = site.anna.volumes("GET", f"/volumes?{query}").body["volumes"]
+        assert [one["name"] for one in found] == names

@@ -187,3 +187,42 @@ def test_a_header_that_means_nothing_is_refused(site: Site, field: str, value: s
     )
     assert answer.status_code == 400
     assert "Malformed request" in answer.json()["badRequest"]["message"]
+
+
+BIG = 2**64
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("name=%00", "marker=%00", "k%00=1", "metadata={'\\x00':'1'}"),
+        *("metadata={'a':'\\ud800'}", f"offset={BIG}", "limit=-1"),
+        *("created_at=gt:9999-12-31T23:59:59-23:59", "created_at=odd"),
+    ],
+)
+def test_a_question_that_no_database_could_answer_is_refused(site: Site, query: str):
+    assert site.anna.volumes("GET", f"/volumes?{query}").status == 400
+
+
+@pytest.mark.parametrize("query", [f"limit={BIG}", f"size={BIG}", "name=%FF"])
+def test_an_odd_question_has_an_answer(site: Site, query: str):
+    assert site.anna.volumes("GET", f"/volumes?{query}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("%00", 400), ("a%0Ab", 404), ("..", 404)]
+)
+def test_an_odd_name_in_a_path_is_answered_as_any(site: Site, name: str, status: int):
+    for path in (f"/volumes/{name}", f"/types/{name}", f"/{name}"):
+        answer = site.anna.volumes("GET", path)
+        assert answer.status == status
+        assert answer.fault
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b"])
+def test_a_text_that_no_database_could_keep_is_refused(site: Site, text: str):
+    for new in ({"name": text}, {"metadata": {text: "1"}}, {"metadata": {"k": text}}):
+        answer = site.anna.volumes("POST", "/volumes", {"volume": {"size": 1, **new}})
+        assert answer.fault.startswith("badRequest 400: Malformed request")
+    made = site.anna.new_volume(name="a \\u0000 that is none")
+    assert made["name"] == "a \\u0000 that is none"

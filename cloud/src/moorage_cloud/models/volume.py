@@ -166,7 +166,6 @@ class Attachment(models.Model):
     volume = models.OneToOneField(Volume, models.CASCADE, related_name="attachment")
     server = models.ForeignKey(Server, models.PROTECT, related_name="attachments")
     index = models.PositiveIntegerField()
-    tag = models.CharField(max_length=60, blank=True)
     attached_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -17,13 +17,8 @@ from .changing import By, begin, changing, under_way
 from .reach import check_reaches, check_server, check_slot, check_takes
 
 
-def attach(who: Caller, volume: Volume, server: Server, tag: str = "") -> Attachment:
+def attach(who: Caller, volume: Volume, server: Server) -> Attachment:
     """Attach a volume; if that server has it or gets it already, nothing is changed.
-
-    Parameters
-    ----------
-    tag
-        A word for the attachment, at most 60 characters.
 
     Returns
     -------
@@ -41,10 +36,10 @@ def attach(who: Caller, volume: Volume, server: Server, tag: str = "") -> Attach
         place = held.place
         if place and place.server_id == server.pk and not _leaves(held):
             return place
-        return attach_new(who, held, server, tag)
+        return attach_new(who, held, server)
 
 
-def attach_new(who: Caller, held: Volume, server: Server, tag: str = "") -> Attachment:
+def attach_new(who: Caller, held: Volume, server: Server) -> Attachment:
     """Attach a volume that the transaction holds; see :func:`attach`."""
     locked = Server.objects.select_for_update(of=("self",)).select_related("backend")
     server = locked.get(pk=server.pk)
@@ -55,9 +50,6 @@ def attach_new(who: Caller, held: Volume, server: Server, tag: str = "") -> Atta
     begin(held, Attach(server.pk), who, By(server.backend, server))
     place = held.place
     assert place is not None  # noqa: S101 - what was begun has one
-    if tag:
-        place.tag = tag
-        place.save(update_fields=["tag"])
     return place
 
 

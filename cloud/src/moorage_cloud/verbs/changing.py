@@ -39,6 +39,7 @@ from moorage_cloud.requests import to_json
 
 from .asking import request_of
 from .caller import Caller
+from .messages import leave_message
 from .quota import charge
 
 Thing = Volume | Snapshot
@@ -178,6 +179,8 @@ def _end(thing: Thing, operation: Operation | None, end: End) -> None:
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
+        if end.result is Result.FAILED:
+            leave_message(thing, operation, end.why)
 
 
 def _send(thing: Thing, operation: Operation, *, asks: bool) -> None:

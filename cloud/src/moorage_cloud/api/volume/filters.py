@@ -3,14 +3,16 @@
 
 import ast
 import operator
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db import connections
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
+from moorage_cloud.api.wire.bodies import check_storable
 from moorage_cloud.errors import BadRequest
 
 Thing = TypeVar("Thing", bound=Model)
@@ -32,11 +34,41 @@ def with_metadata(
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
     _check_few(column, len(wanted))
-    for number, (key, value) in enumerate(wanted.items()):
-        one = f"wanted_{number}"
-        found = found.annotate(**{one: KeyTransform(str(key), column)})
-        found = found.filter(**{one: str(value)})
+    check_storable(wanted)
+    return _having(found, column, {str(key): str(item) for key, item in wanted.items()})
+
+
+def _having(
+    found: QuerySet[Thing],
+    column: str,
+    wanted: Mapping[str, str],
+) -> QuerySet[Thing]:
+    """Keep what has some items in a column of JSON.
+
+    Django's own way takes a key of digits for the place in a list, and SQLite one with
+    a dot, a quotation mark or an accent for another key.
+    """
+    if connections[found.db].features.supports_json_field_contains:
+        return found.filter(**{f"{column}__contains": wanted})
+    for key, item in wanted.items():
+        found = found.filter(_has(column, key, item))
     return found
+
+
+def _has(column: str, key: str, item: str) -> Func:
+    """Return the condition that a column of JSON has an item, for SQLite."""
+    wanted = Func(Value(key), Value(item), template="(%(expressions)s)")
+    there = Func(
+        F(column),
+        template="(SELECT key, value FROM JSON_EACH(%(expressions)s))",
+    )
+    return Func(
+        wanted,
+        there,
+        template="%(expressions)s",
+        arg_joiner=" IN ",
+        output_field=BooleanField(),
+    )
 
 
 def between(column: str, text: str | None) -> Q:
@@ -60,10 +92,11 @@ def _moment(column: str, text: str) -> Q:
         sign, when = "eq", text
     try:
         moment = datetime.fromisoformat(when)
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(
+            UTC
+        )
+    except (ValueError, OverflowError):
         raise BadRequest(f"Invalid filter {text}: '{when}' is no moment") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     if sign == "neq":
         return ~Q(**{column: moment})
     return Q(**{f"{column}__{_SIGNS[sign]}": moment})

@@ -198,8 +198,8 @@ def check_deletable(volume: Volume) -> None:
 
 
 def _page(call: Call, query: VolumesQuery) -> Page:
-    counted = query.with_count is not None and query.with_count.lower() in {"true", "1"}
-    return paged(_found(call, query), query, call.request, SORTABLE, counted=counted)
+    found = _found(call, query)
+    return paged(found, query, call.request, SORTABLE, counted=query.counted)
 
 
 def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:

@@ -15,7 +15,6 @@ from moorage_cloud.errors import BadRequest, NotFound
 
 from .discovery import Link
 from .ordering import Behind
-from .versions import since
 
 Thing = TypeVar("Thing", bound=Model)
 MOST = 1000
@@ -31,17 +30,14 @@ class PageQuery(Struct, frozen=True, kw_only=True):
         The id of the last thing on the page before.
     sort
         ``KEY:asc`` or ``KEY:desc``, several with commas.
-    with_count
-        Whether to tell how many there are on all pages.
     """
 
     limit: Annotated[int, Meta(ge=0)] | None = None
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     marker: str | None = None
     sort: str | None = None
     sort_key: str | None = None
     sort_dir: str | None = None
-    with_count: Annotated[str | None, since("3.45")] = None
 
 
 class Page(Struct):

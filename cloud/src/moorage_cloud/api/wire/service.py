@@ -27,7 +27,7 @@ from moorage_cloud.errors import (
 from moorage_cloud.identity.tokens import InvalidToken
 from moorage_cloud.identity.who import NOBODY, Identity, known_by
 
-from .bodies import decoded, read, read_query, written
+from .bodies import check_storable, decoded, read, read_query, written
 from .call import Call
 from .errors import TooLarge, Unauthorized
 from .routes import Endpoint, Routes
@@ -108,6 +108,7 @@ class Service(Struct, frozen=True, kw_only=True):
     def _answer(
         self, request: HttpRequest, path: str, request_id: str, spoken: Version
     ) -> HttpResponse:
+        check_storable([path, *request.GET.keys(), *request.GET.values()])
         path, project = self._project(path)
         endpoints, names = self.routes.match(path, request.method or "GET", spoken)
         endpoint, given = _chosen(endpoints, request)

@@ -34,10 +34,10 @@ class Command(CloudCommand):
         if options["check"] or options["fix"]:
             self._compare(fix=options["fix"])
             return
-        if options["set"]:
-            self._set(options["project"], options["set"])
-            return
         named = find.project(options["project"] or "")
+        if options["set"]:
+            self._set(named, options["set"])
+            return
         projects = Usage.objects.order_by("project").values_list("project", flat=True)
         rows = [
             {"project": project, "resource": name, "limit": limit, "in_use": in_use}
@@ -61,7 +61,7 @@ class Command(CloudCommand):
         else:
             raise CommandError("to set it right: snf-manage quota --fix")
 
-    def _set(self, project: str | None, text: str) -> None:
+    def _set(self, project: str, text: str) -> None:
         resource, _, limit = text.partition("=")
         if not project or not (limit.isdecimal() or limit == "-1"):
             raise CommandError("say --project NAME --set RESOURCE=LIMIT")
@@ -73,7 +73,7 @@ class Command(CloudCommand):
                 f"there is no resource '{resource}': there are {words}, and each of "
                 "these with _ and the name of a type"
             )
-        quota.set_limits(find.project(project), {resource: int(limit)})
+        quota.set_limits(project, {resource: int(limit)})
         self.tell(f"Project {project} may have {limit} of {resource}")
 
 
