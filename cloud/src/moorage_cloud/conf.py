@@ -33,7 +33,7 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prefix
         What the names of instances, volumes and snapshots begin with.
     max_volume_size
-        GiB.
+        The largest size that a volume can have, in GiB.
     max_disks
         How many disks an instance can have.
     look_after
@@ -44,6 +44,8 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease
         Seconds that a worker has for one request to a cluster; then another one asks
         again, with the same key.
+    allowed_hosts
+        Names by which clients may call the service; ``*`` is any.
     policy_file
         Rules that differ from the defaults, in the form that OpenStack's services have.
     token_lasts

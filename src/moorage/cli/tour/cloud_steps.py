@@ -98,7 +98,7 @@ def the_service(at: CloudStage) -> str:
             " --user anna --project red | head -n 1"
         )
     hands.say("$ snf-manage worker &")
-    hands.say(f"$ snf-manage runserver {clouds.web_host(cloud)}:{clouds.WEB_PORT} &")
+    hands.say(f"$ snf-manage serve --bind {clouds.web_host(cloud)}:{clouds.WEB_PORT} &")
     address = clouds.serve(cloud)
     _write_clouds(at, address)
     hands.say(f"$ export OS_CLIENT_CONFIG_FILE={cloud.clouds_yaml} OS_CLOUD=moorage")
