@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is common to the services: versions, errors, paths, request ids."""
 
+import json
+
 import pytest
+from django.test import Client
 from site_of_people import COMPUTE, VOLUME, Site, ask
 
 
@@ -167,6 +170,23 @@ def test_an_answer_has_what_its_version_has(site: Site, text: str, names: set[st
 def test_a_body_that_is_too_large_is_refused(site: Site):
     answer = site.anna.volumes("POST", "/volumes", {"volume": {"name": "x" * 200_000}})
     assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("HTTP_HOST", "a b"), ("HTTP_HOST", "a_b"), ("CONTENT_LENGTH", "many")],
+)
+def test_a_header_that_means_nothing_is_refused(site: Site, field: str, value: str):
+    answer = Client().generic(
+        "POST",
+        f"{VOLUME}/volumes",
+        json.dumps({"volume": {"size": 1}}),
+        "application/json",
+        headers={"X-Auth-Token": site.anna.token},
+        **{field: value},
+    )
+    assert answer.status_code == 400
+    assert "Malformed request" in answer.json()["badRequest"]["message"]
 
 
 BIG = 2**64

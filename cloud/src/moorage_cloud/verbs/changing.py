@@ -32,6 +32,7 @@ from moorage_cloud.models import (
     Outbox,
     Server,
     Snapshot,
+    Transfer,
     Volume,
 )
 from moorage_cloud.requests import to_json
@@ -117,6 +118,8 @@ def set_right(volume: Volume, server: Server | None) -> None:
             life, told = decide(life_of(held, None), found)
             if server:
                 held.backend = server.backend
+            # An offer is over with the status that says that there is one.
+            Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
 
 
@@ -214,10 +217,19 @@ def _store(thing: Thing, operation: Operation | None, life: Life) -> None:
     thing.generation = life.generation
     thing.deleted = life.status is Status.DELETED
     if isinstance(thing, Volume):
-        if operation:
+        if operation and _had(thing, operation, life):
             thing.backend = operation.backend
         _place(thing, life)
     thing.save()
+
+
+def _had(volume: Volume, operation: Operation, life: Life) -> bool:
+    """Whether an operation's cluster is the one that had a volume last.
+
+    One that could not get it is not: a disk that it has is of before.
+    """
+    may_have_made = life.initialized and volume.backend_id is None
+    return operation.result == Result.DONE or may_have_made
 
 
 def _place(volume: Volume, life: Life) -> None:

@@ -83,7 +83,7 @@ class AttachmentsQuery(Struct, frozen=True):
 
 
 class ServersQuery(PageQuery, frozen=True, kw_only=True):
-    """Which servers are wanted; a name is a pattern, as in Nova."""
+    """Which servers are wanted; a name is a piece of it, from ``^`` to ``$``."""
 
     name: str | None = None
     status: str | None = None

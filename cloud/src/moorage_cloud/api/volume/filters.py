@@ -16,6 +16,8 @@ from moorage_cloud.api.wire.bodies import check_storable
 from moorage_cloud.errors import BadRequest
 
 Thing = TypeVar("Thing", bound=Model)
+MOST = 32
+"""Conditions in one filter, at most."""
 _SIGNS = {"gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "eq": "exact"}
 
 
@@ -27,10 +29,11 @@ def with_metadata(
         return found
     try:
         wanted = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
+    _check_few(column, len(wanted))
     check_storable(wanted)
     return _having(found, column, {str(key): str(item) for key, item in wanted.items()})
 
@@ -72,7 +75,15 @@ def between(column: str, text: str | None) -> Q:
     """Return the condition of moments such as ``gt:2026-01-01T00:00:00,lt:…``."""
     if text is None:
         return Q()
-    return reduce(operator.and_, (_moment(column, one) for one in text.split(",")))
+    moments = text.split(",")
+    _check_few(column, len(moments))
+    return reduce(operator.and_, (_moment(column, one) for one in moments))
+
+
+def _check_few(column: str, number: int) -> None:
+    """Refuse more conditions than a database can take in one question."""
+    if number > MOST:
+        raise BadRequest(f"Invalid filter {column}: more than {MOST} conditions")
 
 
 def _moment(column: str, text: str) -> Q:

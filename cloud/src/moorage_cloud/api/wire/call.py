@@ -45,6 +45,11 @@ class Call(Struct, kw_only=True, dict=True):
     headers: dict[str, str] = field(default_factory=dict)
 
     @cached_property
+    def site(self) -> str:
+        """The address of the whole service, without a slash at its end."""
+        return self.request.build_absolute_uri("/").rstrip("/")
+
+    @cached_property
     def who(self) -> Caller:
         """Who asks, as the verbs know them."""
         return Caller(

@@ -32,7 +32,11 @@ class Command(CloudCommand):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Make it."""
-        who = Caller(options["user"], options["project"], request_id="snf-manage")
+        who = Caller(
+            find.user(options["user"]),
+            find.project(options["project"]),
+            request_id="snf-manage",
+        )
         server = find.server(options["server"]) if options["server"] else None
         new = NewVolume(
             size=options["size"],

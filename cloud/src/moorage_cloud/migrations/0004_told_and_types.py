@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("cloud", "0002_servers_end"),
+        ("cloud", "0003_pages_of_volumes"),
     ]
 
     operations = [
