@@ -4,10 +4,10 @@
 from .alone import place_of_worker
 from .comparing import compare
 from .doors import Connect, Doors
+from .finding import Finding
 from .hearing import hear
 from .legacy import Plan, carry_out, plans, rename
 from .removing import remove_next
 from .sending import send_next
 from .settling import look_next, settle
-from .whereabouts import Finding
 from .worker import Worker

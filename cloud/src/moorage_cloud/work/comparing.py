@@ -13,9 +13,11 @@ from moorage_cloud.clusters import Cluster
 from moorage_cloud.conf import CONF
 from moorage_cloud.models import Backend, Operation, Server, Volume
 
+from .comparing_servers import compare_servers, compare_snapshots
 from .doors import Connect
+from .finding import Finding
 from .settling import settle
-from .whereabouts import Finding, Had, Record, of_volume
+from .whereabouts import Had, Record, of_volume
 
 
 def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
@@ -53,6 +55,11 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
                 )
     for name, volume in rest.items():
         yield from of_volume(record, volume, had[name])
+    for backend in backends:  # a server that is gone has no volumes by then
+        door = doors[backend.pk]
+        yield from compare_snapshots(backend, disks[backend.pk], door)
+        there = [one for one in servers.values() if one.backend_id == backend.pk]
+        yield from compare_servers(backend, there, door)
 
 
 def _jobs(

@@ -19,26 +19,7 @@ from moorage_cloud.models import Backend, Server, Volume
 from moorage_cloud.requests import Leave
 from moorage_cloud.verbs.changing import set_right
 
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it should be.
-
-    Attributes
-    ----------
-    kind
-        ``job``, ``disk`` or ``orphan``.
-    about
-        The server or the volume.
-    sentence
-        What is wrong.
-    repair
-        Sets it right; None where a person has to look.
-    """
-
-    kind: str
-    about: str
-    sentence: str
-    repair: Callable[[], object] | None = None
+from .finding import Finding
 
 
 class Had(Struct, frozen=True):
