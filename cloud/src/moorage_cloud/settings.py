@@ -90,7 +90,20 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "identity.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
-MIDDLEWARE: list[str] = []
+MIDDLEWARE = ["moorage_cloud.api.wire.traced.Traced"]
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"()": "moorage_cloud.tracing.JsonLines"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # Each request has a line of its own already.
+        "django.request": {"level": "ERROR"},
+        # It would write elsewhere.
+        "django": {"handlers": [], "propagate": True},
+    },
+}
 ROOT_URLCONF = "moorage_cloud.urls"
 ALLOWED_HOSTS = list(CONF.allowed_hosts)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -99,3 +112,47 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
+
+if CONF.admin_at:
+    # The pages of administrators. What changes something is protected by the pages
+    # themselves (csrf_protect); the API has tokens instead, and no cookies.
+    INSTALLED_APPS += [
+        "django.contrib.admin",
+        "django.contrib.sessions",
+        "django.contrib.messages",
+        "django.contrib.staticfiles",
+    ]
+    MIDDLEWARE += [
+        "django.middleware.security.SecurityMiddleware",
+        "whitenoise.middleware.WhiteNoiseMiddleware",
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+        "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    ]
+    TEMPLATES = [
+        {
+            "BACKEND": "django.template.backends.django.DjangoTemplates",
+            "APP_DIRS": True,
+            "OPTIONS": {
+                "context_processors": [
+                    "django.template.context_processors.request",
+                    "django.contrib.auth.context_processors.auth",
+                    "django.contrib.messages.context_processors.messages",
+                ]
+            },
+        }
+    ]
+    AUTHENTICATION_BACKENDS = ["moorage_cloud.pages.entry.Administrators"]
+    LOGIN_REDIRECT_URL = "/admin/"
+    STATIC_URL = "/admin/static/"
+    WHITENOISE_USE_FINDERS = True
+    CSRF_TRUSTED_ORIGINS = list(CONF.admin_at)
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = all(
+        one.startswith("https://") for one in CONF.admin_at
+    )
+    SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+    SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+    SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/admin/"
+    SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+    SESSION_COOKIE_AGE = 8 * 3600
