@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
+.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -223,6 +223,9 @@ chaos: $(INSTALLED) $(if $(REAL),guest) ## Break clusters of processes under loa
 
 power-cuts: $(INSTALLED) guest ## Cut the power of an emulated node, and look at its disk; SEED=1 CUTS=30
 	$(BIN)/python tests/chaos/power_cuts.py --seed $(SEED) --cuts $(CUTS) --account $(ACCOUNT) --keep
+
+cloud-deaths: $(INSTALLED) ## Kill a cloud's processes while volumes come and go, on both databases; SEED=1 KILLS=1000
+	MOORAGE_SEED=$(SEED) MOORAGE_CLOUD_KILLS=$(KILLS) $(BIN)/pytest -s tests/cloud/test_deaths.py
 
 chaos-account: $(INSTALLED) ## Print the sum over all runs of chaos and power-cuts; ACCOUNT=DIR
 	@$(BIN)/python tests/chaos/ledger.py $(ACCOUNT)

@@ -52,6 +52,17 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Seconds that a token is good for.
     zone
         The only availability zone, in which all volumes and servers are.
+    admin_at
+        Addresses such as ``https://cloud.example.org`` at which administrators have
+        pages (``/admin``); none for no pages.
+    metrics_key_file
+        A file with what ``/metrics`` asks for, at least 16 characters; without one,
+        nobody is told metrics.
+    metrics_dir
+        A directory for what several web processes count together, to be empty when they
+        are started; without one each tells what itself has counted.
+    worker_gone
+        Seconds without a sign of any worker after which ``/healthcheck`` says so.
     quota
         What a project has by default.
     """
@@ -68,6 +79,10 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policy_file: str = "/etc/moorage/policy.yaml"
     token_lasts: float = 3600.0
     zone: str = "nova"
+    admin_at: tuple[str, ...] = ()
+    metrics_key_file: str = ""
+    metrics_dir: str = ""
+    worker_gone: float = 60.0
     quota: Quota = field(default_factory=Quota)
 
 

@@ -8,14 +8,24 @@ from pathlib import Path
 
 from django.core.management import execute_from_command_line
 
-from .conf import CONF
+from moorage_cloud.conf import CONF
+from moorage_cloud.management import elsewhere
 
 
 def main() -> None:
     """Run the command that was typed."""
+    word = next(iter(sys.argv[1:]), "")
+    why = elsewhere.told(word)
+    if why:
+        raise SystemExit(f"there is no command '{word}' here: {why}")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "moorage_cloud.settings")
     _become_owner(Path(CONF.key_file).parent)
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
 
 
 def _become_owner(directory: Path) -> None:
