@@ -40,7 +40,10 @@ from moorage_cloud import settings  # noqa: E402
 from support.postgres import Postgres, programs  # noqa: E402
 
 NUMBERS = count()
-ON_SQLITE_ALONE = {"test_clients", "test_openapi", "test_schema", "test_stateful"}
+ON_SQLITE_ALONE = {
+    *("test_clients", "test_clients_further", "test_openapi"),
+    *("test_schema", "test_stateful"),
+}
 BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 
 
