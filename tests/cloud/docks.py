@@ -66,12 +66,17 @@ class Pier:
         Whether nobody answers; with `deaf` the request is lost, too.
     fails
         Whether a job is to fail.
+    held
+        Of each disk that it has, the epoch with which it took it.
+    epochs
+        Of each volume, the highest that the storage has seen; shared.
     """
 
     name: str
     storage: dict[str, bytearray]
     known: dict[str, Disk] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
     waiting: dict[int, AnyRequest] = field(default_factory=dict)
@@ -142,8 +147,8 @@ class Pier:
                 self.jobs[one] = Job(JobState.FAILED, str(error))
             else:
                 self.jobs[one] = Job(JobState.DONE)
-            entry = Heard(len(self.heard) + 1, {one: self.jobs[one]})
-            self.heard.append(entry)
+            told = Job(self.jobs[one].state)  # a feed does not say why
+            self.heard.append(Heard(len(self.heard) + 1, {one: told}))
 
     def _do(self, number: int, request: AnyRequest, *, cancel: bool) -> None:
         if cancel or self.fails(request):
@@ -161,12 +166,13 @@ class Pier:
         disk = self.known.get(name)
         if disk is None or disk.instance != request.instance:
             raise JobFailed(f"there is no disk {name}")
+        if not isinstance(request, Leave):
+            self._fence(name)
         match request:
             case Leave():
                 del self.known[name]
             case Destroy():
-                del self.known[name]
-                del self.storage[name]
+                self._destroy(name)
             case Grow(size=size):
                 more = size - len(self.storage[name])
                 self.storage[name].extend(bytes(max(more, 0)))
@@ -179,14 +185,26 @@ class Pier:
         name = request.instance
         if (name in self.statuses) == isinstance(request, Build):
             raise JobFailed(f"there is an instance {name}, or there is none")
+        if isinstance(request, Remove):
+            its = [one.name for one in self.known.values() if one.instance == name]
+            for disk in its:
+                self._fence(disk)
+            for disk in its:
+                self._destroy(disk)
+            del self.statuses[name]
+            return
         self.statuses[name] = (
             "running" if isinstance(request, StartUp) else "ADMIN_down"
         )
-        if isinstance(request, Remove):
-            del self.statuses[name]
-            for disk in [one for one in self.known.values() if one.instance == name]:
-                del self.known[disk.name]
-                del self.storage[disk.name]
+
+    def _fence(self, name: str) -> None:
+        """Refuse what a cluster wants that somebody took the volume from."""
+        if self.held.get(name, 0) < self.epochs.get(name, 0):
+            raise JobFailed(f"volume {name} was attached elsewhere")
+
+    def _destroy(self, name: str) -> None:
+        del self.known[name]
+        del self.storage[name]
 
     def _take(self, request: Take) -> None:
         name = request.name
@@ -196,7 +214,9 @@ class Pier:
             raise JobFailed(f"the volume {name} is there, or is not")
         if request.adopt and request.epoch <= self.epochs.get(name, -1):
             raise JobFailed("the storage has seen a higher epoch")
-        self.epochs[name] = request.epoch
+        self.held[name] = request.epoch
+        if self.statuses.get(request.instance or "") == "running":
+            self.epochs[name] = request.epoch
         self.storage.setdefault(name, bytearray(request.size))
         self.known[name] = Disk(name, request.instance, request.size)
 
@@ -204,9 +224,9 @@ class Pier:
 class Docks:
     """Two clusters, the service's records of them, and a worker's hands."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Callable[..., Pier] = Pier) -> None:
         self.storage: dict[str, bytearray] = {}
-        self.piers = {name: Pier(name, self.storage) for name in "ab"}
+        self.piers = {name: kind(name, self.storage) for name in "ab"}
         self.domain = StorageDomain.objects.create(name="shared")
         self.servers: dict[str, Server] = {}
         epochs: dict[str, int] = {}
