@@ -26,18 +26,21 @@ def test_whatever_happens_no_byte_is_lost(database: Path, pytestconfig: pytest.C
     steps = pytestconfig.getoption("--cloud-steps")
     first = pytestconfig.getoption("--stateful-seed")
     Anything.steps = 0
-    for again in count():
-        missing = steps - Anything.steps
-        if missing <= 0:
-            break
-        run_state_machine_as_test(
-            seed(first + again * SEEDS)(Anything),
-            settings=settings(
-                max_examples=missing // LENGTH + 1,
-                stateful_step_count=LENGTH,
-                phases=(Phase.generate,),  # to make an example smaller takes minutes
-                deadline=None,
-                database=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+    again = count()
+    while (missing := steps - Anything.steps) > 0:
+        try:
+            run_state_machine_as_test(
+                seed(first + next(again) * SEEDS)(Anything),
+                settings=settings(
+                    max_examples=missing // LENGTH + 1,
+                    stateful_step_count=LENGTH,
+                    phases=(Phase.generate,),  # to make one smaller takes minutes
+                    report_multiple_bugs=False,
+                    deadline=None,
+                    database=None,
+                    suppress_health_check=list(HealthCheck),
+                ),
+            )
+        except BaseException as error:
+            error.add_note(f"seed {first}: {Anything.steps} steps until this was told")
+            raise

@@ -291,16 +291,16 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
 
 
 def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
-    """Take a volume from a server whose cluster is off; its data is where it was.
+    """Take a volume from a cluster that is off; its data is where it was.
 
     A first attach that was under way may have made the data or not: then only a person
-    can tell, and the volume says so by its status.
+    can tell, and the volume says so by its status. So does one that was looked for.
     """
-    if life.server is None:
-        raise NotNow("it is not attached to any server")
     task = life.task
+    if life.server is None and task is None:
+        raise NotNow("it is not attached to any server")
     unsure = bool(task and task.verb is Verb.ATTACH and not life.initialized)
-    unsure |= bool(task and task.verb is Verb.DELETE)
+    unsure |= bool(task and task.verb in {Verb.DELETE, Verb.CHECK})
     # One that was being extended may have grown: it is counted so, and no byte is lost.
     size = task.size if task else life.size
     freed = replace(

@@ -15,6 +15,7 @@ from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import (
     Ask,
     Charge,
+    CutOff,
     End,
     Event,
     Found,
@@ -32,6 +33,7 @@ from moorage_cloud.models import (
     Outbox,
     Server,
     Snapshot,
+    Transfer,
     Volume,
 )
 from moorage_cloud.requests import to_json
@@ -116,7 +118,21 @@ def set_right(volume: Volume, server: Server | None) -> None:
             life, told = decide(life_of(held, None), found)
             if server:
                 held.backend = server.backend
+                Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
+
+
+def give_up(operation: Operation) -> None:
+    """End a verb of a detached volume whose cluster is said to be off.
+
+    Nothing is done if the verb has ended, or the cluster is on again.
+    """
+    assert operation.volume is not None  # noqa: S101 - the verb is a volume's
+    with changing(operation.volume) as held:
+        now = under_way(held)
+        if now == operation and now.backend.offline and held.place is None:
+            why = f"cluster {now.backend} is off, and what it was asked for is given up"
+            go_on(held, now, CutOff(why))
 
 
 def life_of(thing: Thing, operation: Operation | None) -> Life:

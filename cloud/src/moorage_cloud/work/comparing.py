@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.conf import CONF
-from moorage_cloud.models import Backend, Operation, Server, Volume
+from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.changing import set_right
+from moorage_cloud.verbs.changing import Thing, give_up, set_right
 
 from .doors import Connect
 from .settling import settle
@@ -43,17 +43,18 @@ class Finding(Struct, frozen=True):
 
 
 class Rest(Struct, frozen=True):
-    """Volumes on which no verb is under way, as they were before and after the look.
+    """What no verb is under way of, as it was before and after the look.
 
     Attributes
     ----------
-    volumes
-        By their names on the clusters.
+    volumes, copies
+        Volumes and snapshots, by their names on the clusters.
     busy
         Names of the others.
     """
 
     volumes: Mapping[str, Volume]
+    copies: Mapping[str, Snapshot]
     busy: frozenset[str]
 
 
@@ -66,14 +67,13 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
         If one of them does not answer.
     """
     doors = {backend.pk: connect(backend) for backend in backends}
+    yield from _waits_for_nothing()
     yield from _jobs(backends, doors)
-    before = {one.pk: one.generation for one in _resting()}
+    before = {_which(one): one.generation for one in _resting()}
     disks = {number: door.disks() for number, door in doors.items()}
     # What a verb did meanwhile is neither here nor there: it is no finding.
-    still = [one for one in _resting() if before.get(one.pk) == one.generation]
-    rest = {one.backend_volume_uuid: one for one in still}
-    names = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
-    known = Rest(rest, frozenset(names - rest.keys()))
+    still = [one for one in _resting() if before.get(_which(one)) == one.generation]
+    known = _known(still)
     yield from _attachments(known, disks)
     for backend in backends:
         yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
@@ -102,12 +102,48 @@ def _jobs(
         )
 
 
-def _resting() -> Iterator[Volume]:
-    under_way = Operation.objects.filter(
-        volume=OuterRef("pk"), snapshot=None, ended=None
-    )
-    found = Volume.objects.filter(~Exists(under_way), deleted=False)
-    yield from found.select_related("volume_type", "attachment__server__backend")
+def _waits_for_nothing() -> Iterator[Finding]:
+    """Find verbs of detached volumes whose cluster is off: another one can do it."""
+    waiting = Operation.objects.filter(
+        backend__offline=True,
+        ended=None,
+        volume__isnull=False,
+        volume__attachment=None,
+        snapshot=None,
+    ).select_related("backend", "volume")
+    for one in waiting:
+        yield Finding(
+            "job",
+            str(one.volume),
+            f"{one.verb} waits for cluster {one.backend}, which is off: it is given up",
+            partial(give_up, one),
+        )
+
+
+def _which(thing: Thing) -> tuple[type[Thing], int]:
+    return type(thing), thing.pk
+
+
+def _resting() -> Iterator[Thing]:
+    under_way = Operation.objects.filter(ended=None)
+    ways = under_way.filter(volume=OuterRef("pk"), snapshot=None)
+    volumes = Volume.objects.filter(~Exists(ways), deleted=False)
+    yield from volumes.select_related("volume_type", "attachment__server__backend")
+    ways = under_way.filter(snapshot=OuterRef("pk"))
+    copies = Snapshot.objects.filter(~Exists(ways), deleted=False)
+    yield from copies.select_related("volume")
+
+
+def _known(still: Sequence[Thing]) -> Rest:
+    volumes = {one.backend_volume_uuid: one for one in still if isinstance(one, Volume)}
+    copies = {
+        one.backend_snapshot_name: one for one in still if isinstance(one, Snapshot)
+    }
+    every = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
+    every |= {
+        one.backend_snapshot_name for one in Snapshot.objects.filter(deleted=False)
+    }
+    return Rest(volumes, copies, frozenset(every - volumes.keys() - copies.keys()))
 
 
 def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[Finding]:
@@ -136,16 +172,19 @@ def _disks(
         one.instance: one
         for one in Server.objects.filter(backend=backend, deleted=False)
     }
+    ours = (f"{CONF.prefix}vol-", f"{CONF.prefix}snap-")
     for disk in disks:
-        volume = known.volumes.get(disk.name)
+        volume, copy = known.volumes.get(disk.name), known.copies.get(disk.name)
         if volume:
             yield from _stray(backend, door, disk, volume, servers)
-        elif disk.name.startswith(f"{CONF.prefix}vol-") and disk.name not in known.busy:
+        elif copy:
+            yield _to_leave(backend, door, disk, copy, "as a copy that is nobody's")
+        elif disk.name.startswith(ours) and disk.name not in known.busy:
             yield Finding(
                 "orphan",
                 disk.name,
                 f"cluster {backend} has a disk {disk.name}, of which there is no "
-                "volume on record",
+                "volume or snapshot on record",
             )
 
 
@@ -161,7 +200,8 @@ def _stray(
         return
     server = servers.get(disk.instance or "")
     # Whoever had it before the last one was cut off: its guest knows old data.
-    last = volume.backend_id in {None, backend.pk}
+    # Data that nobody knew of was made here, by a cluster that was off meanwhile.
+    last = volume.backend_id in {None, backend.pk} or not volume.initialized
     if place is None and last and server and not server.helper:
         yield Finding(
             "disk",
@@ -171,14 +211,21 @@ def _stray(
             partial(set_right, volume, server),
         )
         return
+    where = f"on server {place.server}" if place else "as detached"
+    yield _to_leave(backend, door, disk, volume, where)
+
+
+def _to_leave(
+    backend: Backend, door: Cluster, disk: Disk, thing: Thing, where: str
+) -> Finding:
+    """Find a disk that its cluster is to have no more; its data stays."""
     whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    key = f"leave-{volume.uuid}-{volume.generation}-{backend.pk}"
+    key = f"leave-{thing.uuid}-{thing.generation}-{backend.pk}"
     request = Leave(name=disk.name, instance=disk.instance)
-    yield Finding(
+    return Finding(
         "disk",
         disk.name,
-        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
-        f"{f'on server {place.server}' if place else 'as detached'}: it is to let go "
-        "of it",
+        f"cluster {backend} has {type(thing).__name__.lower()} {disk.name} ({whose}), "
+        f"which is on record {where}: it is to let go of it",
         partial(door.submit, request, key, "cloud:reconcile"),
     )
