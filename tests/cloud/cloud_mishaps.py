@@ -4,8 +4,9 @@
 from contextlib import suppress
 from functools import partial
 
+from cloud_berths import Killed
 from cloud_users import Users
-from cloud_world import PICK, WHERE, Killed, step
+from cloud_world import PICK, WHERE, step
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
@@ -19,9 +20,16 @@ TURNS = st.sampled_from(["sends", "looks", "listens_to_all", "removes"])
 VERBS = st.sampled_from(
     ["attaches", "detaches", "deletes", "extends", "takes_a_snapshot"]
 )
+NEVER = 1 << 20
+"""Of statements, more than there are."""
 WHERETO = {"attaches", "extends"}
 """Those that take one more number."""
-HOW = st.sampled_from(["runs", "fails", "fails_late", "cancels", "dies_after_asking"])
+HOW = st.sampled_from(
+    [
+        *("runs", "fails", "fails_late", "fails_half_way", "cancels"),
+        "dies_after_asking",
+    ]
+)
 OTHERS = st.sampled_from(
     [
         *("flows", "sends", "looks", "listens_to_all", "detaches", "deletes"),
@@ -72,7 +80,7 @@ class Anything(Users):
         """Have volumes as they are soon: with data, without, and on a server."""
         self.found(poor=poor)
         for where in (0, 2, None):
-            self.creates(1, where, legacy=False, goes=where == 0, at=-1)
+            self.creates(1, where, legacy=False, goes=where == 0, at=NEVER)
         for _ in range(2):
             self.flows()
         self.writes(0)
@@ -95,11 +103,17 @@ class Anything(Users):
             self.flows()
         self.writes(one)
 
-    @step(turn=TURNS, at=st.integers(0, 30))
+    @step(turn=TURNS, at=st.integers(-10, 30))
     def dies(self, turn: str, at: int) -> None:
         """A worker is killed in the middle of what it writes down."""
         with self.dying(at):
             getattr(self, turn)()
+
+    @step(verb=VERBS, one=PICK, where=PICK, at=st.integers(-20, 40))
+    def dies_asking(self, verb: str, one: int, where: int, at: int) -> None:
+        """What serves a user is killed, in the middle of it or after its commit."""
+        with self.dying(at):
+            getattr(self, verb)(one, *((where,) if verb in WHERETO else ()))
 
     @step()
     def dies_after_asking(self) -> None:
@@ -130,19 +144,19 @@ class Anything(Users):
     @step(one=PICK, which=st.integers(1, 3), failed=st.booleans())
     def hears_of_an_older_one(self, one: int, which: int, failed: bool) -> None:
         """What is told of an older verb, or of a step that is over, comes too late."""
-        volume = self.volume(one)
-        if volume is None:
+        busy = [way for way in self.records.under_way if way.volume_id]
+        if not busy:
             return
-        with changing(volume) as held:
+        with changing(Volume(pk=busy[one % len(busy)].volume_id)) as held:
             operation = under_way(held)
             if operation is None:
-                return
+                return  # it is a snapshot's
             old = (held.generation - which, operation.step, operation.back)
-            if which == 3 and operation.step:
+            if which > 1 and operation.step:
                 old = (held.generation, operation.step - 1, operation.back)
-            before = Volume.objects.values().get(pk=volume.pk)
+            before = Volume.objects.values().get(pk=held.pk)
             go_on(held, operation, Failed(*old, "late") if failed else Done(*old))
-        assert Volume.objects.values().get(pk=volume.pk) == before
+        assert Volume.objects.values().get(pk=held.pk) == before
 
     @step(where=WHERE, which=PICK)
     def hears_again(self, where: str, which: int) -> None:
@@ -206,7 +220,12 @@ class Anything(Users):
     @step(where=WHERE, which=PICK)
     def fails_late(self, where: str, which: int) -> None:
         """A job has done what it was asked for, and fails all the same."""
-        self.run_job(where, which, late=True)
+        self.run_job(where, which, ends="late")
+
+    @step(where=WHERE, which=PICK)
+    def fails_half_way(self, where: str, which: int) -> None:
+        """A disk has left its instance, and its cluster gets no further with it."""
+        self.run_job(where, which, ends="half-way")
 
     @step(where=WHERE)
     def forgets(self, where: str) -> None:

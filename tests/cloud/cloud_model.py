@@ -79,7 +79,11 @@ class Known:
             "attach": {Rest("in-use", self.wish.server), free},
             "detach": {free, before},
             "extend": {before},
-            "delete": {Rest("deleted"), Rest("error_deleting", before.server)},
+            "delete": {
+                Rest("deleted"),
+                Rest("error_deleting", before.server),
+                Rest("error_deleting"),  # its cluster got half-way
+            },
             "check": {free, before},
             "copy": {free, Rest("error")},
             "perish": {Rest("deleted")},
@@ -126,7 +130,7 @@ class Model:
         known.doomed |= wish.verb in {"delete", "perish"}
 
     def cut_off(self, known: Known, *, stored: bool) -> None:
-        """Take note that it was taken from a cluster that is off.
+        """Take note that it was taken from a cluster that is off, or given up there.
 
         Parameters
         ----------
@@ -134,7 +138,7 @@ class Model:
             Whether it was known to have data.
         """
         verb = known.wish.verb if known.wish else ""
-        lost = verb == "delete" or (verb == "attach" and not stored)
+        lost = verb in {"delete", "check"} or (verb == "attach" and not stored)
         if known.wish and verb == "extend":
             known.size = known.wish.size
         known.unsure |= lost or verb == "extend"

@@ -3,6 +3,7 @@
 
 from collections import Counter
 
+from cloud_berths import Berth
 from cloud_model import ENDED, MIB, OFFERED, Known, Rest, Wish
 from cloud_world import World
 from django.db import connection
@@ -85,6 +86,11 @@ class Truths(World):
     def one_cluster_writes(self) -> None:
         wide = [name for berth in self.berths.values() for name in berth.wide]
         assert len(wide) == len(set(wide))
+        steady = [berth for berth in self.berths.values() if not berth.was_off]
+        wide = [name for berth in steady for name in berth.wide]
+        for known in self.model.volumes.values():
+            if known.wish is None and known.rest.server is None:
+                assert known.name not in wide, f"a guest has {known.name}"
 
     def the_quota_is_what_there_is(self) -> None:
         for project in ("red", "blue"):
@@ -97,8 +103,7 @@ class Truths(World):
         """And what is deleted, is nowhere; what has data, is known to have it."""
         for volume in self.records.volumes:
             known = self.model.volumes[volume.pk]
-            if volume.status == "in-use" and not known.wish:
-                assert volume.server is not None
+            if volume.server and not known.wish:
                 berth = self.berths[volume.server.backend.clustername]
                 disk = berth.known[known.name]
                 assert disk.instance == volume.server.instance
@@ -164,14 +169,35 @@ class Truths(World):
         on = list(Backend.objects.filter(offline=False))
         left = [one for one in compare(on, self.docks.connect) if one.repair]
         assert left == [], left
+        assert [one for one in self.model.volumes.values() if one.wish] == []
+        for berth in self.berths.values():
+            assert berth.name in self.off or berth.was_off or self._tidy(berth)
+
+    def _tidy(self, berth: Berth) -> bool:
+        """Whether a cluster has only what somebody wants it to have."""
+        wanted = {
+            self.model.volumes[one.pk].name
+            for one in self.records.volumes
+            if one.server and one.server.backend.clustername == berth.name
+        }
+        return berth.known.keys() <= wanted
 
     def sets_right(self, backends: list[Backend]) -> None:
         """Have everything set right that a comparison finds."""
         self.observe()
         for one in list(compare(backends, self.docks.connect)):
-            if one.repair:
-                one.repair()
-                self.was_found()
+            if one.repair is None:
+                continue
+            before = {it.pk: it for it in self.records.volumes}
+            one.repair()
+            if "which is off" in one.sentence:
+                self._given_up(before)
+            self.was_found()
+
+    def _given_up(self, before: dict[int, Volume]) -> None:
+        for volume in self.records.volumes:
+            if volume.generation != before[volume.pk].generation:
+                self.model.cut_off(self.known_of(volume), stored=True)
 
     def was_found(self) -> None:
         """Let the model believe what a comparison found of volumes that rest."""

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from cloud_berths import Killed
 from cloud_model import Known, Rest, Wish
 from cloud_truths import Truths
-from cloud_world import MOST, PICK, Killed, step
+from cloud_world import MOST, PICK, step
 from hypothesis import strategies as st
 
 from moorage_cloud.errors import Refusal
@@ -39,7 +40,7 @@ class Users(Truths):
         where=st.one_of(st.none(), PICK),
         legacy=st.booleans(),
         goes=st.booleans(),
-        at=st.integers(0, 60),
+        at=st.integers(-10, 60),
     )
     def creates(
         self, size: int, where: int | None, legacy: bool, goes: bool, at: int

@@ -3,14 +3,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar
 
+from cloud_berths import Berth, Killed
 from cloud_model import Known, Model, Rest, Wish
 from django.db import connection
 from django.utils import timezone
-from docks import Docks, JobFailed, Pier
+from docks import Docks
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from msgspec import Struct
@@ -29,8 +29,6 @@ from moorage_cloud.models import (
     Volume,
     VolumeType,
 )
-from moorage_cloud.requests import AnyRequest, Take
-from moorage_cloud.requests import Snapshot as Copy
 from moorage_cloud.verbs import Caller
 
 PICK = st.integers(0, 7)
@@ -72,99 +70,6 @@ class Records(Struct, frozen=True):
             set(messages.order_by()),
             {(one.project, one.resource): one.in_use for one in Usage.objects.all()},
         )
-
-
-class Killed(BaseException):
-    """Whoever did this is no more; nothing of ours may catch it."""
-
-
-@dataclass
-class Berth(Pier):
-    """A cluster whose door somebody can stand in.
-
-    Attributes
-    ----------
-    model
-        Is told what became of data.
-    meanwhile
-        What else happens before it answers next.
-    kills
-        Whether who asks next is dead before the answer.
-    late
-        Whether the next job does its work, and ends as failed all the same.
-    was_off
-        Whether it was switched off at some time.
-    left
-        Steps until it answers again, or is on.
-    wide
-        Volumes that a guest has open here, and can write to.
-    reasons
-        Why each key was asked for.
-    """
-
-    model: Model = field(default_factory=Model)
-    meanwhile: Callable[[], object] | None = None
-    kills: bool = False
-    late: bool = False
-    was_off: bool = False
-    left: int = 0
-    wide: set[str] = field(default_factory=set)
-    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    def submit(self, request: AnyRequest, key: str, reason: str) -> int:
-        if not self.deaf:
-            said = self.reasons.setdefault(key, (reason, type(request).__name__))
-            assert said == (reason, type(request).__name__), "one key, two requests"
-        return super().submit(request, key, reason)
-
-    def _answer(self) -> None:
-        assert not connection.in_atomic_block, "a cluster is asked in a transaction"
-        what, self.meanwhile = self.meanwhile, None
-        if what:
-            what()
-        if self.kills:
-            self.kills = False
-            raise Killed
-        super()._answer()
-
-    def _do(self, number: int, request: AnyRequest, *, cancel: bool) -> None:
-        super()._do(number, request, cancel=cancel)
-        self.wide &= self.known.keys()
-        if isinstance(request, Copy):
-            self.model.copied(request.name, request.snapshot)
-        if self.late:
-            raise JobFailed("it was done, and something else failed")
-
-    def _take(self, request: Take) -> None:
-        stale = request.adopt and request.epoch <= self.epochs.get(request.name, -1)
-        assert self.was_off or not stale, "an epoch that was seen before"
-        self.model.named(request.name)
-        super()._take(request)
-        if self.statuses.get(request.instance or "") == "running":
-            self.wide.add(request.name)
-
-    def _destroy(self, name: str) -> None:
-        super()._destroy(name)
-        self.model.destroyed(name)
-
-    def loses_power(self) -> None:
-        """Let all guests end."""
-        self.deaf = self.silent = self.was_off = True
-        self.wide.clear()
-
-    def boots(self) -> None:
-        """Let its guests have what the storage still gives them."""
-        self.deaf = self.silent = False
-        for name, disk in self.known.items():
-            runs = self.statuses.get(disk.instance or "") == "running"
-            if runs and self.held[name] >= self.epochs.get(name, 0):
-                self.wide.add(name)
-
-    def moves(self, name: str) -> None:
-        """Let a guest go elsewhere in this cluster, which counts the epoch on."""
-        if name in self.wide:
-            self.held[name] += 1
-            self.epochs[name] = self.held[name]
 
 
 def step(**choices: Any) -> Callable[[Any], Any]:
@@ -309,16 +214,16 @@ class World(RuleBasedStateMachine):
     # -- the machinery -----------------------------------------------------------------
 
     def run_job(
-        self, where: str, which: int = 0, *, cancel: bool = False, late: bool = False
+        self, where: str, which: int = 0, *, cancel: bool = False, ends: str = ""
     ) -> None:
         """Let a cluster run one of its jobs."""
         berth = self.berths[where]
         if where in self.off or not berth.waiting:
             return
         numbers = sorted(berth.waiting)
-        berth.late = late
+        berth.late, berth.half = ends == "late", ends == "half-way"
         berth.run(numbers[which % len(numbers)], cancel=cancel)
-        berth.late = False
+        berth.late = berth.half = False
 
     def time_passes(self) -> None:
         """Let whatever waits for a time be due, and every lease be over."""
@@ -331,11 +236,20 @@ class World(RuleBasedStateMachine):
     @staticmethod
     @contextmanager
     def dying(at: int) -> Iterator[None]:
-        """Die before the statement of a number, counted from 0; nobody else does."""
-        left = count(at, -1)
+        """Die before a statement; nobody else does.
+
+        Parameters
+        ----------
+        at
+            Which one, counted from 0; below 0 for the one after the first commit.
+        """
+        left, within = count(at, -1), False
 
         def die(run: Any, *asked: Any) -> Any:
-            if next(left) == 0:
+            nonlocal within
+            committed = within and not connection.in_atomic_block
+            within = within or connection.in_atomic_block
+            if next(left) == 0 or (at < 0 and committed):
                 raise Killed
             return run(*asked)
 

@@ -37,7 +37,7 @@ STATES = {
     "canceled": JobState.FAILED,
 }
 ROOT = Caller("cloud", "rapi")
-HOW = provider("named", "snapshot", reuse_data="whether it is there already")
+HOW = provider("named", "snapshot", "list", reuse_data="whether it is there already")
 INSTANCE = "web"
 NODE = "node1"
 POWERLESS = 40

@@ -6,10 +6,10 @@ cluster and storage say the same, the quota is right, its data is there, and who
 again gets what was asked for.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import product
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,12 +121,13 @@ class Isle:
         volume, stored = self.volume, self.door.cluster.nodes.san.volumes
         name = volume.backend_volume_uuid
         disk = self.door.disk(name)
-        if volume.status != "error_deleting":
-            assert (disk is not None) == (volume.place is not None), volume.fault
-        assert disk is None or volume.place is None or disk.instance == INSTANCE
+        has = disk is not None and disk.instance == INSTANCE
+        assert has == (volume.place is not None), volume.fault
         assert (name in stored) == (volume.initialized and not volume.deleted)
-        if name in stored:
-            assert stored[name]["size"] == volume.size * 1024
+        if name in stored:  # a part of an extension may be done: nothing is cut off
+            assert stored[name]["size"] >= volume.size * 1024
+        if has and disk:
+            assert disk.size == volume.size * 1024
         copies = Snapshot.objects.filter(deleted=False)
         for copy in copies:
             assert (copy.backend_snapshot_name in stored) == copy.initialized
@@ -185,7 +186,7 @@ VERBS = {
     "delete attached": Verb(
         attached,
         lambda isle: delete(ANNA, isle.volume),
-        {GONE, ("error_deleting", True)},
+        {GONE, ("error_deleting", True), ("error_deleting", False)},
     ),
     "delete detached": Verb(
         left,
@@ -223,6 +224,11 @@ ON_THE_CLUSTER: dict[str, Mishap] = {
     "the job is cancelled": SimDoor.cancels,
     "the node loses power": SimDoor.power_fails,
 }
+SOME = [
+    pytest.param(name, marks=() if "attach" in name.split() else pytest.mark.slow)
+    for name in VERBS
+]
+"""All, of which only those that attach are fast."""
 IN_THE_WORKER = {
     "before": "it is killed before it asks",
     "request": "the cluster does not hear it",
@@ -231,13 +237,31 @@ IN_THE_WORKER = {
 }
 
 
-def begun(database: Path, directory: Path, name: str) -> Isle:
-    """Return a service in which a verb is about to be tried."""
+Begin = Callable[[str], Isle]
+
+
+@pytest.fixture
+def begin(database: Path, tmp_path: Path) -> Iterator[Begin]:
+    """Return what makes a service in which a verb is about to be tried.
+
+    The one that it made before is ended.
+    """
     assert database.exists()
-    empty()
-    isle = Isle(directory)
-    VERBS[name].before(isle)
-    return isle
+    made: list[Isle] = []
+
+    def again(name: str) -> Isle:
+        while made:
+            made.pop().door.close()
+        empty()
+        isle = Isle(tmp_path / str(next(fresh)))
+        made.append(isle)
+        VERBS[name].before(isle)
+        return isle
+
+    fresh = count()
+    yield again
+    for isle in made:
+        isle.door.close()
 
 
 def goes_well(isle: Isle, name: str) -> tuple[list[str], list[str]]:
@@ -246,7 +270,7 @@ def goes_well(isle: Isle, name: str) -> tuple[list[str], list[str]]:
     VERBS[name].does(isle)
     isle.settle()
     ends_well(isle, name)
-    assert done(isle, name)
+    assert done(isle, name), Operation.objects.last().why
     return isle.door.cluster.points[points:], isle.door.scripts()[scripts:]
 
 
@@ -266,19 +290,15 @@ def succeeds_again(isle: Isle, name: str) -> None:
         isle.settle()
     assert done(isle, name), (isle.place(), isle.volume.fault)
     ends_well(isle, name)
-    isle.door.close()
 
 
 @pytest.mark.parametrize("mishap", ON_THE_CLUSTER)
-@pytest.mark.parametrize("name", VERBS)
-def test_at_each_point_of_its_jobs(
-    database: Path, tmp_path: Path, name: str, mishap: str
-) -> None:
-    isle = begun(database, tmp_path / "well", name)
+@pytest.mark.parametrize("name", SOME)
+def test_at_each_point_of_its_jobs(begin: Begin, name: str, mishap: str) -> None:
+    isle = begin(name)
     points, _scripts = goes_well(isle, name)
-    isle.door.close()
-    for number, point in enumerate(points):
-        isle = begun(database, tmp_path / f"{number}", name)
+    for point in points:
+        isle = begin(name)
         VERBS[name].does(isle)
         isle.door.at(point, partial(ON_THE_CLUSTER[mishap], isle.door))
         isle.settle()
@@ -287,12 +307,11 @@ def test_at_each_point_of_its_jobs(
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_with_each_script_that_fails(database: Path, tmp_path: Path, name: str) -> None:
-    isle = begun(database, tmp_path / "well", name)
+def test_with_each_script_that_fails(begin: Begin, name: str) -> None:
+    isle = begin(name)
     _points, scripts = goes_well(isle, name)
-    isle.door.close()
     for script in sorted(set(scripts)):
-        isle = begun(database, tmp_path / script, name)
+        isle = begin(name)
         isle.door.script_fails(script)
         VERBS[name].does(isle)
         isle.settle()
@@ -303,21 +322,18 @@ def test_with_each_script_that_fails(database: Path, tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("lost", IN_THE_WORKER)
 @pytest.mark.parametrize("name", VERBS)
-def test_at_each_point_of_the_worker(
-    database: Path, tmp_path: Path, name: str, lost: str
-) -> None:
-    """And what is told of the job is heard twice, or never, and it is forgotten."""
-    for number, (forgets, hears) in enumerate(product((False, True), repeat=2)):
-        isle = begun(database, tmp_path / f"{number}", name)
+def test_at_each_point_of_the_worker(begin: Begin, name: str, lost: str) -> None:
+    """And its end is heard of again and again, or never, and the job is forgotten."""
+    for forgets in (False, True):
+        isle = begin(name)
         jobs = len(isle.door.cluster.engine.jobs)
         VERBS[name].does(isle)
         isle.door.lost, isle.door.forgets = lost, forgets
         isle.send()
         if lost in {"before", "request"}:
             assert len(isle.door.cluster.engine.jobs) == jobs
-        isle.settle(by_events=hears)
+        isle.settle(by_events=not forgets)
         ends_well(isle, name)
         assert done(isle, name)
         acts = Operation.objects.last().acts
         assert len(isle.door.cluster.engine.jobs) == jobs + len(acts)
-        isle.door.close()

@@ -79,27 +79,24 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
         return Done(*now)
     if job.state is JobState.FAILED and not job.why and operation.job is not None:
         job = cluster.job(operation.job)  # the feed does not say why
-    if _was_done(operation, cluster):
-        return Done(*now)
     why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
-    return Failed(*now, why)
-
-
-def _was_done(operation: Operation, cluster: Cluster) -> bool:
-    """Whether what was asked for is so, whatever became of the job."""
     thing = thing_of(operation)
     if isinstance(thing, Server):
-        known = {one.name: one.status for one in cluster.instances()}
-        asked = server_request(operation)
-        return was_done_with_server(asked, known.get(asked.instance))
+        done = _was_done_with_server(operation, cluster)
+        return Done(*now) if done else Failed(*now, why)
     request = request_of(thing, operation)
     disk = cluster.disk(disk_of(request))
-    return was_done(
-        request,
-        there=disk is not None,
-        instance=disk.instance if disk else None,
-        size=disk.size if disk else 0,
-    )
+    there, instance = disk is not None, disk.instance if disk else None
+    size = disk.size if disk else 0
+    if was_done(request, there=there, instance=instance, size=size):
+        return Done(*now)
+    return Failed(*now, why, off=instance != request.instance)
+
+
+def _was_done_with_server(operation: Operation, cluster: Cluster) -> bool:
+    known = {one.name: one.status for one in cluster.instances()}
+    asked = server_request(operation)
+    return was_done_with_server(asked, known.get(asked.instance))
 
 
 def settle(operation: Operation, job: Job, cluster: Cluster) -> bool:
