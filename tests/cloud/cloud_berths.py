@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from cloud_model import Model
 from django.db import connection
 from docks import JobFailed, Pier
+from msgspec.structs import replace
 
-from moorage_cloud.clusters import Disk
 from moorage_cloud.requests import AnyRequest, Destroy, Leave, Take
 from moorage_cloud.requests import Snapshot as Copy
 
@@ -81,7 +81,7 @@ class Berth(Pier):
         """Take a disk from its instance, and get no further."""
         disk = self.known.get(request.name)
         if disk and disk.instance and disk.instance == request.instance:
-            self.known[request.name] = Disk(request.name, None, disk.size)
+            self.known[request.name] = replace(disk, instance=None)
             self.wide.discard(request.name)
             raise JobFailed("it is off its instance, and a script failed")
 
@@ -107,11 +107,12 @@ class Berth(Pier):
         self.deaf = self.silent = False
         for name, disk in self.known.items():
             runs = self.statuses.get(disk.instance or "") == "running"
-            if runs and self.held[name] >= self.epochs.get(name, 0):
+            if runs and disk.epoch >= self.epochs.get(name, 0):
                 self.wide.add(name)
 
     def moves(self, name: str) -> None:
         """Let a guest go elsewhere in this cluster, which counts the epoch on."""
         if name in self.wide:
-            self.held[name] += 1
-            self.epochs[name] = self.held[name]
+            disk = self.known[name]
+            self.epochs[name] = disk.epoch + 1
+            self.known[name] = replace(disk, epoch=disk.epoch + 1)

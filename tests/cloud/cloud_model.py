@@ -160,6 +160,7 @@ class Model:
             known.size = wish.size if grown else known.size
         if wish.verb == "delete" and now.status != "deleted":
             # One that was cut off can come back and go on, until somebody else has it.
+            known.unsure |= stored is None
             known.doomed = known.unsure
         if wish.verb == "attach" and now.status == "in-use":
             known.doomed = known.unsure = False

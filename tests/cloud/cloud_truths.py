@@ -9,7 +9,7 @@ from cloud_world import World
 from django.db import connection
 from hypothesis.stateful import invariant
 
-from moorage_cloud.models import Backend, Server, Snapshot, Volume
+from moorage_cloud.models import Backend, Snapshot, Volume
 from moorage_cloud.verbs import force_detach
 from moorage_cloud.work import compare, remove_next
 
@@ -188,16 +188,8 @@ class Truths(World):
         for one in list(compare(backends, self.docks.connect)):
             if one.repair is None:
                 continue
-            before = {it.pk: it for it in self.records.volumes}
             one.repair()
-            if "which is off" in one.sentence:
-                self._given_up(before)
             self.was_found()
-
-    def _given_up(self, before: dict[int, Volume]) -> None:
-        for volume in self.records.volumes:
-            if volume.generation != before[volume.pk].generation:
-                self.model.cut_off(self.known_of(volume), stored=True)
 
     def was_found(self) -> None:
         """Let the model believe what a comparison found of volumes that rest."""
@@ -214,9 +206,9 @@ class Truths(World):
             if where not in self.off:
                 berth.silent = berth.deaf = False
             berth.meanwhile, berth.kills = None, False
-        gone = Server.objects.filter(backend__offline=True)
-        for volume in Volume.objects.filter(attachment__server__in=gone):
-            self.forces(volume)
+        for volume in self.records.volumes:
+            if self.waits_for_what_is_off(volume):
+                self.forces(volume)
         self.rest()
         self.all_is_well()
         self.everything_is_set_right()
@@ -225,8 +217,13 @@ class Truths(World):
 
     def forces(self, volume: Volume) -> None:
         """Take a volume from its server by force."""
-        verb = (
-            "cut off" if volume.server and volume.server.backend.offline else "detach"
-        )
+        verb = "cut off" if self.waits_for_what_is_off(volume) else "detach"
         who = self.who()
         self.wishes(volume, Wish(verb), lambda one: force_detach(who, one))
+
+    def waits_for_what_is_off(self, volume: Volume) -> bool:
+        """Whether a cluster that is off has it, or works on it."""
+        off = {self.backend(where).pk for where in self.off}
+        ways = [one for one in self.records.under_way if one.volume_id == volume.pk]
+        works = next((one.backend_id for one in ways if not one.snapshot_id), None)
+        return (volume.server.backend_id if volume.server else works) in off

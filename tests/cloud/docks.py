@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from django.utils import timezone
+from msgspec.structs import replace
 
 from moorage_cloud.clusters import (
     ClusterRefused,
@@ -66,8 +67,6 @@ class Pier:
         Whether nobody answers; with `deaf` the request is lost, too.
     fails
         Whether a job is to fail.
-    held
-        Of each disk that it has, the epoch with which it took it.
     epochs
         Of each volume, the highest that the storage has seen; shared.
     """
@@ -76,7 +75,6 @@ class Pier:
     storage: dict[str, bytearray]
     known: dict[str, Disk] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
-    held: dict[str, int] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
     waiting: dict[int, AnyRequest] = field(default_factory=dict)
@@ -176,7 +174,7 @@ class Pier:
             case Grow(size=size):
                 more = size - len(self.storage[name])
                 self.storage[name].extend(bytes(max(more, 0)))
-                self.known[name] = Disk(name, disk.instance, size)
+                self.known[name] = replace(disk, size=size)
             case Snapshot(snapshot=copy):
                 self.storage[copy] = bytearray(self.storage[name])
                 self.known[copy] = Disk(copy, None, disk.size)
@@ -199,7 +197,7 @@ class Pier:
 
     def _fence(self, name: str) -> None:
         """Refuse what a cluster wants that somebody took the volume from."""
-        if self.held.get(name, 0) < self.epochs.get(name, 0):
+        if self.known[name].epoch < self.epochs.get(name, 0):
             raise JobFailed(f"volume {name} was attached elsewhere")
 
     def _destroy(self, name: str) -> None:
@@ -214,11 +212,11 @@ class Pier:
             raise JobFailed(f"the volume {name} is there, or is not")
         if request.adopt and request.epoch <= self.epochs.get(name, -1):
             raise JobFailed("the storage has seen a higher epoch")
-        self.held[name] = request.epoch
         if self.statuses.get(request.instance or "") == "running":
             self.epochs[name] = request.epoch
         self.storage.setdefault(name, bytearray(request.size))
-        self.known[name] = Disk(name, request.instance, request.size)
+        disk = Disk(name, request.instance, request.size, epoch=request.epoch)
+        self.known[name] = disk
 
 
 class Docks:

@@ -129,7 +129,7 @@ class SimDoor:
             uuid: one.name for one in config.all(ClusterInstance) for uuid in one.disks
         }
         return [
-            Disk(one.name or "", owners.get(one.uuid), one.size)
+            Disk(one.name or "", owners.get(one.uuid), one.size, epoch=one.epoch)
             for one in config.all(ClusterDisk)
         ]
 

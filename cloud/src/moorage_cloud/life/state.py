@@ -127,7 +127,7 @@ class Copy(Struct, frozen=True):
 
 
 class CutOff(Struct, frozen=True):
-    """An administrator knows that the cluster which has it is off: nobody writes there.
+    """An administrator knows that the cluster is off that has it, or works on it.
 
     Attributes
     ----------

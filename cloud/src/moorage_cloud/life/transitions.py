@@ -299,8 +299,8 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
 def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
     """Take a volume from a cluster that is off; its data is where it was.
 
-    A first attach that was under way may have made the data or not: then only a person
-    can tell, and the volume says so by its status. So does one that was looked for.
+    A first attach that was under way may have made the data or not, and a deletion
+    destroyed it: then only a person can tell, and the volume says so by its status.
     """
     task = life.task
     if life.server is None and task is None:

@@ -17,6 +17,8 @@ from .volume_type import VolumeType
 if TYPE_CHECKING:
     from .operation import Operation
 
+OFTEN = ("uuid", "name", "status", "size", "updated", "bootable", "volume_type")
+"""By what a project's volumes are chosen and sorted, besides when they were made."""
 EPOCHS = 1 << 20
 """How often a cluster may attach a volume between two verbs of this service."""
 
@@ -83,6 +85,15 @@ class Volume(models.Model):
                 fields=("-created", "-id"),
                 condition=Q(deleted=False),
                 name="volumes_of_all",
+            ),
+            # Chosen or sorted by these, a page costs the same however many there are.
+            *(
+                models.Index(
+                    fields=("project", column, "created", "id"),
+                    condition=Q(deleted=False),
+                    name=f"volumes_by_{column}",
+                )
+                for column in OFTEN
             ),
         )
 
@@ -155,7 +166,6 @@ class Attachment(models.Model):
     volume = models.OneToOneField(Volume, models.CASCADE, related_name="attachment")
     server = models.ForeignKey(Server, models.PROTECT, related_name="attachments")
     index = models.PositiveIntegerField()
-    tag = models.CharField(max_length=60, blank=True)
     attached_at = models.DateTimeField(null=True)
 
     class Meta:

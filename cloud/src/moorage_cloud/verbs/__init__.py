@@ -20,6 +20,7 @@ from .edit import (
     update_snapshot,
 )
 from .extend import extend
+from .messages import drop_message, messages
 from .retype import retype
 from .servers import (
     build,
@@ -33,4 +34,14 @@ from .servers import (
 )
 from .snapshots import delete_snapshot, take_snapshot
 from .transfers import accept, offer, offers, withdraw
-from .types import create_type, delete_type, drop_spec, set_specs, update_type
+from .types import (
+    add_access,
+    create_type,
+    delete_type,
+    drop_spec,
+    remove_access,
+    set_default,
+    set_specs,
+    unset_default,
+    update_type,
+)

@@ -15,7 +15,6 @@ from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import (
     Ask,
     Charge,
-    CutOff,
     End,
     Event,
     Found,
@@ -40,6 +39,7 @@ from moorage_cloud.requests import to_json
 
 from .asking import request_of
 from .caller import Caller
+from .messages import leave_message
 from .quota import charge
 
 Thing = Volume | Snapshot
@@ -118,21 +118,9 @@ def set_right(volume: Volume, server: Server | None) -> None:
             life, told = decide(life_of(held, None), found)
             if server:
                 held.backend = server.backend
-                Transfer.objects.filter(volume=held).delete()
+            # An offer is over with the status that says that there is one.
+            Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
-
-
-def give_up(operation: Operation) -> None:
-    """End a verb of a detached volume whose cluster is said to be off.
-
-    Nothing is done if the verb has ended, or the cluster is on again.
-    """
-    assert operation.volume is not None  # noqa: S101 - the verb is a volume's
-    with changing(operation.volume) as held:
-        now = under_way(held)
-        if now == operation and now.backend.offline and held.place is None:
-            why = f"cluster {now.backend} is off, and what it was asked for is given up"
-            go_on(held, now, CutOff(why))
 
 
 def life_of(thing: Thing, operation: Operation | None) -> Life:
@@ -191,6 +179,8 @@ def _end(thing: Thing, operation: Operation | None, end: End) -> None:
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
+        if end.result is Result.FAILED:
+            leave_message(thing, operation, end.why)
 
 
 def _send(thing: Thing, operation: Operation, *, asks: bool) -> None:
@@ -227,10 +217,19 @@ def _store(thing: Thing, operation: Operation | None, life: Life) -> None:
     thing.generation = life.generation
     thing.deleted = life.status is Status.DELETED
     if isinstance(thing, Volume):
-        if operation:
+        if operation and _had(thing, operation, life):
             thing.backend = operation.backend
         _place(thing, life)
     thing.save()
+
+
+def _had(volume: Volume, operation: Operation, life: Life) -> bool:
+    """Whether an operation's cluster is the one that had a volume last.
+
+    One that could not get it is not: a disk that it has is of before.
+    """
+    may_have_made = life.initialized and volume.backend_id is None
+    return operation.result == Result.DONE or may_have_made
 
 
 def _place(volume: Volume, life: Life) -> None:

@@ -26,7 +26,14 @@ def update(
     read_only: bool | None = None,
     bootable: bool | None = None,
 ) -> Volume:
-    """Change what is given; None leaves it as it is."""
+    """Change what is given; None leaves it as it is.
+
+    Raises
+    ------
+    BadRequest
+        If a text is too long, or a guest that has the volume would go on to write to
+        what is told to be read-only.
+    """
     check_text("name", name or "")
     check_text("description", description or "")
     given = {
@@ -37,6 +44,8 @@ def update(
         "bootable": bootable,
     }
     with changing(volume) as held:
+        if read_only is not None and held.place:
+            raise BadRequest(f"Invalid volume: status must be available ({held.uuid})")
         for field, value in given.items():
             if value is not None:
                 setattr(held, field, value)

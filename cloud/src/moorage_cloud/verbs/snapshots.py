@@ -25,7 +25,7 @@ def take_snapshot(
     description: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """Take a snapshot of a volume that a server has.
+    """Take a snapshot of a volume that a server has; it is the volume's project's.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def take_snapshot(
                 f"and is '{held.status}'"
             )
         check_server(place.server)
-        charge(who.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
+        charge(held.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
         Volume.objects.filter(pk=held.pk).update(
             snapshot_counter=F("snapshot_counter") + 1
         )
@@ -54,7 +54,7 @@ def take_snapshot(
             name=name,
             description=description,
             userid=who.user,
-            project=who.project,
+            project=held.project,
             size=held.size,
             number=held.snapshot_counter + 1,
             metadata=dict(metadata or {}),

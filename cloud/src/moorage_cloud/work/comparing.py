@@ -5,6 +5,7 @@ A cluster's word about what it has wins over the record, unless two have one vol
 then the one that the record names keeps it, and the other one lets go of it.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -15,7 +16,7 @@ from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.conf import CONF
 from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.changing import Thing, give_up, set_right
+from moorage_cloud.verbs.changing import Thing, set_right
 
 from .doors import Connect
 from .settling import settle
@@ -42,20 +43,30 @@ class Finding(Struct, frozen=True):
     repair: Callable[[], object] | None = None
 
 
-class Rest(Struct, frozen=True):
-    """What no verb is under way of, as it was before and after the look.
+class Record(Struct, frozen=True):
+    """What is on record.
 
     Attributes
     ----------
-    volumes, copies
-        Volumes and snapshots, by their names on the clusters.
+    volumes
+        Those on which no verb is under way, as they were before and after the look, by
+        their names on the clusters.
+    copies
+        Snapshots, likewise.
     busy
         Names of the others.
+    servers
+        By the numbers of their clusters, and their instances.
     """
 
     volumes: Mapping[str, Volume]
     copies: Mapping[str, Snapshot]
     busy: frozenset[str]
+    servers: Mapping[tuple[int, str], Server]
+
+    def server(self, backend: int, instance: str | None) -> Server | None:
+        """Return the server that an instance of a cluster is."""
+        return self.servers.get((backend, instance or ""))
 
 
 def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
@@ -67,13 +78,12 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
         If one of them does not answer.
     """
     doors = {backend.pk: connect(backend) for backend in backends}
-    yield from _waits_for_nothing()
     yield from _jobs(backends, doors)
     before = {_which(one): one.generation for one in _resting()}
     disks = {number: door.disks() for number, door in doors.items()}
     # What a verb did meanwhile is neither here nor there: it is no finding.
     still = [one for one in _resting() if before.get(_which(one)) == one.generation]
-    known = _known(still)
+    known = _record(still, backends)
     yield from _attachments(known, disks)
     for backend in backends:
         yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
@@ -102,24 +112,6 @@ def _jobs(
         )
 
 
-def _waits_for_nothing() -> Iterator[Finding]:
-    """Find verbs of detached volumes whose cluster is off: another one can do it."""
-    waiting = Operation.objects.filter(
-        backend__offline=True,
-        ended=None,
-        volume__isnull=False,
-        volume__attachment=None,
-        snapshot=None,
-    ).select_related("backend", "volume")
-    for one in waiting:
-        yield Finding(
-            "job",
-            str(one.volume),
-            f"{one.verb} waits for cluster {one.backend}, which is off: it is given up",
-            partial(give_up, one),
-        )
-
-
 def _which(thing: Thing) -> tuple[type[Thing], int]:
     return type(thing), thing.pk
 
@@ -134,51 +126,81 @@ def _resting() -> Iterator[Thing]:
     yield from copies.select_related("volume")
 
 
-def _known(still: Sequence[Thing]) -> Rest:
+def _record(still: Sequence[Thing], backends: Sequence[Backend]) -> Record:
     volumes = {one.backend_volume_uuid: one for one in still if isinstance(one, Volume)}
     copies = {
         one.backend_snapshot_name: one for one in still if isinstance(one, Snapshot)
     }
-    every = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
-    every |= {
+    names = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
+    names |= {
         one.backend_snapshot_name for one in Snapshot.objects.filter(deleted=False)
     }
-    return Rest(volumes, copies, frozenset(every - volumes.keys() - copies.keys()))
+    servers = {
+        (one.backend_id, one.instance): one
+        for one in Server.objects.filter(backend__in=backends, deleted=False)
+    }
+    busy = frozenset(names - volumes.keys() - copies.keys())
+    return Record(volumes, copies, busy, servers)
 
 
-def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[Finding]:
+def _attachments(
+    known: Record, disks: Mapping[int, Sequence[Disk]]
+) -> Iterator[Finding]:
     """Find volumes that are on record as attached, and are not."""
+    has = {
+        number: {one.name: one.instance for one in found}
+        for number, found in disks.items()
+    }
     for name, volume in known.volumes.items():
         place = volume.place
-        if place is None or place.server.backend_id not in disks:
+        if place is None or place.server.backend_id not in has:
             continue
         server = place.server
-        has = {(one.name, one.instance) for one in disks[server.backend_id]}
-        if (name, server.instance) not in has:
+        where = has[server.backend_id].get(name)
+        if where == server.instance:
+            continue
+        found = (
+            f"Found unsynced disks for server {server.pk}: volume {name} is on record"
+        )
+        if where is None:
             yield Finding(
                 "disk",
                 str(server),
-                f"Found unsynced disks for server {server.pk}: volume {name} is on "
-                f"record there, and not on instance {server.instance}",
+                f"{found} there, and not on instance {server.instance}",
                 partial(set_right, volume, None),
             )
+            continue
+        # A guest has it, whatever that is called: it is not to be had elsewhere.
+        other = known.server(server.backend_id, where)
+        yield Finding(
+            "disk",
+            str(server),
+            f"{found} on instance {server.instance}, and is on instance {where}",
+            partial(set_right, volume, other) if _may_have(other, volume) else None,
+        )
+
+
+def _may_have(server: Server | None, volume: Volume) -> bool:
+    """Whether a cluster's word is enough that a server has a volume.
+
+    That of another project is a matter for a person: after a backup of the database
+    was restored, numbers of volumes, and so their names, are given again.
+    """
+    return bool(server and not server.helper and server.project == volume.project)
 
 
 def _disks(
-    known: Rest, backend: Backend, door: Cluster, disks: Sequence[Disk]
+    known: Record, backend: Backend, door: Cluster, disks: Sequence[Disk]
 ) -> Iterator[Finding]:
     """Find disks that a cluster has, and should not, or that nobody has on record."""
-    servers = {
-        one.instance: one
-        for one in Server.objects.filter(backend=backend, deleted=False)
-    }
     ours = (f"{CONF.prefix}vol-", f"{CONF.prefix}snap-")
     for disk in disks:
         volume, copy = known.volumes.get(disk.name), known.copies.get(disk.name)
         if volume:
-            yield from _stray(backend, door, disk, volume, servers)
+            yield from _stray(known, backend, door, disk, volume)
         elif copy:
-            yield _to_leave(backend, door, disk, copy, "as a copy that is nobody's")
+            found = f"cluster {backend} has snapshot {disk.name}, which is nobody's"
+            yield _to_leave(backend, door, disk, copy, found)
         elif disk.name.startswith(ours) and disk.name not in known.busy:
             yield Finding(
                 "orphan",
@@ -189,20 +211,20 @@ def _disks(
 
 
 def _stray(
-    backend: Backend,
-    door: Cluster,
-    disk: Disk,
-    volume: Volume,
-    servers: Mapping[str, Server],
+    known: Record, backend: Backend, door: Cluster, disk: Disk, volume: Volume
 ) -> Iterator[Finding]:
     place = volume.place
     if place and place.server.backend_id == backend.pk:
         return
-    server = servers.get(disk.instance or "")
+    whose = f"instance {disk.instance}" if disk.instance else "no instance"
+    found = (
+        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
+        f"{f'on server {place.server}' if place else 'as detached'}"
+    )
     # Whoever had it before the last one was cut off: its guest knows old data.
-    # Data that nobody knew of was made here, by a cluster that was off meanwhile.
-    last = volume.backend_id in {None, backend.pk} or not volume.initialized
-    if place is None and last and server and not server.helper:
+    last = volume.backend_id in {None, backend.pk}
+    server = known.server(backend.pk, disk.instance)
+    if place is None and last and server and _may_have(server, volume):
         yield Finding(
             "disk",
             str(server),
@@ -211,21 +233,24 @@ def _stray(
             partial(set_right, volume, server),
         )
         return
-    where = f"on server {place.server}" if place else "as detached"
-    yield _to_leave(backend, door, disk, volume, where)
+    anothers = server and not server.helper and server.project != volume.project
+    if place is None and last and (anothers or not volume.initialized):
+        yield Finding("disk", disk.name, f"{found}, of project {volume.project}")
+        return
+    yield _to_leave(backend, door, disk, volume, found)
 
 
 def _to_leave(
-    backend: Backend, door: Cluster, disk: Disk, thing: Thing, where: str
+    backend: Backend, door: Cluster, disk: Disk, thing: Thing, found: str
 ) -> Finding:
     """Find a disk that its cluster is to have no more; its data stays."""
-    whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    key = f"leave-{thing.uuid}-{thing.generation}-{backend.pk}"
+    # A key of its own: with one for each generation, a job that failed would be the
+    # last one.
+    key = f"leave-{thing.uuid}-{backend.pk}-{time.time_ns()}"
     request = Leave(name=disk.name, instance=disk.instance)
     return Finding(
         "disk",
         disk.name,
-        f"cluster {backend} has {type(thing).__name__.lower()} {disk.name} ({whose}), "
-        f"which is on record {where}: it is to let go of it",
+        f"{found}: it is to let go of it",
         partial(door.submit, request, key, "cloud:reconcile"),
     )

@@ -5,6 +5,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import structs
+
 from moorage_cloud.management import find, waiting
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import facts
@@ -30,11 +32,18 @@ class Command(CloudCommand):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Make it."""
-        who = Caller(options["user"], options["project"], request_id="snf-manage")
+        who = Caller(
+            find.user(options["user"]),
+            find.project(options["project"]),
+            request_id="snf-manage",
+        )
         server = find.server(options["server"]) if options["server"] else None
         new = NewVolume(
             size=options["size"],
-            volume_type=volume_type(options["volume_type"]),
+            volume_type=volume_type(
+                structs.replace(who, admin=True),
+                options["volume_type"],
+            ),
             name=options["name"],
             description=options["description"],
             server=server,
