@@ -65,6 +65,7 @@ class Known:
     doomed: bool = False
     unsure: bool = False
     goes_with_server: bool = False
+    starts_server: bool = False
 
     @property
     def gone(self) -> bool:
@@ -115,7 +116,9 @@ class Model:
 
     def destroyed(self, name: str) -> None:
         """Take note that a cluster removed data: somebody must have wanted that."""
-        assert self.named(name).doomed, f"nobody wanted the data of {name} gone"
+        known = self.named(name)
+        with_server = known.starts_server and known.rest.server in self.leaving
+        assert known.doomed or with_server, f"nobody wanted the data of {name} gone"
         self.data.pop(name, None)
 
     def copied(self, name: str, copy: str) -> None:
@@ -143,6 +146,7 @@ class Model:
             known.size = known.wish.size
         known.unsure |= lost or verb == "extend"
         known.wish, known.rest = None, Rest("error" if lost else "available")
+        known.starts_server = False
 
     def ended(self, known: Known, now: Rest, stored: int | None) -> None:
         """Compare where it is with where it may be, now that nothing is under way.

@@ -50,7 +50,7 @@ class Truths(World):
         if known.rest.server not in self.model.leaving or known.wish:
             return
         last = volume.operations.filter(snapshot=None).last()
-        if volume.status == "deleted" and last and last.verb == "attach":
+        if volume.status == "deleted" and known.starts_server:
             self.model.begins(known, Wish("perish"))
         elif last and last.verb in {"detach", "delete"} and last.pk not in self.seen:
             self.seen.add(last.pk)

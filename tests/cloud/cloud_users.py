@@ -190,6 +190,7 @@ class Users(Truths):
             return
         if not Attachment.objects.filter(server=place.server, index=0).exists():
             Attachment.objects.filter(pk=place.pk).update(index=0)
+            self.known_of(volume).starts_server = True
 
     @step(one=PICK)
     def removes_a_server(self, one: int) -> None:

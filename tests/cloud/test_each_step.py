@@ -321,7 +321,7 @@ def test_with_each_script_that_fails(begin: Begin, name: str) -> None:
 
 
 @pytest.mark.parametrize("lost", IN_THE_WORKER)
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", SOME)
 def test_at_each_point_of_the_worker(begin: Begin, name: str, lost: str) -> None:
     """And its end is heard of again and again, or never, and the job is forgotten."""
     for forgets in (False, True):
