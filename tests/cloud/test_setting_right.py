@@ -58,7 +58,7 @@ def test_a_cluster_lets_go_of_a_copy_that_it_kept(docks: Docks, volume: Volume):
     assert Snapshot.objects.get().status == "error"
     assert name in pier.known
     pier.fails = lambda _request: False
-    assert f"has snapshot {name}, which is nobody's" in sets_right(docks)
+    assert f"has it as disk {name}, and is to let go of it" in sets_right(docks)
     assert (name in pier.known, name in docks.storage) == (False, True)
     assert found(docks) == []
     delete_snapshot(docks.anna, Snapshot.objects.get())

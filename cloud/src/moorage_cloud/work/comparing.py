@@ -1,72 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is on record against what the clusters have; nothing that is found is destroyed.
 
-A cluster's word about what it has wins over the record, unless two have one volume:
-then the one that the record names keeps it, and the other one lets go of it.
+What is done about a volume that is not where it should be, `whereabouts.py` says.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from django.db.models import Exists, OuterRef
-from msgspec import Struct
 
-from moorage_cloud.clusters import Cluster, Disk
+from moorage_cloud.clusters import Cluster
 from moorage_cloud.conf import CONF
-from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
-from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.changing import Thing, set_right
+from moorage_cloud.models import Backend, Operation, Server, Volume
 
+from .comparing_servers import compare_servers, compare_snapshots
 from .doors import Connect
+from .finding import Finding
 from .settling import settle
-
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it should be.
-
-    Attributes
-    ----------
-    kind
-        ``job``, ``disk`` or ``orphan``.
-    about
-        The server or the volume.
-    sentence
-        What is wrong.
-    repair
-        Sets it right; None where a person has to look.
-    """
-
-    kind: str
-    about: str
-    sentence: str
-    repair: Callable[[], object] | None = None
-
-
-class Record(Struct, frozen=True):
-    """What is on record.
-
-    Attributes
-    ----------
-    volumes
-        Those on which no verb is under way, as they were before and after the look, by
-        their names on the clusters.
-    copies
-        Snapshots, likewise.
-    busy
-        Names of the others.
-    servers
-        By the numbers of their clusters, and their instances.
-    """
-
-    volumes: Mapping[str, Volume]
-    copies: Mapping[str, Snapshot]
-    busy: frozenset[str]
-    servers: Mapping[tuple[int, str], Server]
-
-    def server(self, backend: int, instance: str | None) -> Server | None:
-        """Return the server that an instance of a cluster is."""
-        return self.servers.get((backend, instance or ""))
+from .whereabouts import Had, Record, of_volume
 
 
 def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
@@ -79,14 +30,36 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     """
     doors = {backend.pk: connect(backend) for backend in backends}
     yield from _jobs(backends, doors)
-    before = {_which(one): one.generation for one in _resting()}
+    before = {one.pk: one.generation for one in _resting()}
     disks = {number: door.disks() for number, door in doors.items()}
     # What a verb did meanwhile is neither here nor there: it is no finding.
-    still = [one for one in _resting() if before.get(_which(one)) == one.generation]
-    known = _record(still, backends)
-    yield from _attachments(known, disks)
+    still = [one for one in _resting() if before.get(one.pk) == one.generation]
+    rest = {one.backend_volume_uuid: one for one in still}
+    names = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
+    servers = {
+        (one.backend_id, one.instance): one
+        for one in Server.objects.filter(backend__in=backends, deleted=False)
+    }
+    record = Record(doors, servers)
+    had: dict[str, list[Had]] = {name: [] for name in rest}
     for backend in backends:
-        yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
+        for disk in disks[backend.pk]:
+            if disk.name in had:
+                had[disk.name].append(Had(backend, disk))
+            elif disk.name.startswith(f"{CONF.prefix}vol-") and disk.name not in names:
+                yield Finding(
+                    "orphan",
+                    disk.name,
+                    f"cluster {backend} has a disk {disk.name}, of which there is no "
+                    "volume on record",
+                )
+    for name, volume in rest.items():
+        yield from of_volume(record, volume, had[name])
+    for backend in backends:  # a server that is gone has no volumes by then
+        door = doors[backend.pk]
+        yield from compare_snapshots(backend, disks[backend.pk], door)
+        there = [one for one in servers.values() if one.backend_id == backend.pk]
+        yield from compare_servers(backend, there, door)
 
 
 def _jobs(
@@ -112,145 +85,9 @@ def _jobs(
         )
 
 
-def _which(thing: Thing) -> tuple[type[Thing], int]:
-    return type(thing), thing.pk
-
-
-def _resting() -> Iterator[Thing]:
-    under_way = Operation.objects.filter(ended=None)
-    ways = under_way.filter(volume=OuterRef("pk"), snapshot=None)
-    volumes = Volume.objects.filter(~Exists(ways), deleted=False)
-    yield from volumes.select_related("volume_type", "attachment__server__backend")
-    ways = under_way.filter(snapshot=OuterRef("pk"))
-    copies = Snapshot.objects.filter(~Exists(ways), deleted=False)
-    yield from copies.select_related("volume")
-
-
-def _record(still: Sequence[Thing], backends: Sequence[Backend]) -> Record:
-    volumes = {one.backend_volume_uuid: one for one in still if isinstance(one, Volume)}
-    copies = {
-        one.backend_snapshot_name: one for one in still if isinstance(one, Snapshot)
-    }
-    names = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
-    names |= {
-        one.backend_snapshot_name for one in Snapshot.objects.filter(deleted=False)
-    }
-    servers = {
-        (one.backend_id, one.instance): one
-        for one in Server.objects.filter(backend__in=backends, deleted=False)
-    }
-    busy = frozenset(names - volumes.keys() - copies.keys())
-    return Record(volumes, copies, busy, servers)
-
-
-def _attachments(
-    known: Record, disks: Mapping[int, Sequence[Disk]]
-) -> Iterator[Finding]:
-    """Find volumes that are on record as attached, and are not."""
-    has = {
-        number: {one.name: one.instance for one in found}
-        for number, found in disks.items()
-    }
-    for name, volume in known.volumes.items():
-        place = volume.place
-        if place is None or place.server.backend_id not in has:
-            continue
-        server = place.server
-        where = has[server.backend_id].get(name)
-        if where == server.instance:
-            continue
-        found = (
-            f"Found unsynced disks for server {server.pk}: volume {name} is on record"
-        )
-        if where is None:
-            yield Finding(
-                "disk",
-                str(server),
-                f"{found} there, and not on instance {server.instance}",
-                partial(set_right, volume, None),
-            )
-            continue
-        # A guest has it, whatever that is called: it is not to be had elsewhere.
-        other = known.server(server.backend_id, where)
-        yield Finding(
-            "disk",
-            str(server),
-            f"{found} on instance {server.instance}, and is on instance {where}",
-            partial(set_right, volume, other) if _may_have(other, volume) else None,
-        )
-
-
-def _may_have(server: Server | None, volume: Volume) -> bool:
-    """Whether a cluster's word is enough that a server has a volume.
-
-    That of another project is a matter for a person: after a backup of the database
-    was restored, numbers of volumes, and so their names, are given again.
-    """
-    return bool(server and not server.helper and server.project == volume.project)
-
-
-def _disks(
-    known: Record, backend: Backend, door: Cluster, disks: Sequence[Disk]
-) -> Iterator[Finding]:
-    """Find disks that a cluster has, and should not, or that nobody has on record."""
-    ours = (f"{CONF.prefix}vol-", f"{CONF.prefix}snap-")
-    for disk in disks:
-        volume, copy = known.volumes.get(disk.name), known.copies.get(disk.name)
-        if volume:
-            yield from _stray(known, backend, door, disk, volume)
-        elif copy:
-            found = f"cluster {backend} has snapshot {disk.name}, which is nobody's"
-            yield _to_leave(backend, door, disk, copy, found)
-        elif disk.name.startswith(ours) and disk.name not in known.busy:
-            yield Finding(
-                "orphan",
-                disk.name,
-                f"cluster {backend} has a disk {disk.name}, of which there is no "
-                "volume or snapshot on record",
-            )
-
-
-def _stray(
-    known: Record, backend: Backend, door: Cluster, disk: Disk, volume: Volume
-) -> Iterator[Finding]:
-    place = volume.place
-    if place and place.server.backend_id == backend.pk:
-        return
-    whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    found = (
-        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
-        f"{f'on server {place.server}' if place else 'as detached'}"
+def _resting() -> Iterator[Volume]:
+    under_way = Operation.objects.filter(
+        volume=OuterRef("pk"), snapshot=None, ended=None
     )
-    # Whoever had it before the last one was cut off: its guest knows old data.
-    last = volume.backend_id in {None, backend.pk}
-    server = known.server(backend.pk, disk.instance)
-    if place is None and last and server and _may_have(server, volume):
-        yield Finding(
-            "disk",
-            str(server),
-            f"Found unsynced disks for server {server.pk}: it has volume {disk.name}, "
-            "which is on record as detached",
-            partial(set_right, volume, server),
-        )
-        return
-    anothers = server and not server.helper and server.project != volume.project
-    if place is None and last and (anothers or not volume.initialized):
-        yield Finding("disk", disk.name, f"{found}, of project {volume.project}")
-        return
-    yield _to_leave(backend, door, disk, volume, found)
-
-
-def _to_leave(
-    backend: Backend, door: Cluster, disk: Disk, thing: Thing, found: str
-) -> Finding:
-    """Find a disk that its cluster is to have no more; its data stays."""
-    # A key of its own: with one for each generation, a job that failed would be the
-    # last one.
-    key = f"leave-{thing.uuid}-{backend.pk}-{time.time_ns()}"
-    request = Leave(name=disk.name, instance=disk.instance)
-    return Finding(
-        "disk",
-        disk.name,
-        f"{found}: it is to let go of it",
-        partial(door.submit, request, key, "cloud:reconcile"),
-    )
+    found = Volume.objects.filter(~Exists(under_way), deleted=False)
+    yield from found.select_related("volume_type", "attachment__server__backend")
