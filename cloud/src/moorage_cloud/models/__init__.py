@@ -2,6 +2,7 @@
 """What the service keeps; every change of it goes through the verbs."""
 
 from .backend import Backend, StorageDomain
+from .image import Image
 from .operation import Operation, Outbox
 from .quota import Limit, Usage
 from .server import Server

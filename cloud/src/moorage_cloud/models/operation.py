@@ -27,6 +27,9 @@ class Operation(models.Model):
         The task: see :class:`moorage_cloud.life.Task`.
     generation
         The volume's with this verb.
+    data
+        The name of the volume that it works on: of a copy, the original's. What works
+        on one volume goes in a row.
     backend
         The cluster that is asked.
     server
@@ -55,6 +58,7 @@ class Operation(models.Model):
     back = models.BooleanField(default=False)
     before = models.CharField(max_length=32)
     size = models.PositiveIntegerField()
+    data = models.CharField(max_length=128, blank=True)
     backend = models.ForeignKey(Backend, models.PROTECT, related_name="operations")
     server = models.ForeignKey(Server, models.PROTECT, null=True)
     job = models.BigIntegerField(null=True)
@@ -91,6 +95,9 @@ class Operation(models.Model):
                 fields=("backend", "job"),
                 condition=Q(ended=None),
                 name="operations_by_job",
+            ),
+            models.Index(
+                fields=("data",), condition=Q(ended=None), name="operations_by_data"
             ),
             models.Index(
                 fields=("look_at",),

@@ -23,6 +23,7 @@ from moorage_cloud.life import (
     NotNow,
     Result,
     Status,
+    Verb,
     decide,
 )
 from moorage_cloud.models import (
@@ -36,11 +37,9 @@ from moorage_cloud.models import (
 )
 from moorage_cloud.requests import to_json
 
-from .asking import request_of
+from .asking import Thing, name_of, original, request_of
 from .caller import Caller
 from .quota import charge
-
-Thing = Volume | Snapshot
 
 
 class By(Struct, frozen=True):
@@ -143,6 +142,7 @@ def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
         acts=list(task.acts),
         before=task.before,
         size=task.size,
+        data=name_of(original(thing) if task.verb is Verb.COPY else thing),
         backend=by.backend,
         server=by.server,
         userid=who.user,

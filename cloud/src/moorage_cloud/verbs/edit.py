@@ -8,9 +8,10 @@ from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import Status
 from moorage_cloud.models import Snapshot, Transfer, Volume
 
+from .asking import Thing
 from .caller import Caller
-from .changing import Thing, changing, changing_snapshot, under_way
-from .create import check_metadata, check_text
+from .changing import changing, changing_snapshot, under_way
+from .checks import check_metadata, check_text
 
 SETTABLE = frozenset(
     {Status.AVAILABLE, Status.IN_USE, Status.ERROR, Status.ERROR_DELETING}

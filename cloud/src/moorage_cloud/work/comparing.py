@@ -8,13 +8,13 @@ then the one that the record names keeps it, and the other one lets go of it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from django.db.models import Exists, OuterRef
 from msgspec import Struct
 
 from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.conf import CONF
-from moorage_cloud.models import Backend, Operation, Server, Volume
+from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Leave
+from moorage_cloud.verbs.asking import Thing, name_of
 from moorage_cloud.verbs.changing import set_right
 
 from .doors import Connect
@@ -43,17 +43,17 @@ class Finding(Struct, frozen=True):
 
 
 class Rest(Struct, frozen=True):
-    """Volumes on which no verb is under way, as they were before and after the look.
+    """Volumes with which nothing is done, as they were before and after the look.
 
     Attributes
     ----------
-    volumes
-        By their names on the clusters.
+    things
+        Snapshots, too, by their names on the clusters.
     busy
         Names of the others.
     """
 
-    volumes: Mapping[str, Volume]
+    things: Mapping[str, Thing]
     busy: frozenset[str]
 
 
@@ -67,12 +67,12 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     """
     doors = {backend.pk: connect(backend) for backend in backends}
     yield from _jobs(backends, doors)
-    before = {one.pk: one.generation for one in _resting()}
+    before = {one.uuid: one.generation for one in _resting()}
     disks = {number: door.disks() for number, door in doors.items()}
     # What a verb did meanwhile is neither here nor there: it is no finding.
-    still = [one for one in _resting() if before.get(one.pk) == one.generation]
-    rest = {one.backend_volume_uuid: one for one in still}
-    names = {one.backend_volume_uuid for one in Volume.objects.filter(deleted=False)}
+    still = [one for one in _resting() if before.get(one.uuid) == one.generation]
+    rest = {name_of(one): one for one in still}
+    names = {name_of(one) for one in _known()}
     known = Rest(rest, frozenset(names - rest.keys()))
     yield from _attachments(known, disks)
     for backend in backends:
@@ -102,18 +102,29 @@ def _jobs(
         )
 
 
-def _resting() -> Iterator[Volume]:
-    under_way = Operation.objects.filter(
-        volume=OuterRef("pk"), snapshot=None, ended=None
+def _known() -> Iterator[Thing]:
+    yield from Volume.objects.filter(deleted=False).select_related(
+        "volume_type", "attachment__server__backend"
     )
-    found = Volume.objects.filter(~Exists(under_way), deleted=False)
-    yield from found.select_related("volume_type", "attachment__server__backend")
+    yield from Snapshot.objects.filter(deleted=False).select_related("volume")
+
+
+def _resting() -> Iterator[Thing]:
+    """Yield what nothing is done with: neither with itself, nor to copy it."""
+    under_way = list(Operation.objects.filter(ended=None))
+    data = {one.data for one in under_way}
+    snapshots = {one.snapshot_id for one in under_way}
+    volumes = {one.volume_id for one in under_way if one.snapshot_id is None}
+    for one in _known():
+        busy = volumes if isinstance(one, Volume) else snapshots
+        if one.pk not in busy and name_of(one) not in data:
+            yield one
 
 
 def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[Finding]:
     """Find volumes that are on record as attached, and are not."""
-    for name, volume in known.volumes.items():
-        place = volume.place
+    for name, volume in known.things.items():
+        place = volume.place if isinstance(volume, Volume) else None
         if place is None or place.server.backend_id not in disks:
             continue
         server = place.server
@@ -124,7 +135,7 @@ def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[F
                 str(server),
                 f"Found unsynced disks for server {server.pk}: volume {name} is on "
                 f"record there, and not on instance {server.instance}",
-                partial(set_right, volume, None),
+                partial(set_right, place.volume, None),
             )
 
 
@@ -132,15 +143,18 @@ def _disks(
     known: Rest, backend: Backend, door: Cluster, disks: Sequence[Disk]
 ) -> Iterator[Finding]:
     """Find disks that a cluster has, and should not, or that nobody has on record."""
+    ours = (f"{CONF.prefix}vol-", f"{CONF.prefix}snap-")
     servers = {
         one.instance: one
         for one in Server.objects.filter(backend=backend, deleted=False)
     }
     for disk in disks:
-        volume = known.volumes.get(disk.name)
-        if volume:
-            yield from _stray(backend, door, disk, volume, servers)
-        elif disk.name.startswith(f"{CONF.prefix}vol-") and disk.name not in known.busy:
+        thing = known.things.get(disk.name)
+        if isinstance(thing, Volume):
+            yield from _stray(backend, door, disk, thing, servers)
+        elif thing:  # a snapshot is nobody's
+            yield _to_let_go(backend, door, disk, thing)
+        elif disk.name.startswith(ours) and disk.name not in known.busy:
             yield Finding(
                 "orphan",
                 disk.name,
@@ -171,14 +185,19 @@ def _stray(
             partial(set_right, volume, server),
         )
         return
+    yield _to_let_go(backend, door, disk, volume)
+
+
+def _to_let_go(backend: Backend, door: Cluster, disk: Disk, thing: Thing) -> Finding:
+    place = thing.place if isinstance(thing, Volume) else None
     whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    key = f"leave-{volume.uuid}-{volume.generation}-{backend.pk}"
+    key = f"leave-{thing.uuid}-{thing.generation}-{backend.pk}"
     request = Leave(name=disk.name, instance=disk.instance)
-    yield Finding(
+    return Finding(
         "disk",
         disk.name,
-        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
-        f"{f'on server {place.server}' if place else 'as detached'}: it is to let go "
-        "of it",
+        f"cluster {backend} has {type(thing).__name__.lower()} {disk.name} ({whose}), "
+        f"which is on record {f'on server {place.server}' if place else 'as detached'}"
+        ": it is to let go of it",
         partial(door.submit, request, key, "cloud:reconcile"),
     )
