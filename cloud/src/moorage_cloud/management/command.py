@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Model, QuerySet
 
 from moorage_cloud.clusters import ClusterRefused, ClusterSilent
-from moorage_cloud.errors import Refusal
+from moorage_cloud.errors import BadRequest, Refusal
 from moorage_cloud.verbs import Caller
 
 M = TypeVar("M", bound=Model)
@@ -117,6 +117,15 @@ class ListCommand(CloudCommand, Generic[M]):
                 raise CommandError(f"there is no column '{name}' to filter by")
             found = [row for row in found if _text(row[name]) == value]
         self.show(found, wanted, options["form"])
+
+
+def pairs(text: str) -> Iterable[tuple[str, str]]:
+    """Yield the pairs of ``KEY=VALUE,…``."""
+    for one in filter(None, text.split(",")):
+        key, sign, value = one.partition("=")
+        if not sign:
+            raise BadRequest(f"what is given is KEY=VALUE, not '{one}'")
+        yield key, value
 
 
 def _text(value: object) -> str:

@@ -45,5 +45,7 @@ class Image(models.Model):
     @property
     def metadata(self) -> dict[str, str]:
         """What the volumes that are copies of it tell of it."""
-        told = {"image_id": str(self.uuid), "image_name": self.name}
+        form = {"container_format": "bare", "disk_format": "raw"}
+        least = {"min_disk": f"{self.size}", "min_ram": "0"}
+        told = {"image_id": str(self.uuid), "image_name": self.name, **form, **least}
         return {**self.properties, **told, "size": f"{self.size << 30}"}

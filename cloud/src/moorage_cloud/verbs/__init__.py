@@ -20,6 +20,7 @@ from .edit import (
     update_snapshot,
 )
 from .extend import extend
+from .images import NewImage, add_image, remove_image
 from .retype import retype
 from .servers import (
     build,

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.conf import CONF
-from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
+from moorage_cloud.models import Backend, Image, Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.asking import Thing, name_of
+from moorage_cloud.verbs.asking import Stored, name_of
 from moorage_cloud.verbs.changing import set_right
 
 from .doors import Connect
@@ -48,12 +48,12 @@ class Rest(Struct, frozen=True):
     Attributes
     ----------
     things
-        Snapshots, too, by their names on the clusters.
+        Snapshots and images, too, by their names on the clusters.
     busy
         Names of the others.
     """
 
-    things: Mapping[str, Thing]
+    things: Mapping[str, Stored]
     busy: frozenset[str]
 
 
@@ -102,23 +102,29 @@ def _jobs(
         )
 
 
-def _known() -> Iterator[Thing]:
+def _known() -> Iterator[Stored]:
     yield from Volume.objects.filter(deleted=False).select_related(
         "volume_type", "attachment__server__backend"
     )
     yield from Snapshot.objects.filter(deleted=False).select_related("volume")
+    yield from Image.objects.filter(deleted=False)
 
 
-def _resting() -> Iterator[Thing]:
+def _resting() -> Iterator[Stored]:
     """Yield what nothing is done with: neither with itself, nor to copy it."""
     under_way = list(Operation.objects.filter(ended=None))
     data = {one.data for one in under_way}
     snapshots = {one.snapshot_id for one in under_way}
     volumes = {one.volume_id for one in under_way if one.snapshot_id is None}
     for one in _known():
-        busy = volumes if isinstance(one, Volume) else snapshots
-        if one.pk not in busy and name_of(one) not in data:
-            yield one
+        if name_of(one) in data:
+            continue
+        match one:
+            case Volume(pk=number) if number in volumes:
+                continue
+            case Snapshot(pk=number) if number in snapshots:
+                continue
+        yield one
 
 
 def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[Finding]:
@@ -152,7 +158,7 @@ def _disks(
         thing = known.things.get(disk.name)
         if isinstance(thing, Volume):
             yield from _stray(backend, door, disk, thing, servers)
-        elif thing:  # a snapshot is nobody's
+        elif thing and (isinstance(thing, Snapshot) or _lent(disk, servers)):
             yield _to_let_go(backend, door, disk, thing)
         elif disk.name.startswith(ours) and disk.name not in known.busy:
             yield Finding(
@@ -188,7 +194,13 @@ def _stray(
     yield _to_let_go(backend, door, disk, volume)
 
 
-def _to_let_go(backend: Backend, door: Cluster, disk: Disk, thing: Thing) -> Finding:
+def _lent(disk: Disk, servers: Mapping[str, Server]) -> bool:
+    """Whether a cluster had it for a copy only: no server of a user's has it."""
+    server = servers.get(disk.instance or "")
+    return disk.instance is None or bool(server and server.helper)
+
+
+def _to_let_go(backend: Backend, door: Cluster, disk: Disk, thing: Stored) -> Finding:
     place = thing.place if isinstance(thing, Volume) else None
     whose = f"instance {disk.instance}" if disk.instance else "no instance"
     key = f"leave-{thing.uuid}-{thing.generation}-{backend.pk}"

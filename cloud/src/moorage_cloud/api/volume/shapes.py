@@ -257,6 +257,12 @@ class Retype(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     migration_policy: str | None = None
 
 
+class Revert(Struct, frozen=True, forbid_unknown_fields=True):
+    """A volume is to have the data of a snapshot of it again."""
+
+    snapshot_id: str
+
+
 class Bootable(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a guest can start from it."""
 

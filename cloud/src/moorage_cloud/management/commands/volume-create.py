@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find, waiting
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import facts
@@ -19,7 +20,8 @@ class Command(CloudCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take what it is to be."""
-        parser.add_argument("--size", type=int, required=True, help="GiB")
+        parser.add_argument("--size", type=int, help="GiB; of a copy, the original's")
+        parser.add_argument("--source", help="snapshot:ID, volume:ID or image:ID")
         parser.add_argument("--name", default="")
         parser.add_argument("--description", default="")
         parser.add_argument("--user", required=True)
@@ -32,16 +34,23 @@ class Command(CloudCommand):
         """Make it."""
         who = Caller(options["user"], options["project"], request_id="snf-manage")
         server = find.server(options["server"]) if options["server"] else None
+        source, kind = options["source"], options["volume_type"]
+        original = find.original(source) if source else None
+        size = options["size"] or (original.size if original else None)
+        if size is None:
+            raise BadRequest("a volume that is no copy needs a --size")
+        typed = original.volume_type if original and not kind else volume_type(kind)
         new = NewVolume(
-            size=options["size"],
-            volume_type=volume_type(options["volume_type"]),
+            size=size,
+            volume_type=typed,
             name=options["name"],
             description=options["description"],
             server=server,
+            original=original,
         )
         volume = create(who, new)
         self.tell(f"Created volume '{volume.pk}' in DB:")
-        if server and options["wait"]:
+        if (server or original) and options["wait"]:
             waiting.wait(self, volume)
         volume = find.volume(str(volume.pk))
         self.describe(f"State of volume {volume.pk} in DB", facts(volume))

@@ -2,12 +2,12 @@
 """``snf-manage volume-type-create``: a kind of volume, and where its data is."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find
-from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.command import CloudCommand, pairs
 from moorage_cloud.models import VolumeType
 
 
@@ -56,12 +56,3 @@ class Command(CloudCommand):
             VolumeType.objects.filter(is_default=True).update(is_default=False)
         kind.save()
         self.tell(f"Created volume type '{kind.name}' with ID {kind.pk}")
-
-
-def pairs(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the pairs of ``KEY=VALUE,…``."""
-    for one in filter(None, text.split(",")):
-        key, sign, value = one.partition("=")
-        if not sign:
-            raise BadRequest(f"a spec is KEY=VALUE, not '{one}'")
-        yield key, value
