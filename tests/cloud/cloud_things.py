@@ -6,9 +6,11 @@ import json
 from django.db.models import Model
 from site_of_people import Site
 
+from moorage_cloud import verbs
 from moorage_cloud.identity.models import ApplicationCredential, Assignment, User
 from moorage_cloud.models import (
     Attachment,
+    Image,
     Limit,
     Operation,
     Server,
@@ -20,7 +22,7 @@ from moorage_cloud.models import (
 
 KEPT: tuple[type[Model], ...] = (
     *(Volume, Attachment, Snapshot, Transfer, VolumeType, Limit, Server, Operation),
-    *(User, Assignment, ApplicationCredential),
+    *(Image, User, Assignment, ApplicationCredential),
 )
 
 
@@ -61,8 +63,14 @@ class Things:
             "domain_id": "default",
             "class_name": "default",
             "transfer_id": self._offered(),
+            "image_id": str(self._image().uuid),
             "key": "k",
         }
+
+    def _image(self) -> Image:
+        kind = self.site.docks.type
+        new = verbs.NewImage(name="of all", volume_type=kind, data="golden", size=1)
+        return verbs.add_image(new)
 
     def _offered(self) -> str:
         new = {"transfer": {"volume_id": self.site.anna.new_volume()["id"]}}

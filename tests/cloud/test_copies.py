@@ -101,6 +101,37 @@ def test_a_snapshot_of_a_volume_that_no_server_has(quay: Quay, volume: Volume):
     assert list(quota.drifts()) == []
 
 
+@pytest.mark.requirement("S1-46")
+def test_a_snapshot_is_one_job_on_the_server_and_is_called_by_a_counter(
+    quay: Quay, volume: Volume
+):
+    """Its operation is that of the body of ``PUT …/snapshot``, asked by a person."""
+    put(quay, volume, "b1")
+    taken = []
+    for fails in (False, True, False):
+        quay.towns.san.broken = {"snapshot"} if fails else set()
+        taken.append(take_snapshot(quay.anna, volume))
+        assert taken[-1].status == "creating"
+        quay.settle()
+        taken[-1].refresh_from_db()
+        assert taken[-1].status == ("error" if fails else "available")
+        delete_snapshot(quay.anna, taken[-1])
+        quay.settle()
+    called = [f"snf-snap-{volume.pk}-{number}" for number in (1, 2, 3)]
+    assert [one.backend_snapshot_name for one in taken] == called
+    ours = [op for op in quay.towns.jobs("b") if op["OP_ID"] == "OP_DISK_SNAPSHOT"]
+    assert [op["new_name"] for op in ours] == called
+    assert f'{{"snapshot_id": {taken[0].pk}}}' in str(ours[0]["reason"])
+    town = quay.towns.towns["b"]
+    wish = [volume.backend_volume_uuid, {"snapshot_name": called[0]}]
+    path = "/2/instances/snf-b1/snapshot?reason=moorage-cloud"
+    quay.towns.do(town.door.does("PUT", path, {"disks": [wish]}, user="top:secret"))
+    theirs = quay.towns.jobs("b")[-1]
+    for op in (ours[0], theirs):
+        op.pop("reason")
+    assert ours[0] == theirs | {"volume": called[0]}  # which Ganeti's has no word for
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_volume_from_a_snapshot_has_its_bytes(quay: Quay, volume: Volume, size: int):
     snapshot = take_snapshot(quay.anna, volume)

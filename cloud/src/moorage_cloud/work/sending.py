@@ -34,6 +34,8 @@ def send_next(connect: Connect) -> bool:
         return False
     operation = message.operation
     reason = f"cloud:{operation.userid}:{operation.request_id or operation.uuid}"
+    if operation.snapshot_id:
+        reason += f' {{"snapshot_id": {operation.snapshot_id}}}'
     try:
         cluster = connect(message.backend)
         job = cluster.submit(from_json(message.request), message.key, reason)
