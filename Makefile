@@ -11,12 +11,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := .build
 RUN_DIR := $(BUILD)/run
+CLOUD_DIR := $(BUILD)/cloud
 GUEST := $(BUILD)/guest
 REPORTS := $(BUILD)/requirements
 # An empty PYTHON lets scripts/make-venv.sh choose: /usr/bin/python3 when it is 3.11 or
 # later, else python3. It chooses late, because a bare machine gets its Python from apt.
 PYTHON ?=
 SIM ?=
+CLOUD ?=
 SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
@@ -155,17 +157,23 @@ $(BUILD)/machines/.made: scripts/make-debian-root.sh
 guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest
 	@scripts/make-guest.sh $(BIN)/python $(GUEST)
 
-run: $(INSTALLED) ## Start a cluster and show the tour; SIM=1 takes simulated nodes (no root)
-	@[ ! -e $(RUN_DIR)/scratch.json ] || \
-	  { echo "There is a cluster in $(RUN_DIR) already; to end it: make stop" >&2; exit 1; }
+# What a tour takes place in, and what it is called there.
+TOURED := $(if $(CLOUD),$(CLOUD_DIR),$(RUN_DIR))
+TOURED_IS := $(if $(CLOUD),cloud,cluster)
+
+run: $(INSTALLED) ## Start a cluster and show the tour; CLOUD=1 takes two and volumes between them, SIM=1 simulated nodes (no root)
+	@[ ! -e $(TOURED)/scratch.json ] && [ ! -e $(TOURED)/scratch-cloud.json ] || \
+	  { echo "There is a $(TOURED_IS) in $(TOURED) already; to end it: make stop" >&2; exit 1; }
 	@$(if $(SIM),:,scripts/can-run-real.sh)
 	@$(if $(SIM),:,$(MAKE) guest)
 	@mkdir -p $(BUILD)
-	$(BIN)/moorage tour $(RUN_DIR)$(if $(SIM), --sim)
+	$(BIN)/moorage tour $(TOURED)$(if $(CLOUD), --cloud)$(if $(SIM), --sim)
 
-stop: ## End the cluster of make run; nothing stays behind
-	@if [ -d $(RUN_DIR) ]; then $(MAKE) -s all; $(BIN)/moorage down $(RUN_DIR); \
-	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
+stop: ## End what make run has started; nothing stays behind
+	@if [ ! -d $(RUN_DIR) ] && [ ! -d $(CLOUD_DIR) ]; then \
+	  echo "Nothing to stop: there is no cluster in $(RUN_DIR), and no cloud in $(CLOUD_DIR)"; \
+	else $(MAKE) -s all; \
+	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py

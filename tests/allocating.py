@@ -9,8 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from moorage.node.extensions.allocators import Allocators
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+SAN = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
+MIRRORED = {"disk_template": "drbd", "disks": [{"size": 64}]}
 HAIL = Path("/usr/lib/ganeti/iallocators/hail")
 """Ganeti's own, of Debian's package ganeti-htools."""
+needs_hail = pytest.mark.skipif(
+    not HAIL.exists(), reason="ganeti-htools is not installed"
+)
 
 
 class Shelf:
@@ -73,3 +83,21 @@ def shelf() -> Iterator[Shelf]:
         yield Shelf(place)
     finally:
         shutil.rmtree(place)
+
+
+async def asks(tmp_path: Path, programs: Shelf, builder: ClusterBuilder) -> SimCluster:
+    """Start a cluster whose master finds the programs."""
+    sim = await SimCluster.start(tmp_path, builder)
+    sim.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
+    return sim
+
+
+async def add(sim: SimCluster, name: str, who: str | None = None, **more: Any) -> Any:
+    """Add an instance where an allocator says; return its nodes."""
+    fields = SAN | {"instance_name": name, "beparams": {"memory": 1024}} | more
+    return await sim.run("OP_INSTANCE_CREATE", iallocator=who, **fields)
+
+
+def home(sim: SimCluster, name: str) -> str:
+    """Return the name of an instance's primary node."""
+    return sim.config.instance(name).primary_node

@@ -3,7 +3,8 @@
 """Compare the tour that a page shows with one that was made, or record it anew.
 
 ``make run | tee FILE; python scripts/docs/tour.py FILE`` puts what was printed into
-``docs/start/tour.md``, with the checkout in ``/srv/moorage``.
+``docs/start/tour.md``, with the checkout in ``/srv/moorage``. What ``make run CLOUD=1``
+printed goes into ``docs/start/cloud-tour.md``.
 """
 
 import re
@@ -11,12 +12,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "start" / "tour.md"
 CHECKOUT, CLUSTER = "/srv/moorage", "/srv/moorage/.build/run"
 """Where the record has the sources, and where the cluster that is toured."""
 
+
+class Page(NamedTuple):
+    """A page with a record, and where that has what is toured."""
+
+    path: Path
+    place: str
+
+
+TOUR = Page(ROOT / "docs" / "start" / "tour.md", CLUSTER)
+CLOUD = Page(ROOT / "docs" / "start" / "cloud-tour.md", "/srv/moorage/.build/cloud")
 _RECORD = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"^ *\d+\. (.*)$", re.MULTILINE)
 _VARIES = (
@@ -27,6 +38,8 @@ _VARIES = (
     (re.compile(r"aa:00:00(:[0-9a-f]{2}){3}"), "MAC"),
     (re.compile(r"\bmoor[0-9a-f]{8}\b"), "BRIDGE"),
     (re.compile(r"/[0-9a-f]{12}\.\d+\.sock"), "/SOCKET"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "SECRET"),
+    (re.compile(r"\b127\.\d+\.\d+\.1\b"), "ADDRESS"),
     (re.compile(r"\bdisk [0-9a-f]{8}-[0-9a-f-]+ tiny"), "disk PART tiny"),
     (re.compile(r"\[\d+\.\d s\]|\bin \d+ s\b"), "SPAN"),
     (re.compile(r'(?<=": )\d+'), "NUMBER"),
@@ -43,11 +56,11 @@ _VARIES = (
 _DYING, _BEHIND = "Kill the master in the middle", "the copy of the state on"
 
 
-def record() -> str:
-    """Return the tour that the page shows."""
-    found = _RECORD.search(PAGE.read_text())
+def record(page: Page = TOUR) -> str:
+    """Return the tour that a page shows."""
+    found = _RECORD.search(page.path.read_text())
     if found is None:
-        raise ValueError(f"{PAGE} shows no tour")
+        raise ValueError(f"{page.path} shows no tour")
     return found[0]
 
 
@@ -56,8 +69,8 @@ def titles(told: str) -> list[str]:
     return _TITLE.findall(told)
 
 
-def differences(told: str, cluster: Path, guest: Path) -> list[str]:
-    """Return the lines in which a tour was another one than the page shows.
+def differences(told: str, cluster: Path, guest: Path, page: Page = TOUR) -> list[str]:
+    """Return the lines in which a tour was another one than a page shows.
 
     Parameters
     ----------
@@ -66,10 +79,14 @@ def differences(told: str, cluster: Path, guest: Path) -> list[str]:
     cluster, guest
         The directories that it had for its cluster, and for the image of its guests.
     """
-    places = ((cluster, CLUSTER), (guest, f"{CHECKOUT}/.build/guest"), (ROOT, CHECKOUT))
+    places = (
+        (cluster, page.place),
+        (guest, f"{CHECKOUT}/.build/guest"),
+        (ROOT, CHECKOUT),
+    )
     for place, shown in places:
         told = told.replace(str(place), shown)
-    shown, printed = list(_steady(record())), list(_steady(told))
+    shown, printed = list(_steady(record(page))), list(_steady(told))
     return list(unified_diff(shown, printed, "shown", "printed", n=0, lineterm=""))
 
 
@@ -93,12 +110,13 @@ def _steady(told: str) -> Iterator[str]:
 
 
 def main(files: Sequence[str]) -> int:
-    """Put the tour that a file holds into the page."""
+    """Put the tour that a file holds into its page."""
     told = "".join(Path(one).read_text() for one in files).replace(str(ROOT), CHECKOUT)
-    told = told.replace("env .build/run", f"env {CLUSTER}")
+    page = CLOUD if "env .build/cloud" in told else TOUR
+    told = told.replace("env .build/", f"env {CHECKOUT}/.build/")
     begin = told.index("  1. ")
-    text = PAGE.read_text()
-    PAGE.write_text(_RECORD.sub(lambda _: told[begin:], text, count=1))
+    text = page.path.read_text()
+    page.path.write_text(_RECORD.sub(lambda _: told[begin:], text, count=1))
     return 0
 
 

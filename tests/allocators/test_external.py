@@ -2,52 +2,17 @@
 """Allocators that are programs: what they are told, and what is made of their words."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from allocating import HAIL, Shelf, shelf
+from allocating import MIRRORED, SAN, Shelf, add, asks, home, needs_hail
 from moorage.errors import AllocatorFailed, BadInput, NoCapacity, NotFound
 from moorage.model import Instance
 from moorage.node.extensions.allocators import Allocators
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
-
-SAN = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
-MIRRORED = {"disk_template": "drbd", "disks": [{"size": 64}]}
-needs_hail = pytest.mark.skipif(
-    not HAIL.exists(), reason="ganeti-htools is not installed"
-)
-
-
-@pytest.fixture
-def programs() -> Iterator[Shelf]:
-    with shelf() as found:
-        yield found
-
-
-async def made(tmp_path: Path, programs: Shelf, builder: ClusterBuilder) -> SimCluster:
-    sim = await SimCluster.start(tmp_path, builder)
-    sim.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
-    return sim
-
-
-@pytest.fixture
-async def sim(tmp_path: Path, programs: Shelf) -> AsyncIterator[SimCluster]:
-    cluster = await made(tmp_path, programs, ClusterBuilder(4))
-    yield cluster
-    await cluster.stop()
-
-
-async def add(sim: SimCluster, name: str, who: str | None = None, **more: Any) -> Any:
-    fields = SAN | {"instance_name": name, "beparams": {"memory": 1024}} | more
-    return await sim.run("OP_INSTANCE_CREATE", iallocator=who, **fields)
-
-
-def home(sim: SimCluster, name: str) -> str:
-    return sim.config.instance(name).primary_node
 
 
 async def test_an_allocator_chooses_the_node(sim: SimCluster, programs: Shelf) -> None:
@@ -235,7 +200,7 @@ async def test_a_place_without_room_is_refused(
 async def test_a_place_that_strands_others_is_refused(
     tmp_path: Path, programs: Shelf
 ) -> None:
-    sim = await made(tmp_path, programs, ClusterBuilder(2))
+    sim = await asks(tmp_path, programs, ClusterBuilder(2))
     programs.names("mine", "node2")
     big = {"beparams": {"memory": 31_000}}
     await add(sim, "web1", pnode="node1", **big)
@@ -289,80 +254,6 @@ async def test_one_that_is_overtaken_is_asked_again(
     assert {home(sim, f"web{n}") for n in range(4)} == {f"node{n}" for n in range(1, 5)}
 
 
-async def test_an_instance_is_relocated(sim: SimCluster, programs: Shelf) -> None:
-    await add(sim, "web1", pnode="node1")
-    programs.names("mine", "node3")
-    await sim.run("OP_INSTANCE_MIGRATE", instance_name="web1", iallocator="mine")
-    assert home(sim, "web1") == "node3"
-    request = programs.seen("mine")["request"]
-    assert request["type"] == "relocate"
-    assert request["relocate_from"] == ["node1"]
-    programs.names("mine", "node3")
-    with pytest.raises(AllocatorFailed, match="node3 for instance web1, which is not"):
-        await sim.run("OP_INSTANCE_FAILOVER", instance_name="web1", iallocator="mine")
-
-
-async def test_second_copies_go_where_it_says(sim: SimCluster, programs: Shelf) -> None:
-    await add(sim, "db", pnode="node1", snode="node2", **MIRRORED)
-    programs.names("mine", "node4")
-    await sim.run(
-        "OP_INSTANCE_REPLACE_DISKS",
-        instance_name="db",
-        mode="replace_new_secondary",
-        iallocator="mine",
-    )
-    (disk,) = sim.config.disks_of(sim.config.instance("db"))
-    assert disk.nodes == ("node1", "node4")
-    assert programs.seen("mine")["request"]["relocate_from"] == ["node2"]
-
-
-async def test_a_node_is_evacuated(sim: SimCluster, programs: Shelf) -> None:
-    for name in ("web1", "web2", "web3"):
-        await add(sim, name, pnode="node1")
-    programs.moves("mine", {"web1": ["node2"], "web2": ["node3"]}, "web3")
-    told = await sim.run("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
-    assert told["stayed"] == {"web3": "allocator 'mine' finds no node: it is bound"}
-    for _, job in told["jobs"]:
-        assert (await sim.finished(job)).status == "success"
-    assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node3")
-    assert programs.seen("mine")["request"]["instances"] == ["web1", "web2", "web3"]
-
-
-async def test_an_instance_changes_its_group(tmp_path: Path, programs: Shelf) -> None:
-    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
-    sim = await made(tmp_path, programs, builder)
-    await add(sim, "web1", pnode="node1")
-    programs.moves("mine", {"web1": ["far2"]})
-    await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web1", iallocator="mine")
-    await sim.nodes.settle()
-    assert programs.seen("mine")["request"]["target_groups"] == ["far"]
-    await sim.stop()
-
-
-@needs_hail
-async def test_ganetis_hail_moves_instances(tmp_path: Path, programs: Shelf) -> None:
-    builder = ClusterBuilder(4).node("far1", "far").node("far2", "far")
-    sim = await made(tmp_path, programs, builder)
-    programs.ganetis("theirs")
-    await sim.run("OP_CLUSTER_SET_PARAMS", default_iallocator="theirs")
-    await add(sim, "web1", pnode="node1")
-    await add(sim, "web2", pnode="node1")
-    await add(sim, "db", pnode="node2", snode="node1", **MIRRORED)
-    await sim.run("OP_INSTANCE_MIGRATE", instance_name="web1")
-    assert home(sim, "web1") != "node1"
-    told = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="all")
-    for _, job in told["jobs"]:
-        done = await sim.finished(job)
-        assert done.status == "success", done.ops[0].result
-    assert not sim.config.instances_on(sim.config.node("node1"))
-    assert not sim.config.mirrored_on(sim.config.node("node1"))
-    told = await sim.run("OP_INSTANCE_CHANGE_GROUP", instance_name="web2")
-    for _, job in told["jobs"]:
-        assert (await sim.finished(job)).status == "success"
-    assert home(sim, "web2").startswith("far")
-    await sim.stop()
-
-
 @pytest.mark.parametrize("who", ["mine", "hail"])
 async def test_lost_disks_are_made_anew_elsewhere(
     sim: SimCluster, programs: Shelf, who: str
@@ -394,47 +285,6 @@ async def test_an_import_goes_where_it_says(sim: SimCluster, programs: Shelf) ->
         1024,
         "ext",
     )
-
-
-@pytest.mark.parametrize("op_id", ["OP_NODE_MIGRATE", "OP_NODE_FAILOVER"])
-async def test_a_nodes_instances_go_where_it_says(
-    sim: SimCluster, programs: Shelf, op_id: str
-) -> None:
-    for name in ("web1", "web2"):
-        await add(sim, name, pnode="node1")
-    programs.moves("mine", {"web1": ["node2"], "web2": ["node4"]})
-    told = await sim.run(op_id, node_name="node1", iallocator="mine")
-    for _, job in told["jobs"]:
-        assert (await sim.finished(job)).status == "success"
-    assert (home(sim, "web1"), home(sim, "web2")) == ("node2", "node4")
-
-
-@pytest.mark.parametrize("strange", ["web3", "mars"])
-async def test_of_whom_it_was_not_asked_it_may_not_speak(
-    sim: SimCluster, programs: Shelf, strange: str
-) -> None:
-    await add(sim, "web1", pnode="node1")
-    await add(sim, "web3", pnode="node2")
-    programs.moves("mine", {"web1": ["node2"], strange: ["node4"]})
-    error = await sim.refused("OP_NODE_EVACUATE", node_name="node1", iallocator="mine")
-    assert isinstance(error, AllocatorFailed)
-    assert f"speaks of instance {strange}" in error.message
-
-
-async def test_a_group_is_emptied_into_another(tmp_path: Path, programs: Shelf) -> None:
-    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
-    sim = await made(tmp_path, programs, builder)
-    await add(sim, "web1", pnode="node1")
-    programs.moves("mine", {"web1": ["far2"]})
-    fields = {"group_name": "default", "iallocator": "mine"}
-    told = await sim.run("OP_GROUP_EVACUATE", **fields)
-    for _, job in told["jobs"]:
-        done = await sim.finished(job)
-        assert done.status == "success"
-        for _, more in done.ops[0].result["jobs"]:
-            assert (await sim.finished(more)).status == "success"
-    assert home(sim, "web1") == "far2"
-    await sim.stop()
 
 
 async def test_several_are_made_at_once(sim: SimCluster, programs: Shelf) -> None:

@@ -5,25 +5,18 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from allocating import HAIL, Shelf, shelf
+from allocating import HAIL, Shelf, asks
 from desk import Desk, desk
-from moorage.node.extensions.allocators import Allocators
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder
 
 OURS = Path(sys.executable).parent / "hail"
-
-
-@pytest.fixture
-def programs() -> Iterator[Shelf]:
-    with shelf() as found:
-        yield found
 
 
 @pytest.fixture
@@ -31,8 +24,7 @@ async def at(tmp_path: Path, programs: Shelf) -> AsyncIterator[Desk]:
     builder = ClusterBuilder(4).node("far1", "far").node("far2", "far")
     builder.node("off1", offline=True).node("bare1", vm_capable=False)
     builder.node("full1", drained=True)
-    cluster = await SimCluster.start(tmp_path / "nodes", builder)
-    cluster.nodes.nodes["node1"].machine.allocators = Allocators([programs.path])
+    cluster = await asks(tmp_path / "nodes", programs, builder)
     async with desk(cluster, tmp_path) as found:
         for name, node in (("web1", "node1"), ("web2", "node2")):
             await found.types(

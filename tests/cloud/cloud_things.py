@@ -12,16 +12,20 @@ from moorage_cloud.models import (
     Attachment,
     Image,
     Limit,
+    Message,
     Operation,
+    ProjectType,
     Server,
     Snapshot,
     Transfer,
+    TypeAccess,
     Volume,
     VolumeType,
 )
 
 KEPT: tuple[type[Model], ...] = (
     *(Volume, Attachment, Snapshot, Transfer, VolumeType, Limit, Server, Operation),
+    *(Message, TypeAccess, ProjectType),
     *(Image, User, Assignment, ApplicationCredential),
 )
 
@@ -42,7 +46,6 @@ class Things:
         taken = anna.volumes("POST", "/snapshots", new)
         site.docks.settle()
         (place,) = anna.look(self.volume)["attachments"]
-        VolumeType.objects.update(specs={"k": "v"})
         credential = ApplicationCredential.objects.create(
             name="ci",
             user=anna.user,
@@ -54,7 +57,7 @@ class Things:
             "volume_id": self.volume["id"],
             "snapshot_id": taken.body["snapshot"]["id"],
             "attachment_id": place["attachment_id"],
-            "type_id": str(site.docks.type.uuid),
+            "type_id": self._type(),
             "server_id": site.server("a1"),
             "project_id": site.red.pk,
             "user_id": anna.user.pk,
@@ -64,6 +67,9 @@ class Things:
             "class_name": "default",
             "transfer_id": self._offered(),
             "image_id": str(self._image().uuid),
+            "message_id": self._told(),
+            "absent_id": "7",
+            "host": "a",
             "key": "k",
         }
 
@@ -72,10 +78,35 @@ class Things:
         new = verbs.NewImage(name="of all", volume_type=kind, data="golden", size=1)
         return verbs.add_image(new)
 
+    def _type(self) -> str:
+        """Make a type that red alone sees, and has by default; return its id."""
+        kind = VolumeType.objects.create(
+            name="reds",
+            disk_template="ext_named",
+            domain=self.site.docks.domain,
+            is_public=False,
+            specs={"k": "v"},
+        )
+        TypeAccess.objects.create(volume_type=kind, project=self.site.red.pk)
+        ProjectType.objects.create(volume_type=kind, project=self.site.red.pk)
+        return str(kind.uuid)
+
     def _offered(self) -> str:
         new = {"transfer": {"volume_id": self.site.anna.new_volume()["id"]}}
         answer = self.site.anna.volumes("POST", "/volume-transfers", new)
         return str(answer.body["transfer"]["id"])
+
+    def _told(self) -> str:
+        """Let an attachment fail; return the id of what is told of it."""
+        anna, docks = self.site.anna, self.site.docks
+        volume = anna.new_volume()
+        docks.piers["a"].fails = lambda _request: True
+        body = {"volumeAttachment": {"volumeId": volume["id"]}}
+        anna.servers("POST", f"/{self.site.server('a2')}/os-volume_attachments", body)
+        docks.settle()
+        docks.piers["a"].fails = lambda _request: False
+        (message,) = anna.volumes("GET", "/messages").body["messages"]
+        return str(message["id"])
 
     def secrets(self) -> set[str]:
         """Return what nobody else may be told."""
@@ -85,6 +116,8 @@ class Things:
             "attachment_id",
             "server_id",
             "transfer_id",
+            "message_id",
+            "type_id",
         )
         return {self.ids[name] for name in named} | {self.idle["id"]}
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A database for each test: a copy of one that was migrated once."""
+"""A database for each test: a copy of one that was migrated once.
+
+Tests run on SQLite, and once more on PostgreSQL (marked as slow), but for those of the
+modules that take long for other reasons.
+"""
 
 import atexit
 import os
@@ -32,40 +36,87 @@ from docks import Docks  # noqa: E402
 from quay import Quay  # noqa: E402
 from towns import Towns  # noqa: E402
 
+from moorage_cloud import settings  # noqa: E402
+from support.postgres import Postgres, programs  # noqa: E402
+
 NUMBERS = count()
+ON_SQLITE_ALONE = {"test_clients", "test_openapi", "test_schema", "test_stateful"}
+BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = metafunc.definition.iter_markers("parametrize")
+    own = any(mark.args[0] == "database" for mark in marks)
+    if own or "database" not in metafunc.fixturenames:
+        return
+    alone = metafunc.module.__name__.rpartition(".")[2] in ON_SQLITE_ALONE
+    metafunc.parametrize("database", BOTH[:1] if alone else BOTH, indirect=True)
+
+
+def go_to(where: str) -> None:
+    """Let this process use another database, named as in the settings of a cloud."""
+    connection.close()
+    told = connections.configure_settings({"default": settings.database(where)})
+    connections.settings["default"] = told["default"]
+    del connections["default"]
 
 
 @pytest.fixture(scope="session")
 def template() -> Path:
     """Return a database with all tables and no rows."""
     made = HOME / "template.sqlite"
+    go_to(str(made))
     call_command("migrate", verbosity=0)
     connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     return made
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """Return a server whose database ``template`` has all tables and no rows."""
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL's server is not installed")
+    made = Postgres(found)
+    try:
+        made.make("template")
+        go_to(made.url("template"))
+        call_command("migrate", verbosity=0)
+        connection.close()
+        yield made
+    finally:
+        made.close()
+
+
 @pytest.fixture
-def database(template: Path) -> Iterator[Path]:
-    """Return the test's own database."""
-    mine = HOME / f"{next(NUMBERS)}.sqlite"
-    copyfile(template, mine)
-    connections.settings["default"]["NAME"] = str(mine)
-    yield mine
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return the test's own database, as settings name it; this process uses it."""
+    number = next(NUMBERS)
+    if request.param == "sqlite":
+        mine = str(HOME / f"{number}.sqlite")
+        copyfile(request.getfixturevalue("template"), mine)
+        go_to(mine)
+        yield mine
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        server.make(f"test{number}", like="template")
+        go_to(server.url(f"test{number}"))
+        yield server.url(f"test{number}")
     connection.close()
 
 
 @pytest.fixture
-def docks(database: Path) -> Docks:
+def docks(database: str) -> Docks:
     """Return two clusters in memory that see the same storage, and a type for it."""
-    assert database.exists()
+    assert database
     return Docks()
 
 
 @pytest.fixture
-def quay(database: Path, tmp_path: Path) -> Iterator[Quay]:
+def quay(database: str, tmp_path: Path) -> Iterator[Quay]:
     """Return the service with two clusters behind their doors."""
-    assert database.exists()
+    assert database
     with Towns(tmp_path).open(tmp_path) as towns:
         made = Quay(towns)
         yield made

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from django.utils import timezone
+from msgspec.structs import replace
 
 from moorage_cloud.clusters import (
     ClusterRefused,
@@ -170,7 +171,7 @@ class Pier:
             case Grow(size=size):
                 more = size - len(self.storage[name])
                 self.storage[name].extend(bytes(max(more, 0)))
-                self.known[name] = Disk(name, disk.instance, size)
+                self.known[name] = replace(disk, size=size)
             case Snapshot(snapshot=copy):
                 self.storage[copy] = bytearray(self.storage[name])
                 self.known[copy] = Disk(copy, None, disk.size)
@@ -198,7 +199,8 @@ class Pier:
             raise JobFailed("the storage has seen a higher epoch")
         self.epochs[name] = request.epoch
         self.storage.setdefault(name, bytearray(request.size))
-        self.known[name] = Disk(name, request.instance, request.size)
+        disk = Disk(name, request.instance, request.size, epoch=request.epoch)
+        self.known[name] = disk
 
 
 class Docks:

@@ -18,7 +18,7 @@ from moorage_cloud.work import Doors, Worker
 @pytest.fixture
 def towns(database, tmp_path):
     """Return two clusters that no record names yet."""
-    assert database.exists()
+    assert database
     with Towns(tmp_path).open(tmp_path) as made:
         yield made
 
@@ -130,7 +130,7 @@ def test_a_deletion_that_nobody_heard_of_is_finished(quay: Quay):
 
 @pytest.mark.parametrize("feature", ["moorage-keys", "moorage-events"])
 def test_a_cluster_that_lacks_what_is_needed_is_refused(database, tmp_path, feature):
-    assert database.exists()
+    assert database
     with Towns(tmp_path, without=feature).open(tmp_path) as towns:
         town = towns.towns["a"]
         door = f"--address localhost --port {town.port} --ca {town.ca} --user top"

@@ -11,6 +11,7 @@ import pytest
 from docks import Docks, Pier
 
 from moorage_cloud.clusters import Heard
+from moorage_cloud.errors import BadRequest, Refusal
 from moorage_cloud.models import Backend, Operation, Outbox, Server, Snapshot, Volume
 from moorage_cloud.requests import from_json
 from moorage_cloud.verbs import (
@@ -19,8 +20,11 @@ from moorage_cloud.verbs import (
     check_data,
     create,
     delete,
+    delete_snapshot,
     detach,
+    force_detach,
     quota,
+    reset_snapshot,
     reset_status,
     take_snapshot,
     without_data,
@@ -180,7 +184,7 @@ def test_no_attachment_makes_the_data_of_a_copy_that_failed(
 ):
     made = copy_of(docks, volume)
     step(docks, broken)
-    with pytest.raises(Exception, match="has no data to look for"):
+    with pytest.raises(Exception, match="did not come to its end"):
         check_data(docks.anna, made)
     reset_status(docks.anna, made, "error")
     without_data(docks.anna, made)
@@ -226,3 +230,50 @@ def test_what_waits_for_a_cluster_that_is_off_keeps_nobody_waiting(
     docks.settle()
     assert docks.again(made).status == "error"
     assert set(docks.piers["a"].known) == set()
+
+
+@pytest.mark.parametrize("which", range(len(STEPS)), ids=STEPS)
+def test_a_copy_on_a_cluster_that_is_off_ends_when_somebody_says_so(
+    docks: Docks, volume: Volume, which: int
+):
+    made = copy_of(docks, volume)
+    for _ in range(which):
+        step(docks, Pier.run)
+    docks.send()
+    with pytest.raises(Refusal):
+        force_detach(docks.anna, made)  # the cluster is at it
+    Backend.objects.filter(clustername="a").update(offline=True)
+    force_detach(docks.anna, made)
+    found = docks.again(made)
+    whole = STEPS[which] in {"leave", "return"}
+    assert found.status == ("available" if whole else "error")
+    assert (found.uncopied, "is off" in found.fault) == (not whole, True)
+    if not whole:
+        with pytest.raises(BadRequest, match="did not come to its end"):
+            check_data(docks.anna, found)
+        reset_status(docks.anna, found, "available")
+        with pytest.raises(BadRequest, match="was to be a copy, and is not there"):
+            attach(docks.anna, found, docks.servers["b1"])
+    attach(docks.anna, volume, docks.servers["b1"])
+    docks.send()
+    docks.piers["b"].run()
+    docks.look()
+    assert docks.again(volume).status == "in-use"
+    assert list(quota.drifts()) == []
+
+
+def test_a_snapshot_on_a_cluster_that_is_off_ends_when_somebody_says_so(
+    docks: Docks, volume: Volume
+):
+    snapshot = take_snapshot(docks.anna, volume)
+    docks.send()
+    with pytest.raises(BadRequest, match="it will end"):
+        reset_snapshot(docks.anna, snapshot, "error")
+    Backend.objects.filter(clustername="a").update(offline=True)
+    reset_snapshot(docks.anna, snapshot, "error")
+    snapshot.refresh_from_db()
+    assert (snapshot.status, snapshot.initialized) == ("error", False)
+    delete_snapshot(docks.anna, snapshot)
+    snapshot.refresh_from_db()
+    assert snapshot.deleted
+    assert quota.usage("red")["snapshots"] == 0

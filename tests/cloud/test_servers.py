@@ -9,6 +9,7 @@ from snf_manage import refused, types
 from towns import Towns
 
 from moorage_cloud.errors import Unavailable
+from moorage_cloud.identity import people
 from moorage_cloud.models import Backend, Operation, Server, Volume
 from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
 
@@ -18,7 +19,7 @@ requirement = pytest.mark.requirement
 @pytest.fixture
 def poor(database, tmp_path):
     """Return a service whose clusters cannot have a disk without an instance."""
-    assert database.exists()
+    assert database
     with Towns(tmp_path, without="moorage-disks").open(tmp_path) as towns:
         made = Quay(towns, features=["moorage-keys"])
         yield made
@@ -195,3 +196,12 @@ def test_a_helper_is_taken_by_command(poor: Quay):
     assert str(helper.backend) == "a"
     assert f"State of Server {helper.pk} in DB" in told
     assert "helper    | True" in told
+
+
+@pytest.mark.usefixtures("quay")
+def test_a_server_is_of_the_project_that_is_named():
+    red, anna = people.add_project("red"), people.add_user("anna", "any word")
+    Server.objects.all().delete()
+    types("server-create --backend-id a --instance snf-a1 --user anna --project red")
+    made = Server.objects.get()
+    assert (made.project, made.userid) == (red.pk, anna.pk)

@@ -3,7 +3,7 @@
 
 from quay import Quay
 
-from moorage_cloud.models import Volume
+from moorage_cloud.models import Backend, Outbox, Volume
 from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
 
 
@@ -34,3 +34,16 @@ def test_a_volume_goes_from_one_cluster_to_another_with_its_bytes(quay: Quay):
     assert list(image.iterdir()) == []
     assert quota.usage("red")["gigabytes"] == 0
     assert quay.towns.towns["b"].disks() == set()
+
+
+def test_a_door_that_does_not_let_in_says_nothing_of_what_was_asked(quay: Quay):
+    """An earlier try may have been heard, by a master that knew the user."""
+    one = create(quay.anna, NewVolume(size=1, volume_type=quay.type))
+    Backend.objects.update(password="of yesterday")  # noqa: S106 - and wrong
+    attach(quay.anna, one, quay.servers["a1"])
+    quay.send()
+    assert quay.again(one).status == "attaching"
+    assert Outbox.objects.get().tries == 1
+    Backend.objects.update(password="secret")  # noqa: S106 - of the test's own users
+    quay.settle()
+    assert quay.again(one).status == "in-use"

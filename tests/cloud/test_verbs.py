@@ -16,6 +16,8 @@ from moorage_cloud.errors import (
     Unavailable,
 )
 from moorage_cloud.models import Backend, Limit, Operation, StorageDomain, VolumeType
+from moorage_cloud.models.volume import EPOCHS
+from moorage_cloud.requests import Destroy
 from moorage_cloud.verbs import (
     Caller,
     NewVolume,
@@ -24,6 +26,7 @@ from moorage_cloud.verbs import (
     create,
     delete,
     detach,
+    extend,
     force_detach,
     offer,
     quota,
@@ -91,7 +94,7 @@ def test_a_volume_goes_only_where_its_storage_is_seen(docks, volume):
     put(docks, one, "b1")
     detach(docks.anna, one)
     docks.settle()
-    with pytest.raises(BadRequest, match="whose storage no other cluster sees"):
+    with pytest.raises(BadRequest, match="whose storage no other one sees"):
         attach(docks.anna, one, docks.servers["a1"])
     put(docks, one, "b2")
 
@@ -210,6 +213,96 @@ def test_a_cluster_that_was_cut_off_lets_go_when_it_comes_back(docks, volume):
     assert (pier.known, docks.again(volume).status) == ({}, "available")
     assert docks.storage[name][:3] == b"new"
     assert list(compare(list(Backend.objects.all()), docks.connect)) == []
+
+
+def test_a_disk_of_before_is_not_taken_for_what_was_asked(docks, volume):
+    """Its guest never let go of it, and knows old data."""
+    put(docks, volume)
+    pier, old = docks.piers["a"], Backend.objects.filter(clustername="a")
+    old.update(offline=True)
+    force_detach(docks.anna, volume)
+    put(docks, volume, "b1")
+    detach(docks.anna, volume)
+    docks.settle()
+    old.update(offline=False)
+    attach(docks.anna, volume, docks.servers["a1"])
+    docks.settle()
+    found = docks.again(volume)
+    assert (found.status, found.place) == ("available", None)
+    assert "there is a disk" in found.fault
+    (finding,) = compare(list(old), docks.connect)
+    finding.repair()
+    docks.settle()
+    put(docks, volume)
+    assert pier.known[volume.backend_volume_uuid].epoch == found.epoch + EPOCHS
+
+
+def test_data_that_was_not_destroyed_is_not_told_to_be_gone(docks, volume):
+    put(docks, volume)
+    detach(docks.anna, volume)
+    docks.settle()
+    pier, name = docks.piers["a"], volume.backend_volume_uuid
+
+    def fails(request):
+        if isinstance(request, Destroy):
+            del pier.known[name]  # somebody has the cluster forget the disk, by hand
+        return isinstance(request, Destroy)
+
+    pier.fails = fails
+    delete(docks.anna, volume)
+    docks.settle()
+    assert docks.again(volume).status == "error_deleting"
+    assert name in docks.storage
+    assert quota.usage("red")["gigabytes"] == 1
+    pier.fails = lambda _request: False
+    delete(docks.anna, volume)
+    docks.settle()
+    assert name not in docks.storage
+    assert quota.usage("red")["gigabytes"] == 0
+
+
+def test_a_cluster_that_is_drained_gets_nothing_new(docks, volume):
+    put(docks, volume)
+    drained = Backend.objects.filter(clustername="a")
+    drained.update(drained=True)
+    detach(docks.anna, volume)
+    docks.settle()
+    with pytest.raises(Unavailable, match="takes nothing new"):
+        attach(docks.anna, volume, docks.servers["a1"])
+    extend(docks.anna, volume, 2)
+    docks.settle()
+    assert docks.again(volume).backend.clustername == "b"
+    drained.update(drained=False)
+    put(docks, volume)
+
+
+@pytest.mark.parametrize("verb", ["extend", "delete"])
+def test_what_is_done_without_a_server_is_cut_off_as_well(docks, volume, verb):
+    put(docks, volume)
+    detach(docks.anna, volume)
+    docks.settle()
+    pier, size = docks.piers["a"], 2 if verb == "extend" else 1
+    pier.deaf = pier.silent = True
+    if verb == "extend":
+        extend(docks.anna, volume, size)
+    else:
+        delete(docks.anna, volume)
+    docks.send()
+    with pytest.raises(Unavailable, match="cluster a does not answer"):
+        force_detach(docks.anna, volume)
+    Backend.objects.filter(clustername="a").update(offline=True)
+    force_detach(docks.anna, volume)
+    found = docks.again(volume)
+    assert found.status == ("available" if verb == "extend" else "error")
+    assert "cluster a is off" in found.fault
+    assert list(quota.drifts()) == []
+    with pytest.raises(BadRequest, match="is not attached"):
+        force_detach(docks.anna, volume)
+    delete(docks.anna, volume)
+    docks.settle()
+    assert docks.again(volume).deleted
+    assert docks.storage == {}
+    assert list(quota.drifts()) == []
 
 
 def test_without_a_cluster_that_can_data_is_not_deleted(docks, volume):

@@ -3,21 +3,33 @@
 
 from pathlib import Path
 
+import pytest
 import tour
 
+from moorage.cli.tour.cloud_steps import CLOUD_STEPS
 from moorage.cli.tour.steps import STEPS
 
-HERE = (Path(tour.CLUSTER), Path(tour.CHECKOUT, ".build", "guest"))
+GUEST = Path(tour.CHECKOUT, ".build", "guest")
+HERE = (Path(tour.CLUSTER), GUEST)
+BOTH = pytest.mark.parametrize(
+    ("page", "steps"),
+    [(tour.TOUR, STEPS), (tour.CLOUD, CLOUD_STEPS)],
+    ids=["cluster", "cloud"],
+)
 
 
-def test_the_page_shows_all_steps():
-    said = [(step.__doc__ or "").splitlines()[0].rstrip(".") for step in STEPS]
-    assert tour.titles(tour.record()) == said
-    assert f"All {len(STEPS)} steps hold" in tour.record()
+@BOTH
+def test_a_page_shows_all_steps(page, steps):
+    said = [(step.__doc__ or "").splitlines()[0].rstrip(".") for step in steps]
+    assert tour.titles(tour.record(page)) == said
+    assert f"All {len(steps)} steps hold" in tour.record(page)
 
 
-def test_a_tour_is_the_one_that_is_shown():
-    assert tour.differences(tour.record(), *HERE) == []
+@BOTH
+def test_a_tour_is_the_one_that_is_shown(page, steps):
+    assert steps
+    told = tour.record(page)
+    assert tour.differences(told, Path(page.place), GUEST, page) == []
 
 
 def test_a_line_that_differs_is_told():

@@ -4,11 +4,13 @@
 import asyncio
 import ssl
 import stat
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from cryptography import x509
 
 from moorage import durable
 from moorage.errors import Unreachable
@@ -165,3 +167,10 @@ def test_a_draft_that_was_left_behind_is_no_hole(tmp_path: Path) -> None:
     draft.chmod(0o644)
     durable.write(tmp_path / "key", b"secret")
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_a_server_that_is_called_by_its_address_is_believed(authority: Authority):
+    signed = authority.sign_node(tls.request(tls.new_key(), "192.0.2.7"), "192.0.2.7")
+    names = signed.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert names.value.get_values_for_type(x509.IPAddress) == [IPv4Address("192.0.2.7")]
+    assert names.value.get_values_for_type(x509.DNSName) == []

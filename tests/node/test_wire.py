@@ -44,7 +44,7 @@ END = {"result": "changed"}
 
 @pytest.fixture
 async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
-    found = HttpNodes(authority, connect=2, silence=1)
+    found = HttpNodes(authority, connect=2, silence=3)
     yield found
     await found.close()
 
@@ -453,7 +453,7 @@ def test_every_verb_says_what_its_answer_looks_like() -> None:
 async def test_a_copied_store_does_not_speak_beside_the_original(
     served: Any, nodes: HttpNodes, authority: Authority
 ) -> None:
-    copy = HttpNodes(authority, connect=2, silence=1)
+    copy = HttpNodes(authority, connect=2, silence=3)
     silent = lambda *_: None  # noqa: E731
     try:
         for _ in range(2):

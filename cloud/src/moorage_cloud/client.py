@@ -37,7 +37,9 @@ _STATES = {
     "error": JobState.FAILED,
     "canceled": JobState.FAILED,
 }
-_DISK = ("name", "instance", "size", "volume", "provider", "iv_name")
+_DOOR = frozenset({401, 403, 429, 503})
+"""With which status a door refuses who asks, whatever they ask for."""
+_DISK = ("name", "instance", "size", "volume", "provider", "iv_name", "epoch")
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -65,7 +67,7 @@ class MoorageCluster:
         try:
             return self._client.features()
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
 
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         """Make a job of a request; return its number."""
@@ -73,7 +75,8 @@ class MoorageCluster:
         try:
             return self._client.submit({**opcode(request), "reason": trail}, key=key)
         except MoorageError as error:
-            raise _told(error) from None
+            kind = ClusterRefused if _is_refusal(error) else ClusterSilent
+            raise kind(str(error)) from None
 
     def job(self, number: int) -> Job:
         """Return where a job stands."""
@@ -82,7 +85,7 @@ class MoorageCluster:
         except NotFound:
             return Job(JobState.UNKNOWN)
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
         state = _STATES.get(found.status, JobState.UNDER_WAY)
         return Job(state, str(found.error or ""))
 
@@ -93,7 +96,7 @@ class MoorageCluster:
         except NotFound:
             return None
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
         return next(map(_disk, found.objects()), None)
 
     def disks(self) -> list[Disk]:
@@ -101,7 +104,7 @@ class MoorageCluster:
         try:
             found = self._client.query("disk", _DISK).objects()
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
         return [_disk(one) for one in found]
 
     def instances(self) -> list[Instance]:
@@ -109,7 +112,7 @@ class MoorageCluster:
         try:
             found = self._client.query("instance", _INSTANCE).objects()
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
         return [
             Instance(
                 one["name"],
@@ -131,7 +134,7 @@ class MoorageCluster:
                 }
                 yield Heard(entry.number, jobs, entry.reset)
         except MoorageError as error:
-            raise _told(error) from None
+            raise ClusterSilent(str(error)) from None
 
 
 def opcode(request: AnyRequest) -> Opcode:
@@ -250,11 +253,16 @@ def _disk(told: Mapping[str, Any]) -> Disk:
         volume=told["volume"] or "",
         provider=told["provider"] or "",
         slot=(told["iv_name"] or "").removeprefix("disk/"),
+        epoch=told["epoch"] or 0,
     )
 
 
-def _told(error: MoorageError) -> Exception:
-    """Return whether the cluster refused, or nobody knows what it did."""
-    refused = isinstance(error, Refused) and error.code != "no-master"
-    kind = ClusterRefused if refused and not error.facts.get("lost") else ClusterSilent
-    return kind(str(error))
+def _is_refusal(error: MoorageError) -> bool:
+    """Whether the cluster refused a request; else nobody knows what became of it.
+
+    A door that does not let us in has not looked at the request: an earlier try of it
+    may have made a job.
+    """
+    said_by_door = error.facts.get("status") in _DOOR
+    lost = error.code == "no-master" or error.facts.get("lost")
+    return isinstance(error, Refused) and not (said_by_door or lost)

@@ -51,6 +51,8 @@ class Disk(Struct, frozen=True):
         Of its storage; empty for none.
     slot
         Which disk of its instance it is, from 0; empty for nobody's.
+    epoch
+        Rises whenever it is attached.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Disk(Struct, frozen=True):
     volume: str = ""
     provider: str = ""
     slot: str = ""
+    epoch: int = 0
 
 
 class Instance(Struct, frozen=True):

@@ -157,9 +157,17 @@ def disk_of(request: VolumeRequest) -> str:
 
 
 def was_done(
-    request: VolumeRequest, *, there: bool, instance: str | None, size: int
+    request: VolumeRequest,
+    *,
+    there: bool,
+    instance: str | None,
+    size: int,
+    epoch: int = 0,
 ) -> bool:
     """Whether a cluster has done what it was asked for.
+
+    A disk with a lower epoch than was asked for was there before: its cluster was cut
+    off meanwhile, and its guest knows old data.
 
     Parameters
     ----------
@@ -169,6 +177,8 @@ def was_done(
         Whose that is; None for nobody's.
     size
         MiB that it has.
+    epoch
+        That it has.
 
     >>> was_done(Leave(name="v"), there=False, instance=None, size=0)
     True
@@ -177,7 +187,8 @@ def was_done(
     """
     match request:
         case Take():
-            return there and instance == request.instance
+            here = there and instance == request.instance
+            return here and (epoch >= request.epoch or not request.adopt)
         case Leave() | Destroy():
             return not there
         case Grow():

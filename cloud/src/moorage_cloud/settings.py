@@ -10,11 +10,12 @@ from urllib.parse import unquote, urlsplit
 from .conf import CONF
 
 
-def _database(where: str) -> dict[str, Any]:
-    """Return what Django wants to know of a database.
+def database(where: str) -> dict[str, Any]:
+    """Return what Django wants to know of a database, as `Conf.database` names it.
 
     On SQLite a transaction takes the lock when it begins: otherwise two that read first
-    and write later refuse each other.
+    and write later refuse each other. A connection to PostgreSQL is kept for a while,
+    and looked at before each request: the server may have been started anew.
     """
     if not where.startswith(("postgresql://", "postgres://")):
         return {
@@ -35,6 +36,8 @@ def _database(where: str) -> dict[str, Any]:
         "HOST": unquote(parts.hostname or parts.query.removeprefix("host=")),
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 10},
     }
 
 
@@ -53,7 +56,7 @@ def _secret(path: Path) -> str:
 
 
 SECRET_KEY = _secret(Path(CONF.key_file))
-DATABASES = {"default": _database(CONF.database)}
+DATABASES = {"default": database(CONF.database)}
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",

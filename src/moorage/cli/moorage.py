@@ -31,6 +31,11 @@ PROGRAM = Program(
             "backup", "state_backup", "write the cluster's state and keys into a file"
         ),
         Verb("restore", "state_backup", "put the state and keys of a backup back"),
+        Verb(
+            "export-config",
+            "export_config",
+            "write the cluster's configuration as a file of Ganeti's",
+        ),
         Verb("rapi run", "rapi", "serve RAPI, the door for other machines, over HTTPS"),
         Verb("rapi certificate", "rapi", "give the door a certificate"),
         Verb("rapi password", "rapi", "print a line for the door's file of users"),

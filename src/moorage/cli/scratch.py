@@ -55,18 +55,27 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _what(root: Path) -> ModuleType:
+    """Return the module of what a directory has: a scratch cloud, or a cluster."""
+    clouds = import_module("moorage.daemons.devcloud")
+    return clouds if clouds.is_one(root) else _clusters()
+
+
 def _env(call: Call) -> None:
-    scratch = _clusters()
-    call.terminal.print(scratch.shell(scratch.read(Path(call.words[0]))))
+    root = Path(call.words[0])
+    scratch = _what(root)
+    call.terminal.print(scratch.shell(scratch.read(root)))
 
 
 def _down(call: Call) -> None:
-    _clusters().down(Path(call.words[0]))
+    root = Path(call.words[0])
+    _what(root).down(root)
 
 
 def _tour(call: Call) -> int:
     module = import_module("moorage.cli.tour")
-    status: int = module.run(Path(call.words[0]), simulated=bool(call.option("sim")))
+    lead = module.run_cloud if call.option("cloud") else module.run
+    status: int = lead(Path(call.words[0]), simulated=bool(call.option("sim")))
     return status
 
 
@@ -100,6 +109,9 @@ COMMANDS = (
         "tour",
         _tour,
         (_DIR,),
-        (Option(("--sim",), "on simulated nodes: no root, no QEMU"),),
+        (
+            Option(("--sim",), "on simulated nodes: no root, no QEMU"),
+            Option(("--cloud",), "two clusters, and volumes that go between them"),
+        ),
     ),
 )

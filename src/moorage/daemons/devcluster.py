@@ -19,15 +19,14 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage import durable
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.jobs.job import FINISHED
 from moorage.model.misfit import misfit
-from moorage.node.extensions.examples import share
 
 from . import agent, bootstrap, cleanup, master, process
+from .furnishing import furnish
 from .paths import MasterPlaces, NodePlaces
 from .state_directory import claim
 
@@ -83,9 +82,14 @@ class Scratch(Struct, frozen=True, kw_only=True):
             "MOORAGE_DIR": str(self.master.root),
             "MOORAGE_SOCKET": str(self.master.root / "luxi.sock"),
             "MOORAGE_TOKENS": self.root,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+            "PATH": f"{programs()}:{os.environ.get('PATH', '')}",
         }
         return found | ({"MOORAGE_GUEST": self.guest} if self.guest else {})
+
+
+def programs() -> str:
+    """Return the directory of the programs that belong to this Python."""
+    return str(Path(sys.executable).parent)
 
 
 def up(
@@ -109,7 +113,7 @@ def up(
     claim(scratch.path, "a scratch cluster")
     (scratch.path / "scratch.json").write_bytes(json.encode(scratch))
     try:
-        _furnish(scratch)
+        furnish(scratch.path, scratch.guest)
         for name in scratch.names:
             start_agent(scratch, name)
         if not bare:
@@ -164,51 +168,6 @@ def _network(root: Path) -> str:
             probe.bind((f"{network}.1", PORT))
             return network
     raise Failed(f"no free address for port {PORT} was found in 127.0.0.0/8")
-
-
-def _furnish(scratch: Scratch) -> None:
-    """Make the shared directories, the providers and the OS definitions."""
-    for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
-        (scratch.path / name).mkdir(mode=0o700)
-    listed = "".join(f"{scratch.path}/{name}\n" for name in ("shared", "local"))
-    durable.write(scratch.path / "file-storage-paths", listed.encode())
-    source = share()
-    for provider in ("qsd", "loop"):
-        target = scratch.path / "extstorage" / provider
-        _copy(source / "extstorage" / provider, target)
-        (target / "etc" / "settings.sh").write_text(
-            "# Written for a scratch cluster.\n"
-            f"IMAGE_DIR={shlex.quote(f'{scratch.path}/shared/{provider}')}\n"
-            f"RUN_DIR={shlex.quote(f'{scratch.path}/run-{provider}')}\n"
-            f"DIRECT_IO={_direct(scratch.path)}\n"
-        )
-    _copy(source / "os", scratch.path / "os")
-    image = Path(scratch.guest) / "image.raw"
-    if scratch.guest and image.exists():
-        # Not a link: where the image is, others than us may write.
-        copy = scratch.path / "os" / "tiny" / "image.raw"
-        shutil.copyfile(image, copy)
-        copy.chmod(0o600)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy scripts; nobody else may write to the copies, whatever the mask was."""
-    shutil.copytree(source, target)
-    for path in (target, *target.rglob("*")):
-        path.chmod(path.stat().st_mode & ~0o022)
-
-
-def _direct(directory: Path) -> str:
-    """Return ``on`` where the file system can go around its cache."""
-    probe = directory / ".direct"
-    probe.touch()
-    try:
-        os.close(os.open(probe, os.O_RDWR | os.O_DIRECT))
-    except OSError:
-        return "off"
-    finally:
-        probe.unlink()
-    return "on"
 
 
 def start_agent(scratch: Scratch, name: str) -> int:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,11 +79,25 @@ def holder(path: Path) -> int | None:
 
 
 def spawn(arguments: Sequence[str], log: Path, pid_file: Path | None = None) -> int:
-    """Start ``moorage ARGUMENTS`` as a session of its own; return its pid.
+    """Start ``moorage ARGUMENTS`` as a session of its own; return its pid."""
+    return launch(command(*arguments), log, pid_file)
+
+
+def launch(
+    argv: Sequence[str],
+    log: Path,
+    pid_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Start a program as a session of its own; return its pid.
 
     Its output goes to the end of `log`, which its owner alone can read.
+
+    Parameters
+    ----------
+    environ
+        All its variables; None stands for ours.
     """
-    argv = command(*arguments)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(handle, "wb") as output:
         process = subprocess.Popen(
@@ -91,6 +105,7 @@ def spawn(arguments: Sequence[str], log: Path, pid_file: Path | None = None) -> 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            env=environ,
             start_new_session=True,
         )
     _STARTED.append(process)

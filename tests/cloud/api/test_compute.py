@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Servers and their volumes, over HTTP, as compute tells them."""
 
+import time
 from typing import Any
 
 import pytest
@@ -124,14 +125,17 @@ def test_from_some_version_on_it_is_told_that_it_is_under_way(site: Site):
 def test_a_field_is_there_from_its_version_on(site: Site):
     made = site.anna.new_volume()
     path = f"/{site.server('a1')}/os-volume_attachments"
-    given = {"volumeId": made["id"], "delete_on_termination": True}
+    given = {"volumeId": made["id"], "delete_on_termination": True, "tag": "db"}
     body = {"volumeAttachment": given}
     assert site.anna.servers("POST", path, body, at="2.78").status == 400
     answer = site.anna.servers("POST", path, body, at="2.79")
     assert answer.body["volumeAttachment"]["delete_on_termination"] is True
     site.docks.settle()
-    given["delete_on_termination"] = False
     one = f"{path}/{made['id']}"
+    shown = site.anna.servers("GET", one, at="2.79").body["volumeAttachment"]
+    assert shown["tag"] == "db"
+    del given["tag"]
+    given["delete_on_termination"] = False
     assert site.anna.servers("PUT", one, body, at="2.85").status == 202
     shown = get(site, "a1", made).body["volumeAttachment"]
     assert shown["delete_on_termination"] is False
@@ -145,7 +149,9 @@ def test_servers_are_found_by_name(site: Site):
     assert names("") == ["a1", "a2", "b1", "b2"]
     assert names("?name=a1") == ["a1"]
     assert names("?name=^a") == ["a1", "a2"]
-    assert names("?name=(") == []
+    assert names("?name=1$") == ["a1", "b1"]
+    assert names("?name=^a1$") == ["a1"]
+    assert names("?name=^1$") == names("?name=(") == []
     assert names("?status=ACTIVE") == ["a1", "a2", "b1", "b2"]
     assert names("?status=SHUTOFF") == []
     brief = site.anna.servers("GET", "?limit=1").body
@@ -153,6 +159,15 @@ def test_servers_are_found_by_name(site: Site):
     assert site.bob.servers("GET", "").body == {"servers": []}
     assert site.bob.servers("GET", "?all_tenants=1").status == 403
     assert len(site.root.servers("GET", "?all_tenants=1").body["servers"]) == 4
+
+
+def test_no_pattern_of_names_takes_for_ever(site: Site):
+    """It would take eight times as long with each character of the name."""
+    Server.objects.update(name="web1.example.org")
+    begun = time.process_time()
+    found = site.rita.servers("GET", "?name=(.|.|.|.|.|.|.|.)*!")
+    assert found.body == {"servers": []}
+    assert time.process_time() - begun < 2
 
 
 @requirement("S1-36")
@@ -201,3 +216,16 @@ def test_an_attachment_is_made_for_a_server_alone(site: Site):
     assert answer.body["attachment"]["status"] == "attaching"
     site.docks.settle()
     assert site.anna.look(made)["attachments"][0]["server_id"] == site.server("b1")
+
+
+def test_a_tag_that_no_guest_would_learn_is_refused(site: Site):
+    made = site.anna.new_volume()
+    body = {"volumeAttachment": {"volumeId": made["id"], "tag": "data"}}
+    answer = site.anna.servers(
+        "POST", f"/{site.server('a1')}/os-volume_attachments", body, at="2.49"
+    )
+    assert answer.fault == (
+        "badRequest 400: Attaching tagged block device is not supported for this "
+        "server instance."
+    )
+    assert site.anna.look(made)["status"] == "available"

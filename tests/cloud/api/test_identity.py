@@ -209,6 +209,8 @@ def test_an_application_credential_ends_with_its_time(site: Site):
     assert told["expires_at"].startswith(soon.isoformat()[:19])
     ApplicationCredential.objects.update(expires=timezone.now())
     assert login(application_credential=given).status == 401
+    never = credential(site.anna, name="never", expires_at="9999-12-31T23:59:59-14:00")
+    assert never.status == 400
 
 
 def test_who_is_there_is_told_to_administrators_and_oneself(site: Site):

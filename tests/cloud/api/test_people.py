@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from site_of_people import Site
 
 from moorage_cloud.identity.models import Project, User
+from moorage_cloud.models import Limit, Volume
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -77,3 +78,48 @@ def test_a_role_is_one_that_is_there(word: str):
     types(f"user-create gus --password-file {word}")
     with pytest.raises(CommandError, match="roles are reader, member, admin"):
         types("user-modify gus --grant king@green")
+
+
+def test_who_comes_back_has_no_token_of_before(site: Site):
+    types("user-modify anna --disable")
+    types("user-modify anna --enable")
+    assert site.anna.volumes("GET", "/volumes").status == 401
+
+
+def test_what_commands_name_is_what_its_project_sees(site: Site):
+    types("volume-create --size 1 --user anna --project red --name mine")
+    (one,) = site.anna.volumes("GET", "/volumes/detail").body["volumes"]
+    assert (one["name"], one["user_id"]) == ("mine", site.anna.user.pk)
+    types("quota --project red --set volumes=1")
+    more = site.anna.volumes("POST", "/volumes", {"volume": {"size": 1}})
+    assert more.status == 413
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("volume-create --size 1 --user anna --project rde", "no project 'rde'"),
+        ("volume-create --size 1 --user ana --project red", "no user 'ana'"),
+        ("quota --project rde --set volumes=1", "no project 'rde'"),
+        ("quota --project red --set volumes=-5", "say --project NAME"),
+        ("quota --project red --set volums=5", "no resource 'volums'"),
+        ("quota --project red --set volumes_quick=5", "no resource 'volumes_quick'"),
+    ],
+)
+def test_what_nothing_is_called_is_refused(site: Site, line: str, words: str):
+    with pytest.raises(CommandError, match=words):
+        types(line)
+    assert not Volume.objects.exists()
+    assert not Limit.objects.exists()
+    assert site.red.name == "red"
+
+
+def test_a_name_does_not_speak_to_the_administrators_terminal(site: Site):
+    site.anna.new_volume(name="a\x1b]0;b\x07\n1  forged", description="\x1b[2J")
+    told = types("volume-list")
+    assert len(told.strip().splitlines()) == 3
+    assert r"a\x1b]0;b\x07\n1  forged" in told
+    number = str(Volume.objects.get().pk)
+    assert "\x1b" not in told + types("volume-show", number)
+    (row,) = json.loads(types("volume-list -o json"))
+    assert row["name"].startswith("a\x1b")

@@ -106,6 +106,26 @@ def test_snapshots_go_with_their_volume(site: Site):
     assert list(quota.drifts()) == []
 
 
+def test_an_administrators_snapshot_is_its_volumes_projects(site: Site):
+    volume = site.anna.new_volume()
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": volume["id"]}})
+    site.docks.settle()
+    new = {"snapshot": {"volume_id": volume["id"]}}
+    assert site.root.volumes("POST", "/snapshots", new).status == 202
+    site.docks.settle()
+    site.anna.servers("DELETE", f"{path}/{volume['id']}")
+    site.docks.settle()
+    (seen,) = site.anna.volumes("GET", "/snapshots").body["snapshots"]
+    assert seen["volume_id"] == volume["id"]
+    body = {"transfer": {"volume_id": volume["id"]}}
+    offer = site.anna.volumes("POST", "/volume-transfers", body).body["transfer"]
+    accept = {"accept": {"auth_key": offer["auth_key"]}}
+    site.bob.volumes("POST", f"/volume-transfers/{offer['id']}/accept", accept)
+    assert quota.usage(site.blue.pk)["snapshots"] == 1
+    assert list(quota.drifts()) == []
+
+
 def test_a_type_changes_with_what_is_counted_of_it(site: Site):
     made = with_a_snapshot(site)
     site.root.volumes("POST", "/types", {"volume_type": {"name": "same"}})

@@ -2,10 +2,12 @@
 """Volumes, over HTTP, as a user has them."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from site_of_people import Person, Site
 
+from moorage_cloud.api.volume.volumes import SORTABLE
 from moorage_cloud.models import Volume, VolumeType
 from moorage_cloud.verbs import quota
 
@@ -245,6 +247,12 @@ def test_flags_are_set(site: Site):
     assert act(site.anna, made, **read_only).status == 202
     assert site.anna.look(made)["bootable"] == "true"
     assert Volume.objects.get().read_only
+    path = f"/{site.server('a1')}/os-volume_attachments"
+    site.anna.servers("POST", path, {"volumeAttachment": {"volumeId": made["id"]}})
+    site.docks.settle()
+    writes = {"os-update_readonly_flag": {"readonly": False}}
+    assert act(site.anna, made, **writes).status == 400
+    assert Volume.objects.get().read_only
 
 
 def names(person: Person, query: str, at: str = "3.71") -> Any:
@@ -267,14 +275,27 @@ def test_volumes_are_listed_in_order_and_in_pages(site: Site):
     for wrong in ("?marker=nowhere", f"?marker={'0' * 32}"):
         assert names(site.anna, wrong) == 404
 
-    seen, path = [], "/volumes/detail?limit=3&sort=name:asc&with_count=True"
+
+@pytest.mark.parametrize("key", SORTABLE)
+@pytest.mark.parametrize("sort", ["{}:asc", "{}:desc", "{}:asc,name:desc"])
+def test_pages_by_marker_have_each_volume_once(site: Site, key: str, sort: str):
+    made = {site.anna.new_volume(name=name)["id"] for name in "bdac"}
+    site.anna.new_volume(size=2)
+    taken = site.anna.new_volume(server_id=site.server("a1"))  # has a host
+    site.docks.settle()
+    made |= {one["id"] for one in site.anna.volumes("GET", "/volumes").body["volumes"]}
+    assert taken["id"] in made
+    order = f"sort={sort.format(key)}"
+    whole = site.anna.volumes("GET", f"/volumes?{order}").body["volumes"]
+    seen, path = [], f"/volumes/detail?limit=2&with_count=True&{order}"
     while path:
         body = site.anna.volumes("GET", path).body
-        assert body["count"] == 4
-        seen += [one["name"] for one in body["volumes"]]
+        assert body["count"] == len(made)
+        seen += [one["id"] for one in body["volumes"]]
         (link,) = body.get("volumes_links", [{}]) or [{}]
         path = link.get("href", "").partition(site.red.pk)[2]
-    assert seen == ["a", "b", "c", "d"]
+    assert seen == [one["id"] for one in whole]
+    assert set(seen) == made
 
 
 def test_volumes_are_chosen(site: Site):
@@ -310,6 +331,24 @@ def test_volumes_are_chosen(site: Site):
             "volume-summary"
         ]
     )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=host&marker={id}",
+        "sort=" + ",".join(["name"] * 3000),
+        "metadata={{[]:1}}",
+        "metadata={{" + ",".join(f"{number}:1" for number in range(1200)) + "}}",
+        "created_at=" + ",".join(["gt:2026-01-01T00:00:00"] * 1500),
+    ],
+)
+def test_a_list_is_not_asked_for_in_ways_that_no_database_can_answer(
+    site: Site, query: str
+):
+    one = site.anna.new_volume()
+    answer = site.anna.volumes("GET", f"/volumes?{query.format(id=one['id'])}")
+    assert answer.status == 400
 
 
 def test_a_name_is_no_id(site: Site):
@@ -382,3 +421,21 @@ def test_types_are_made_and_changed_by_administrators(site: Site):
     site.anna.new_volume(volume_type="slower")
     assert types("DELETE", path).status == 400
     assert types("DELETE", f"/{site.docks.type.uuid}").status == 400
+
+
+ODD_KEYS = ["1", "é", 'a"b', "a.b", "a\\b", "$", "[0]", "a b", "%", "😀", "it's"]
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_metadata_is_found_by_any_key(site: Site, key: str):
+    site.anna.new_volume(name="other", metadata={"x": "7"})
+    site.anna.new_volume(name="one", metadata={"x": "8", key: "7"})
+    for wanted, names in (
+        ({key: "7"}, ["one"]),
+        ({key: "7", "x": "8"}, ["one"]),
+        ({key: "8"}, []),
+        ({key: "7", "x": "7"}, []),
+    ):
+        query = urlencode({"metadata": repr(wanted)})
+        found = site.anna.volumes("GET", f"/volumes?{query}").body["volumes"]
+        assert [one["name"] for one in found] == names

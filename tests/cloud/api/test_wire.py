@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is common to the services: versions, errors, paths, request ids."""
 
+import json
+
 import pytest
+from django.test import Client
 from site_of_people import COMPUTE, VOLUME, Site, ask
 
 
@@ -167,3 +170,59 @@ def test_an_answer_has_what_its_version_has(site: Site, text: str, names: set[st
 def test_a_body_that_is_too_large_is_refused(site: Site):
     answer = site.anna.volumes("POST", "/volumes", {"volume": {"name": "x" * 200_000}})
     assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("HTTP_HOST", "a b"), ("HTTP_HOST", "a_b"), ("CONTENT_LENGTH", "many")],
+)
+def test_a_header_that_means_nothing_is_refused(site: Site, field: str, value: str):
+    answer = Client().generic(
+        "POST",
+        f"{VOLUME}/volumes",
+        json.dumps({"volume": {"size": 1}}),
+        "application/json",
+        headers={"X-Auth-Token": site.anna.token},
+        **{field: value},
+    )
+    assert answer.status_code == 400
+    assert "Malformed request" in answer.json()["badRequest"]["message"]
+
+
+BIG = 2**64
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("name=%00", "marker=%00", "k%00=1", "metadata={'\\x00':'1'}"),
+        *("metadata={'a':'\\ud800'}", f"offset={BIG}", "limit=-1"),
+        *("created_at=gt:9999-12-31T23:59:59-23:59", "created_at=odd"),
+    ],
+)
+def test_a_question_that_no_database_could_answer_is_refused(site: Site, query: str):
+    assert site.anna.volumes("GET", f"/volumes?{query}").status == 400
+
+
+@pytest.mark.parametrize("query", [f"limit={BIG}", f"size={BIG}", "name=%FF"])
+def test_an_odd_question_has_an_answer(site: Site, query: str):
+    assert site.anna.volumes("GET", f"/volumes?{query}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("%00", 400), ("a%0Ab", 404), ("..", 404)]
+)
+def test_an_odd_name_in_a_path_is_answered_as_any(site: Site, name: str, status: int):
+    for path in (f"/volumes/{name}", f"/types/{name}", f"/{name}"):
+        answer = site.anna.volumes("GET", path)
+        assert answer.status == status
+        assert answer.fault
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b"])
+def test_a_text_that_no_database_could_keep_is_refused(site: Site, text: str):
+    for new in ({"name": text}, {"metadata": {text: "1"}}, {"metadata": {"k": text}}):
+        answer = site.anna.volumes("POST", "/volumes", {"volume": {"size": 1, **new}})
+        assert answer.fault.startswith("badRequest 400: Malformed request")
+    made = site.anna.new_volume(name="a \\u0000 that is none")
+    assert made["name"] == "a \\u0000 that is none"

@@ -26,7 +26,7 @@ urlpatterns = [
         for service in SERVICES
     ),
     *(
-        re_path(rf"^{service.root}(?:/(?P<path>.*))?$", service.serve)
+        re_path(rf"(?s)^{service.root}(?:/(?P<path>.*))?\Z", service.serve)
         for service in SERVICES
     ),
 ]

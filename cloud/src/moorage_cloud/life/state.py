@@ -149,7 +149,7 @@ class Copy(Struct, frozen=True):
 
 
 class CutOff(Struct, frozen=True):
-    """An administrator knows that its server's cluster is off: nobody writes there.
+    """An administrator knows that the cluster is off that has it, or works on it.
 
     Attributes
     ----------

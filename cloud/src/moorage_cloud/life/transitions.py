@@ -295,23 +295,34 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
             if grown:  # the data is larger already, and is counted so
                 return replace(rests, size=task.size), (over,)
             return rests, (Charge(life.size - task.size), over)
-        case Verb.COPY if not task.back and task.act in LETS_GO.values():
-            return replace(rests, status=Status.AVAILABLE), (over,)  # it is whole
+        case Verb.COPY if _is_whole(task):
+            return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)
 
 
-def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
-    """Take a volume from a server whose cluster is off; its data is where it was.
+def _is_whole(task: Task) -> bool:
+    """Whether a copy lacks nothing but that the cluster lets go of it."""
+    return not task.back and task.act in LETS_GO.values()
 
-    A first attach that was under way may have made the data or not: then only a person
-    can tell, and the volume says so by its status.
+
+def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
+    """Take a volume from a cluster that is off; its data is where it was.
+
+    A first attach that was under way may have made the data or not, and a deletion
+    destroyed it: then only a person can tell, and the volume says so by its status. A
+    copy that was not whole is one no more.
     """
-    if life.server is None:
-        raise NotNow("it is not attached to any server")
     task = life.task
+    if life.server is None and task is None:
+        raise NotNow("it is not attached to any server")
     unsure = bool(task and task.verb is Verb.ATTACH and not life.initialized)
-    unsure |= bool(task and task.verb is Verb.DELETE)
+    unsure |= bool(task and task.verb in {Verb.DELETE, Verb.CHECK})
+    made = True
+    if task and task.verb is Verb.COPY:
+        unsure = not _is_whole(task)
+        # It may be there: then, who deletes it has it removed.
+        made = life.initialized or task.act is Act.COPY
     # One that was being extended may have grown: it is counted so, and no byte is lost.
     size = task.size if task else life.size
     freed = replace(
@@ -319,7 +330,7 @@ def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
         status=Status.ERROR if unsure else Status.AVAILABLE,
         size=size,
         server=None,
-        initialized=True,
+        initialized=made,
         generation=life.generation + 1,
         task=None,
     )

@@ -65,7 +65,8 @@ class CloudCommand(BaseCommand):
             writer = csv.writer(self.stdout)
             writer.writerows([list(columns), *lines])
             return
-        for line in _table([list(columns), *lines]):
+        shown = [[_printable(cell) for cell in line] for line in lines]
+        for line in _table([list(columns), *shown]):
             self.tell(line)
 
     def describe(self, title: str, facts: Row) -> None:
@@ -74,7 +75,7 @@ class CloudCommand(BaseCommand):
         self.tell(title)
         self.tell("-" * len(title))
         for name, value in facts.items():
-            self.tell(f"{name:<{width}} | {_text(value)}".rstrip())
+            self.tell(_printable(f"{name:<{width}} | {_text(value)}".rstrip()))
         self.tell("")
 
 
@@ -134,6 +135,11 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return str(value)
+
+
+def _printable(text: str) -> str:
+    """Return a text that a terminal does not obey, on one line: users choose names."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _table(lines: Sequence[Sequence[str]]) -> Iterable[str]:

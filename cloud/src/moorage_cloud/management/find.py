@@ -7,6 +7,8 @@ from uuid import UUID
 from django.db.models import Model, QuerySet
 
 from moorage_cloud.errors import BadRequest, NotFound
+from moorage_cloud.identity import people
+from moorage_cloud.identity.models import Project, User
 from moorage_cloud.models import (
     Backend,
     Image,
@@ -76,6 +78,20 @@ def volume_type(name: str) -> VolumeType:
 def domain(name: str) -> StorageDomain:
     """Return a storage domain by its name."""
     return _one(StorageDomain.objects.filter(name=name), "storage domain", name)
+
+
+def project(name: str) -> str:
+    """Return the id of a project by its id or its name.
+
+    Where there is no project at all, people are known elsewhere, and a word is its own
+    id. Without a word it is nobody's.
+    """
+    return people.project(name).pk if name and Project.objects.exists() else name
+
+
+def user(name: str) -> str:
+    """Return the id of a user, as :func:`project` does that of a project."""
+    return people.user(name).pk if name and User.objects.exists() else name
 
 
 def _by_number_or_uuid(known: "QuerySet[M]", name: str) -> "QuerySet[M]":

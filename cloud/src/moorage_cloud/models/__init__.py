@@ -3,10 +3,11 @@
 
 from .backend import Backend, StorageDomain
 from .image import Image
+from .message import Message
 from .operation import Operation, Outbox
 from .quota import Limit, Usage
 from .server import Server
 from .snapshot import Snapshot
 from .transfer import Transfer
 from .volume import Attachment, Volume
-from .volume_type import VolumeType
+from .volume_type import ProjectType, TypeAccess, VolumeType

@@ -30,6 +30,8 @@ class Operation(models.Model):
     data
         The name of the volume that it works on: of a copy, the original's. What works
         on one volume goes in a row.
+    borrowed
+        The generation of the original with which a copy has it; 0 for no copy.
     backend
         The cluster that is asked.
     server
@@ -59,6 +61,7 @@ class Operation(models.Model):
     before = models.CharField(max_length=32)
     size = models.PositiveIntegerField()
     data = models.CharField(max_length=128, blank=True)
+    borrowed = models.PositiveIntegerField(default=0)
     backend = models.ForeignKey(Backend, models.PROTECT, related_name="operations")
     server = models.ForeignKey(Server, models.PROTECT, null=True)
     job = models.BigIntegerField(null=True)

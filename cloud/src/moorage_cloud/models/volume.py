@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .operation import Operation
     from .snapshot import Snapshot
 
+OFTEN = ("uuid", "name", "status", "size", "updated", "bootable", "volume_type")
+"""By what a project's volumes are chosen and sorted, besides when they were made."""
 EPOCHS = 1 << 20
 """How often a cluster may attach a volume between two verbs of this service.
 
@@ -48,8 +50,8 @@ class Volume(models.Model):
         The name of a volume that an earlier version made; None for one of ours.
     volume_source, snapshot_source, image_source
         What its data is a copy of; at most one of them.
-    is_copy
-        Whether nothing else may make its data; not so if the original had none.
+    uncopied
+        Whether its data is still to be a copy: until then, nobody has it.
     image_metadata
         What is told of the image that its data began as; empty for none.
     """
@@ -77,7 +79,7 @@ class Volume(models.Model):
     image_source = models.ForeignKey(
         Image, models.PROTECT, null=True, related_name="volumes"
     )
-    is_copy = models.BooleanField(default=False)
+    uncopied = models.BooleanField(default=False)
     image_metadata = models.JSONField(default=dict)
     snapshot_counter = models.PositiveIntegerField(default=0)
     fault = models.TextField(blank=True)
@@ -97,6 +99,15 @@ class Volume(models.Model):
                 fields=("-created", "-id"),
                 condition=Q(deleted=False),
                 name="volumes_of_all",
+            ),
+            # Chosen or sorted by these, a page costs the same however many there are.
+            *(
+                models.Index(
+                    fields=("project", column, "created", "id"),
+                    condition=Q(deleted=False),
+                    name=f"volumes_by_{column}",
+                )
+                for column in OFTEN
             ),
         )
 
@@ -165,7 +176,6 @@ class Attachment(models.Model):
     volume = models.OneToOneField(Volume, models.CASCADE, related_name="attachment")
     server = models.ForeignKey(Server, models.PROTECT, related_name="attachments")
     index = models.PositiveIntegerField()
-    tag = models.CharField(max_length=60, blank=True)
     attached_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -78,3 +78,39 @@ class VolumeType(models.Model):
             for key, value in self.specs.items()
             if key.startswith(PROVIDER)
         }
+
+
+class TypeAccess(models.Model):
+    """That a project may use a type that not everybody sees."""
+
+    volume_type = models.ForeignKey(VolumeType, models.CASCADE, related_name="access")
+    project = models.CharField(max_length=255, db_index=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("volume_type", "project"),
+                name="one_access_to_a_type",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.volume_type} for {self.project}"
+
+
+class ProjectType(models.Model):
+    """The type of a project's volumes that name none, instead of the cloud's."""
+
+    project = models.CharField(max_length=255, unique=True)
+    volume_type = models.ForeignKey(
+        VolumeType,
+        models.CASCADE,
+        related_name="default_of",
+    )
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.volume_type} of {self.project}"

@@ -21,6 +21,7 @@ from .edit import (
 )
 from .extend import extend
 from .images import NewImage, add_image, remove_image
+from .messages import drop_message, messages
 from .retype import retype
 from .servers import (
     build,
@@ -34,4 +35,14 @@ from .servers import (
 )
 from .snapshots import delete_snapshot, take_snapshot
 from .transfers import accept, offer, offers, withdraw
-from .types import create_type, delete_type, drop_spec, set_specs, update_type
+from .types import (
+    add_access,
+    create_type,
+    delete_type,
+    drop_spec,
+    remove_access,
+    set_default,
+    set_specs,
+    unset_default,
+    update_type,
+)

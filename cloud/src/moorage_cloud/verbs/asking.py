@@ -34,8 +34,10 @@ def request_of(thing: Thing, operation: Operation) -> VolumeRequest:
     if task.verb is Verb.COPY and about is thing:
         instance = None  # a copy is nobody's
     match task.act:
-        case Act.TAKE | Act.BORROW:
-            return _take(about, instance)
+        case Act.TAKE:
+            return _take(thing, instance, thing.generation)
+        case Act.BORROW:
+            return _take(about, instance, operation.borrowed)
         case Act.LEAVE | Act.RETURN:
             return Leave(name=name, instance=instance)
         case Act.COPY:
@@ -71,7 +73,7 @@ def has_data(stored: Stored) -> bool:
     return isinstance(stored, Image) or stored.initialized
 
 
-def _take(stored: Stored, instance: str | None) -> Take:
+def _take(stored: Stored, instance: str | None, generation: int) -> Take:
     kind, adopt = stored.volume_type, has_data(stored)
     return Take(
         name=name_of(stored),
@@ -83,6 +85,6 @@ def _take(stored: Stored, instance: str | None) -> Take:
         params=kind.params,
         adopt=adopt,
         # Above those of all earlier attachments; a cluster counts on from there.
-        epoch=stored.generation * EPOCHS if adopt else 0,
+        epoch=generation * EPOCHS if adopt else 0,
         read_only=isinstance(stored, Volume) and stored.read_only,
     )

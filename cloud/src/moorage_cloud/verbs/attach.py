@@ -14,7 +14,7 @@ from moorage_cloud.models import (
 
 from .caller import Caller
 from .changing import By, begin, changing, under_way
-from .reach import check_reaches, check_server, check_slot
+from .reach import check_reaches, check_server, check_slot, check_takes
 
 
 def attach(who: Caller, volume: Volume, server: Server) -> Attachment:
@@ -43,12 +43,13 @@ def attach_new(who: Caller, held: Volume, server: Server) -> Attachment:
     """Attach a volume that the transaction holds; see :func:`attach`."""
     locked = Server.objects.select_for_update(of=("self",)).select_related("backend")
     server = locked.get(pk=server.pk)
-    if held.is_copy and not held.initialized:
+    if held.uncopied:
         raise BadRequest(
             f"Invalid volume: the data of volume {held.uuid} was to be a copy, and is "
             "not there"
         )
     check_server(server)
+    check_takes(server)
     check_reaches(held, server)
     check_slot(server)
     begin(held, Attach(server.pk), who, By(server.backend, server))
@@ -80,7 +81,8 @@ def force_detach(who: Caller, volume: Volume) -> None:
     """Take a volume from its server whatever its state says.
 
     A cluster that answers takes the disk off. One that does not is believed to be off
-    when an administrator has said so, and not before: two could write to it.
+    when an administrator has said so, and not before: two could write to it. Then also
+    what it was doing with a volume without a server is over.
 
     Raises
     ------
@@ -90,15 +92,17 @@ def force_detach(who: Caller, volume: Volume) -> None:
         If its cluster does not answer, and is not said to be off.
     """
     with changing(volume) as held:
-        place = held.place
-        if place is None:
+        place, operation = held.place, under_way(held)
+        if place:
+            backend = place.server.backend
+        elif operation:
+            backend = operation.backend
+        else:
             raise BadRequest(f"volume {held.uuid} is not attached")
-        backend = place.server.backend
         if backend.offline:
             why = f"cluster {backend} is off, and the volume was taken from it"
             begin(held, CutOff(why), who)
             return
-        operation = under_way(held)
         if operation and _is_silent(operation):
             raise Unavailable(
                 f"cluster {backend} does not answer, and a guest may write to volume "
@@ -107,7 +111,7 @@ def force_detach(who: Caller, volume: Volume) -> None:
             )
         if held.status == Status.DETACHING:
             return
-        begin(held, Detach(), who, By(backend, place.server))
+        begin(held, Detach(), who, By(backend, place.server if place else None))
 
 
 def check_leaves(volume: Volume, place: Attachment) -> None:

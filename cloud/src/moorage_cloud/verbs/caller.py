@@ -3,11 +3,18 @@
 
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from msgspec import Struct
 
 from moorage_cloud.errors import NotFound
-from moorage_cloud.models import Image, Server, Snapshot, Volume, VolumeType
+from moorage_cloud.models import (
+    Image,
+    Server,
+    Snapshot,
+    TypeAccess,
+    Volume,
+    VolumeType,
+)
 
 
 class Caller(Struct, frozen=True):
@@ -86,17 +93,27 @@ def server(who: Caller, name: str) -> Server:
     return found
 
 
-def volume_type(name: str | None) -> VolumeType:
-    """Return a type by its uuid or its name; without one, the default type.
+def types(who: Caller) -> QuerySet[VolumeType]:
+    """Return the types that somebody can see: public ones, and their project's."""
+    found = VolumeType.objects.filter(deleted=False)
+    if who.admin:
+        return found
+    theirs = TypeAccess.objects.filter(project=who.project).values("volume_type")
+    return found.filter(Q(is_public=True) | Q(pk__in=theirs))
+
+
+def volume_type(who: Caller, name: str | None) -> VolumeType:
+    """Return a type by its uuid or its name; without one, their project's default.
 
     Raises
     ------
     NotFound
-        If there is none.
+        If there is none, or they cannot see it.
     """
-    known = VolumeType.objects.filter(deleted=False)
+    known = types(who)
     if not name:
-        found = known.filter(is_default=True).first()
+        found = known.filter(default_of__project=who.project).first()
+        found = found or known.filter(is_default=True).first()
         if found is None:
             raise NotFound("Default volume type can not be found.")
         return found

@@ -33,12 +33,14 @@ from moorage_cloud.models import (
     Outbox,
     Server,
     Snapshot,
+    Transfer,
     Volume,
 )
 from moorage_cloud.requests import to_json
 
 from .asking import Thing, name_of, original, request_of
 from .caller import Caller
+from .messages import leave_message
 from .quota import charge
 
 
@@ -115,6 +117,8 @@ def set_right(volume: Volume, server: Server | None) -> None:
             life, told = decide(life_of(held, None), found)
             if server:
                 held.backend = server.backend
+            # An offer is over with the status that says that there is one.
+            Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
 
 
@@ -134,6 +138,7 @@ def life_of(thing: Thing, operation: Operation | None) -> Life:
 def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
     task = life.task
     assert task is not None  # noqa: S101
+    about = original(thing) if task.verb is Verb.COPY else thing
     return Operation(
         volume=thing if isinstance(thing, Volume) else thing.volume,
         snapshot=_snapshot(thing),
@@ -142,7 +147,8 @@ def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
         acts=list(task.acts),
         before=task.before,
         size=task.size,
-        data=name_of(original(thing) if task.verb is Verb.COPY else thing),
+        data=name_of(about),
+        borrowed=0 if about is thing else about.generation,
         backend=by.backend,
         server=by.server,
         userid=who.user,
@@ -175,6 +181,8 @@ def _end(thing: Thing, operation: Operation | None, end: End) -> None:
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
+        if end.result is Result.FAILED:
+            leave_message(thing, operation, end.why)
 
 
 def _send(thing: Thing, operation: Operation, *, asks: bool) -> None:
@@ -211,10 +219,21 @@ def _store(thing: Thing, operation: Operation | None, life: Life) -> None:
     thing.generation = life.generation
     thing.deleted = life.status is Status.DELETED
     if isinstance(thing, Volume):
-        if operation:
+        if operation and _had(thing, operation, life):
             thing.backend = operation.backend
+        if operation and operation.verb == Verb.COPY:
+            thing.uncopied = life.status is not Status.AVAILABLE
         _place(thing, life)
     thing.save()
+
+
+def _had(volume: Volume, operation: Operation, life: Life) -> bool:
+    """Whether an operation's cluster is the one that had a volume last.
+
+    One that could not get it is not: a disk that it has is of before.
+    """
+    may_have_made = life.initialized and volume.backend_id is None
+    return operation.result == Result.DONE or may_have_made
 
 
 def _place(volume: Volume, life: Life) -> None:

@@ -77,7 +77,7 @@ def create(who: Caller, new: NewVolume) -> Volume:
     with holding_original(new.original) as held:
         check_fits(held, new.volume_type, new.size)
         volume = _made(who, new, _told_of(held))
-        if volume.is_copy:
+        if volume.uncopied:
             begin_copy(who, volume, held)
     return volume
 
@@ -87,8 +87,8 @@ def _made(
 ) -> Volume:
     """Count a volume, and put it on record."""
     charge(who.project, new.volume_type.name, volumes=1, gigabytes=new.size)
-    fields = {"bootable": new.bootable, "is_copy": False, **(original or {})}
-    begins = new.server or fields["is_copy"]
+    fields = {"bootable": new.bootable, "uncopied": False, **(original or {})}
+    begins = new.server or fields["uncopied"]
     return Volume.objects.create(
         name=new.name,
         description=new.description,
@@ -105,7 +105,7 @@ def _made(
 
 def _told_of(stored: Stored) -> dict[str, object]:
     """Return what is on record of a copy because of its original."""
-    copied = {"is_copy": has_data(stored)}
+    copied = {"uncopied": has_data(stored)}
     match stored:
         case Image():
             told = {"bootable": True, "image_metadata": stored.metadata}

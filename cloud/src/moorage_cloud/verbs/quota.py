@@ -59,30 +59,29 @@ def charge(project: str, kind: str, **deltas: int) -> None:
         if more
         for name in (resource, f"{resource}_{kind}")
     }
-    # Always in one order, so that no two wait for each other.
-    for resource in sorted(wanted):
-        _charge(project, resource, wanted[resource])
+    rows = {row.resource: row for row in _held(project, sorted(wanted))}
+    known = limits(project)
+    for resource, more in sorted(wanted.items()):
+        row, limit = rows[resource], known.get(resource, -1)
+        if more > 0 and 0 <= limit < row.in_use + more:
+            words = _WORDS[resource.partition("_")[0]]
+            raise OverLimit(
+                words.format(limit=limit, resource=resource, more=more, used=row.in_use)
+            )
+        row.in_use += more
+        row.save(update_fields=["in_use"])
 
 
-def _charge(project: str, resource: str, more: int) -> None:
-    Usage.objects.get_or_create(project=project, resource=resource)
-    row = Usage.objects.select_for_update().get(project=project, resource=resource)
-    limit = limit_of(project, resource)
-    if more > 0 and 0 <= limit < row.in_use + more:
-        words = _WORDS[resource.partition("_")[0]]
-        raise OverLimit(
-            words.format(limit=limit, resource=resource, more=more, used=row.in_use)
-        )
-    row.in_use += more
-    row.save(update_fields=["in_use"])
-
-
-def limit_of(project: str, resource: str) -> int:
-    """Return a limit; -1 for none."""
-    own = Limit.objects.filter(project=project, resource=resource).first()
-    if own is not None:
-        return own.limit
-    return getattr(CONF.quota, resource) if resource in RESOURCES else -1
+def _held(project: str, resources: list[str]) -> list[Usage]:
+    """Return rows, locked; always in one order, so that no two wait for each other."""
+    asked = Usage.objects.filter(project=project, resource__in=resources)
+    locked = asked.select_for_update().order_by("resource")
+    rows = list(locked)
+    if len(rows) < len(resources):
+        new = [Usage(project=project, resource=name) for name in resources]
+        Usage.objects.bulk_create(new, ignore_conflicts=True)
+        rows = list(locked.all())
+    return rows
 
 
 def limits(project: str) -> dict[str, int]:

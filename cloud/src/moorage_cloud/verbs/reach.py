@@ -36,13 +36,12 @@ def check_reaches(volume: Volume, server: Server) -> None:
     kind = volume.volume_type
     if kind.domain is None:
         raise BadRequest(
-            f"volume {volume.uuid} is on cluster {volume.backend}, whose storage no "
-            f"other cluster sees; server {server.uuid} is on cluster {server.backend}"
+            f"volume {volume.uuid} is on a cluster whose storage no other one sees; "
+            f"server {server.uuid} is on another"
         )
     raise BadRequest(
         f"volume {volume.uuid} and server {server.uuid} must have the same volume "
-        f"template: cluster {server.backend} does not see the storage of type "
-        f"'{kind.name}' (domain '{kind.domain}')"
+        f"template: the server's cluster does not see the storage of type '{kind.name}'"
     )
 
 
@@ -59,7 +58,13 @@ def check_server(server: Server) -> None:
     if server.deleted or server.operstate in {"ERROR", "DESTROYED"}:
         raise BadRequest(f"server {server.uuid} is in state {server.operstate}")
     if server.backend.offline:
-        raise Unavailable(f"cluster {server.backend} is off")
+        raise Unavailable(f"the cluster of server {server.uuid} is off")
+
+
+def check_takes(server: Server) -> None:
+    """Refuse a server whose cluster is to be emptied."""
+    if server.backend.drained:
+        raise Unavailable(f"the cluster of server {server.uuid} takes nothing new")
 
 
 def check_slot(server: Server) -> None:
@@ -83,7 +88,7 @@ def lender(stored: Stored) -> By:
         If none can.
     """
     known, last = backends_of(stored).filter(offline=False), _last(stored)
-    for backend in sorted(known, key=lambda one: one != last):
+    for backend in sorted(known, key=lambda one: (one.drained, one != last)):
         if backend.adopts:
             return By(backend)
         helper = _helper(backend)

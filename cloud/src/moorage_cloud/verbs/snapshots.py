@@ -26,7 +26,7 @@ def take_snapshot(
     description: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """Take a snapshot of a volume.
+    """Take a snapshot of a volume; it is the volume's project's.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def take_snapshot(
     check_metadata(metadata or {})
     with changing(volume) as held:
         check_copied(held)
-        charge(who.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
+        charge(held.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
         Volume.objects.filter(pk=held.pk).update(
             snapshot_counter=F("snapshot_counter") + 1
         )
@@ -51,7 +51,7 @@ def take_snapshot(
             name=name,
             description=description,
             userid=who.user,
-            project=who.project,
+            project=held.project,
             size=held.size,
             number=held.snapshot_counter + 1,
             metadata=dict(metadata or {}),

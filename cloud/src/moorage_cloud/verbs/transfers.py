@@ -56,7 +56,7 @@ def accept(who: Caller, transfer: Transfer, key: str) -> Volume:
     if not hmac.compare_digest(_hashed(transfer.salt, key), transfer.secret):
         raise BadRequest("Attempt to transfer the volume with invalid auth key")
     with changing(transfer.volume) as held:
-        _check_offered(transfer)
+        _check_offered(transfer, held)
         used, kind = used_by(held), held.volume_type.name
         # Always in one order, so that no two wait for each other.
         for project in sorted({held.project, who.project}):
@@ -80,15 +80,16 @@ def offers(who: Caller) -> QuerySet[Transfer]:
 def withdraw(transfer: Transfer) -> None:
     """Take an offer back; the volume is available again."""
     with transaction.atomic(), changing(transfer.volume) as held:
-        _check_offered(transfer)
+        _check_offered(transfer, held)
         held.status = Status.AVAILABLE
         held.save()
         transfer.delete()
 
 
-def _check_offered(transfer: Transfer) -> None:
-    """Refuse an offer that somebody was faster with."""
-    if not Transfer.objects.filter(pk=transfer.pk).exists():
+def _check_offered(transfer: Transfer, held: Volume) -> None:
+    """Refuse an offer that somebody was faster with, or that is over."""
+    there = Transfer.objects.filter(pk=transfer.pk).exists()
+    if not there or held.status != Status.AWAITING_TRANSFER:
         raise NotFound(f"Transfer {transfer.uuid} could not be found.")
 
 

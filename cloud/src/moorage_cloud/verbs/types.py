@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
 
-from moorage_cloud.errors import BadRequest, Conflict
-from moorage_cloud.models import StorageDomain, VolumeType
+from moorage_cloud.errors import BadRequest, Conflict, NotFound
+from moorage_cloud.models import ProjectType, StorageDomain, TypeAccess, VolumeType
 
 PLACE = "SNF:"
 TEMPLATE, POOL, DOMAIN, DETACHABLE = (
@@ -96,9 +96,14 @@ def update_type(
 
 
 def delete_type(kind: VolumeType) -> None:
-    """Delete a type; `BadRequest` if a volume has it, or it is the default."""
+    """Delete a type; `BadRequest` if a volume has it, or it is a default."""
     if kind.is_default:
         raise BadRequest(f"Volume Type {kind.uuid} is the default type")
+    usual = kind.default_of.first()
+    if usual is not None:
+        raise BadRequest(
+            f"Volume Type {kind.uuid} is the default type of project {usual.project}"
+        )
     with transaction.atomic():
         if kind.volumes.filter(deleted=False).exists():
             raise BadRequest("Target volume type is still in use.")
@@ -122,6 +127,72 @@ def drop_spec(kind: VolumeType, key: str) -> bool:
         there = held.specs.pop(key, None) is not None
         held.save()
     return there
+
+
+def add_access(kind: VolumeType, project: str) -> None:
+    """Let a project use a type that not everybody sees.
+
+    Raises
+    ------
+    BadRequest
+        If everybody sees it.
+    Conflict
+        If it may already.
+    """
+    if kind.is_public:
+        raise BadRequest(
+            "Type access modification is not applicable to public volume type."
+        )
+    _, new = TypeAccess.objects.get_or_create(volume_type=kind, project=project)
+    if not new:
+        raise Conflict(
+            f"Volume type access for {kind.uuid} / {project} combination already "
+            "exists."
+        )
+
+
+def remove_access(kind: VolumeType, project: str) -> None:
+    """Let a project use a type no more; it keeps the volumes that it has.
+
+    Raises
+    ------
+    BadRequest
+        If everybody sees it.
+    NotFound
+        If it may not.
+    """
+    if kind.is_public:
+        raise BadRequest(
+            "Type access modification is not applicable to public volume type."
+        )
+    gone, _ = TypeAccess.objects.filter(volume_type=kind, project=project).delete()
+    if not gone:
+        raise NotFound(
+            f"Volume type access not found for {kind.uuid} / {project} combination."
+        )
+
+
+def set_default(project: str, kind: VolumeType) -> None:
+    """Let a project's volumes have a type if they name none.
+
+    Raises
+    ------
+    BadRequest
+        If the project cannot see it.
+    """
+    if not (kind.is_public or kind.access.filter(project=project).exists()):
+        raise BadRequest(
+            f"project {project} cannot see volume type {kind.uuid}: it has no access"
+        )
+    ProjectType.objects.update_or_create(
+        project=project,
+        defaults={"volume_type": kind},
+    )
+
+
+def unset_default(project: str) -> None:
+    """Let a project's volumes have the cloud's default type again."""
+    ProjectType.objects.filter(project=project).delete()
 
 
 def _check_no_place(specs: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What goes on without being asked: requests go out, and what came of them comes in."""
 
+from .alone import place_of_worker
 from .comparing import Finding, compare
 from .doors import Connect, Doors
 from .hearing import hear

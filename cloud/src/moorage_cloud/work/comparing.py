@@ -5,6 +5,7 @@ A cluster's word about what it has wins over the record, unless two have one vol
 then the one that the record names keeps it, and the other one lets go of it.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -42,19 +43,27 @@ class Finding(Struct, frozen=True):
     repair: Callable[[], object] | None = None
 
 
-class Rest(Struct, frozen=True):
-    """Volumes with which nothing is done, as they were before and after the look.
+class Record(Struct, frozen=True):
+    """What is on record.
 
     Attributes
     ----------
     things
-        Snapshots and images, too, by their names on the clusters.
+        Those with which nothing is done, as they were before and after the look, by
+        their names on the clusters: volumes, snapshots, images.
     busy
         Names of the others.
+    servers
+        By the numbers of their clusters, and their instances.
     """
 
     things: Mapping[str, Stored]
     busy: frozenset[str]
+    servers: Mapping[tuple[int, str], Server]
+
+    def server(self, backend: int, instance: str | None) -> Server | None:
+        """Return the server that an instance of a cluster is."""
+        return self.servers.get((backend, instance or ""))
 
 
 def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
@@ -73,7 +82,11 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     still = [one for one in _resting() if before.get(one.uuid) == one.generation]
     rest = {name_of(one): one for one in still}
     names = {name_of(one) for one in _known()}
-    known = Rest(rest, frozenset(names - rest.keys()))
+    servers = {
+        (one.backend_id, one.instance): one
+        for one in Server.objects.filter(backend__in=backends, deleted=False)
+    }
+    known = Record(rest, frozenset(names - rest.keys()), servers)
     yield from _attachments(known, disks)
     for backend in backends:
         yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
@@ -127,39 +140,65 @@ def _resting() -> Iterator[Stored]:
         yield one
 
 
-def _attachments(known: Rest, disks: Mapping[int, Sequence[Disk]]) -> Iterator[Finding]:
+def _attachments(
+    known: Record, disks: Mapping[int, Sequence[Disk]]
+) -> Iterator[Finding]:
     """Find volumes that are on record as attached, and are not."""
+    has = {
+        number: {one.name: one.instance for one in found}
+        for number, found in disks.items()
+    }
     for name, volume in known.things.items():
-        place = volume.place if isinstance(volume, Volume) else None
-        if place is None or place.server.backend_id not in disks:
+        if not isinstance(volume, Volume):
+            continue
+        place = volume.place
+        if place is None or place.server.backend_id not in has:
             continue
         server = place.server
-        has = {(one.name, one.instance) for one in disks[server.backend_id]}
-        if (name, server.instance) not in has:
+        where = has[server.backend_id].get(name)
+        if where == server.instance:
+            continue
+        found = (
+            f"Found unsynced disks for server {server.pk}: volume {name} is on record"
+        )
+        if where is None:
             yield Finding(
                 "disk",
                 str(server),
-                f"Found unsynced disks for server {server.pk}: volume {name} is on "
-                f"record there, and not on instance {server.instance}",
-                partial(set_right, place.volume, None),
+                f"{found} there, and not on instance {server.instance}",
+                partial(set_right, volume, None),
             )
+            continue
+        # A guest has it, whatever that is called: it is not to be had elsewhere.
+        other = known.server(server.backend_id, where)
+        yield Finding(
+            "disk",
+            str(server),
+            f"{found} on instance {server.instance}, and is on instance {where}",
+            partial(set_right, volume, other) if _may_have(other, volume) else None,
+        )
+
+
+def _may_have(server: Server | None, volume: Volume) -> bool:
+    """Whether a cluster's word is enough that a server has a volume.
+
+    That of another project is a matter for a person: after a backup of the database
+    was restored, numbers of volumes, and so their names, are given again.
+    """
+    return bool(server and not server.helper and server.project == volume.project)
 
 
 def _disks(
-    known: Rest, backend: Backend, door: Cluster, disks: Sequence[Disk]
+    known: Record, backend: Backend, door: Cluster, disks: Sequence[Disk]
 ) -> Iterator[Finding]:
     """Find disks that a cluster has, and should not, or that nobody has on record."""
     ours = (f"{CONF.prefix}vol-", f"{CONF.prefix}snap-")
-    servers = {
-        one.instance: one
-        for one in Server.objects.filter(backend=backend, deleted=False)
-    }
     for disk in disks:
         thing = known.things.get(disk.name)
         if isinstance(thing, Volume):
-            yield from _stray(backend, door, disk, thing, servers)
-        elif thing and (isinstance(thing, Snapshot) or _lent(disk, servers)):
-            yield _to_let_go(backend, door, disk, thing)
+            yield from _stray(known, backend, door, disk, thing)
+        elif isinstance(thing, Snapshot) or (thing and _lent(known, backend, disk)):
+            yield _to_let_go(backend, door, disk, "as detached")
         elif disk.name.startswith(ours) and disk.name not in known.busy:
             yield Finding(
                 "orphan",
@@ -170,19 +209,17 @@ def _disks(
 
 
 def _stray(
-    backend: Backend,
-    door: Cluster,
-    disk: Disk,
-    volume: Volume,
-    servers: Mapping[str, Server],
+    known: Record, backend: Backend, door: Cluster, disk: Disk, volume: Volume
 ) -> Iterator[Finding]:
     place = volume.place
     if place and place.server.backend_id == backend.pk:
         return
-    server = servers.get(disk.instance or "")
+    recorded = f"on server {place.server}" if place else "as detached"
+    found = _has(backend, disk, recorded)
     # Whoever had it before the last one was cut off: its guest knows old data.
     last = volume.backend_id in {None, backend.pk}
-    if place is None and last and server and not server.helper:
+    server = known.server(backend.pk, disk.instance)
+    if place is None and last and server and _may_have(server, volume):
         yield Finding(
             "disk",
             str(server),
@@ -191,25 +228,35 @@ def _stray(
             partial(set_right, volume, server),
         )
         return
-    yield _to_let_go(backend, door, disk, volume)
+    anothers = server and not server.helper and server.project != volume.project
+    if place is None and last and (anothers or not volume.initialized):
+        yield Finding("disk", disk.name, f"{found}, of project {volume.project}")
+        return
+    yield _to_let_go(backend, door, disk, recorded)
 
 
-def _lent(disk: Disk, servers: Mapping[str, Server]) -> bool:
+def _has(backend: Backend, disk: Disk, recorded: str) -> str:
+    whose = f"instance {disk.instance}" if disk.instance else "no instance"
+    return (
+        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
+        f"{recorded}"
+    )
+
+
+def _lent(known: Record, backend: Backend, disk: Disk) -> bool:
     """Whether a cluster had it for a copy only: no server of a user's has it."""
-    server = servers.get(disk.instance or "")
+    server = known.server(backend.pk, disk.instance)
     return disk.instance is None or bool(server and server.helper)
 
 
-def _to_let_go(backend: Backend, door: Cluster, disk: Disk, thing: Stored) -> Finding:
-    place = thing.place if isinstance(thing, Volume) else None
-    whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    key = f"leave-{thing.uuid}-{thing.generation}-{backend.pk}"
+def _to_let_go(backend: Backend, door: Cluster, disk: Disk, recorded: str) -> Finding:
+    # A key of its own: with one for each generation, a job that failed would be the
+    # last one.
+    key = f"leave-{disk.name}-{backend.pk}-{time.time_ns()}"
     request = Leave(name=disk.name, instance=disk.instance)
     return Finding(
         "disk",
         disk.name,
-        f"cluster {backend} has {type(thing).__name__.lower()} {disk.name} ({whose}), "
-        f"which is on record {f'on server {place.server}' if place else 'as detached'}"
-        ": it is to let go of it",
+        f"{_has(backend, disk, recorded)}: it is to let go of it",
         partial(door.submit, request, key, "cloud:reconcile"),
     )

@@ -5,13 +5,17 @@ from collections.abc import Callable
 from threading import Lock
 
 from moorage.client import Door
+from moorage.errors import MoorageError
 from moorage_cloud.client import MoorageCluster
-from moorage_cloud.clusters import Cluster
+from moorage_cloud.clusters import Cluster, ClusterSilent
 from moorage_cloud.conf import CONF
 from moorage_cloud.models import Backend
 
 Connect = Callable[[Backend], Cluster]
-"""Return a cluster's door; cheap, and nothing is asked yet."""
+"""Return a cluster's door; cheap, and nothing is asked yet.
+
+Raises `ClusterSilent` if the record does not say how to ask it.
+"""
 
 
 class Doors:
@@ -32,7 +36,7 @@ class Doors:
         )
         with self._lock:
             if door not in self._known:
-                self._known[door] = MoorageCluster(door, CONF.timeout)
+                self._known[door] = _opened(door)
             return self._known[door]
 
     def close(self) -> None:
@@ -41,3 +45,10 @@ class Doors:
             for one in self._known.values():
                 one.close()
             self._known.clear()
+
+
+def _opened(door: Door) -> MoorageCluster:
+    try:
+        return MoorageCluster(door, CONF.timeout)
+    except MoorageError as error:  # such as a file of its authority that is gone
+        raise ClusterSilent(str(error)) from None

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a cluster's feed tells, in order; how far, is kept with what it changed."""
+"""What a cluster's feed tells, in order; how far, is kept after what it changed."""
 
 import time
 from collections.abc import Mapping
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from moorage_cloud.clusters import Cluster, Heard, Job
@@ -22,8 +23,11 @@ def hear(
 ) -> None:
     """Let an entry of a cluster's feed take effect.
 
-    What belongs to no step under way changes nothing but the number. After a reset
-    every job of this cluster is looked at.
+    What belongs to no step under way changes nothing but the number, and so does what
+    is told again. After a reset every job of this cluster is looked at.
+
+    Each verb goes on by a transaction of its own: one for all of them would hold a
+    project's quota while it waits for the next volume.
 
     Parameters
     ----------
@@ -39,16 +43,25 @@ def hear(
     if heard.jobs:
         _let_senders_note(backend, heard.jobs, patience)
     events = _events(backend, heard.jobs, cluster)
-    with transaction.atomic():
-        for operation, event in events:
-            with holding(operation) as (thing, fresh):
-                if fresh.job == operation.job and fresh.ended is None:
-                    ended(thing, fresh, event)
-        if heard.reset:
-            under_way = Operation.objects.filter(backend=backend, ended=None)
-            under_way.exclude(job=None).update(look_at=timezone.now())
-        Backend.objects.filter(pk=backend.pk).update(event_number=heard.number)
+    for operation, event in events:
+        with holding(operation) as (thing, fresh):
+            if fresh.job == operation.job and fresh.ended is None:
+                ended(thing, fresh, event)
+    _keep_number(backend, heard)
     backend.event_number = heard.number
+
+
+def _keep_number(backend: Backend, heard: Heard) -> None:
+    """Write down how far the feed was heard, if no other worker was further."""
+    known = Backend.objects.filter(pk=backend.pk)
+    if not heard.reset:
+        behind = Q(event_number=None) | Q(event_number__lt=heard.number)
+        known.filter(behind).update(event_number=heard.number)
+        return
+    with transaction.atomic():
+        under_way = Operation.objects.filter(backend=backend, ended=None)
+        under_way.exclude(job=None).update(look_at=timezone.now())
+        known.update(event_number=heard.number)
 
 
 def _events(

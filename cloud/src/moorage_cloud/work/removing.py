@@ -25,12 +25,15 @@ def remove_next(connect: Connect) -> bool:
         deleted=False,
         backend__offline=False,
     )
-    went_on = False
+    went_on, silent = False, set[int]()
     for server in due.select_related("backend"):
+        if server.backend_id in silent:
+            continue
         try:
             disks = _disks_of(server, connect(server.backend))
-        except ClusterSilent:
-            continue  # it holds its servers until it answers, or is off
+        except ClusterSilent:  # it holds its servers until it answers, or is off
+            silent.add(server.backend_id)
+            continue
         go_on_removing(server, disks)
         went_on = True
     return went_on

@@ -96,9 +96,15 @@ def _refused(message: Outbox, why: str) -> None:
 
 
 def _later(message: Outbox) -> None:
+    """Ask that cluster again later; what else it is to be asked for waits as long.
+
+    Else each of its messages would take the time in which nobody answers, and other
+    clusters would wait for all of them.
+    """
     wait = min(2.0**message.tries, LONGEST)
+    then = timezone.now() + timedelta(seconds=wait)
     Outbox.objects.filter(pk=message.pk).update(
-        tries=message.tries + 1,
-        taken_until=None,
-        not_before=timezone.now() + timedelta(seconds=wait),
+        tries=message.tries + 1, taken_until=None
     )
+    for_it = Outbox.objects.filter(backend=message.backend, not_before__lt=then)
+    for_it.update(not_before=then)

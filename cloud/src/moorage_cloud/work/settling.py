@@ -6,7 +6,7 @@ within one, on the volume as it is by then.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from moorage_cloud.clusters import Cluster, ClusterSilent, Job, JobState
 from moorage_cloud.conf import CONF
 from moorage_cloud.life import Done, Failed
 from moorage_cloud.models import Operation, Server, Snapshot, Volume
-from moorage_cloud.requests import disk_of, was_done, was_done_with_server
+from moorage_cloud.requests import Destroy, disk_of, was_done, was_done_with_server
 from moorage_cloud.verbs import holding_server, server_request, server_went_on
 from moorage_cloud.verbs.asking import Thing, request_of
 from moorage_cloud.verbs.changing import changing, changing_snapshot, go_on
@@ -79,26 +79,29 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
         return Done(*now)
     if job.state is JobState.FAILED and not job.why and operation.job is not None:
         job = cluster.job(operation.job)  # the feed does not say why
-    if _was_done(operation, cluster):
+    if _was_done(operation, cluster, failed=job.state is JobState.FAILED):
         return Done(*now)
     why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
     return Failed(*now, why)
 
 
-def _was_done(operation: Operation, cluster: Cluster) -> bool:
-    """Whether what was asked for is so, whatever became of the job."""
+def _was_done(operation: Operation, cluster: Cluster, *, failed: bool) -> bool:
+    """Whether what was asked for is so, although the job failed, or is not known."""
     thing = thing_of(operation)
     if isinstance(thing, Server):
         known = {one.name: one.status for one in cluster.instances()}
         asked = server_request(operation)
         return was_done_with_server(asked, known.get(asked.instance))
     request = request_of(thing, operation)
+    if failed and isinstance(request, Destroy):
+        return False  # a disk that is not there was forgotten by hand: its data stays
     disk = cluster.disk(disk_of(request))
     return was_done(
         request,
         there=disk is not None,
         instance=disk.instance if disk else None,
         size=disk.size if disk else 0,
+        epoch=disk.epoch if disk else 0,
     )
 
 
@@ -118,10 +121,15 @@ def look_next(connect: Connect) -> bool:
     operation = _due()
     if operation is None or operation.job is None:
         return False
-    cluster = connect(operation.backend)
-    # One that does not answer holds its volumes until it does, or is off.
-    with suppress(ClusterSilent):
+    try:
+        cluster = connect(operation.backend)
         settle(operation, cluster.job(operation.job), cluster)
+    except ClusterSilent:
+        # It holds its volumes until it answers, or is off. Its other jobs are looked at
+        # no sooner: they would take as long, and other clusters' would wait for them.
+        operation.refresh_from_db(fields=["look_at"])
+        waiting = Operation.objects.filter(backend=operation.backend, ended=None)
+        waiting.filter(look_at__lt=operation.look_at).update(look_at=operation.look_at)
     return True
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from threading import Event, Thread
 
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import Error, close_old_connections, connection
 
 from moorage_cloud.clusters import ClusterSilent
 from moorage_cloud.models import Backend
@@ -114,8 +114,8 @@ class Worker:
         backend = Backend.objects.filter(pk=number, offline=False).first()
         if backend is None:
             return False
-        cluster = self._connect(backend)
         try:
+            cluster = self._connect(backend)
             for heard in cluster.events(backend.event_number, self._seconds):
                 hear(backend, heard, cluster, _NOTED)
         except ClusterSilent as silence:
@@ -124,11 +124,17 @@ class Worker:
         return True
 
     def _safely(self, what: Callable[[], bool]) -> bool:
-        """Do something; a database that is away is waited for."""
+        """Do something; whatever goes wrong is told, and tried again after a while.
+
+        A database that is away is waited for. A thread that ended with an error would
+        leave a worker that looks alive, and works no more.
+        """
         try:
             close_old_connections()
             return what()
-        except DatabaseError:
-            _LOG.exception("the database does not answer")
-            self._stop.wait(_AGAIN)
-            return True
+        except Error as error:
+            _LOG.warning("the database does not answer: %s", error)
+        except Exception:  # noqa: BLE001 - the log tells of it
+            _LOG.exception("the worker met an error that it did not expect")
+        self._stop.wait(_AGAIN)
+        return True

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from .claims import claim
@@ -36,6 +36,12 @@ class Typist:
         claim(done.returncode == 0, f"'{line}' failed: {done.stderr.strip()}")
         return done.stdout
 
+    def enter(self, line: str) -> str:
+        """Type a line that needs a shell and must succeed; return what it prints."""
+        done = self._run(line, shown=True, words=["sh", "-c", line])
+        claim(done.returncode == 0, f"'{line}' failed: {done.stderr.strip()}")
+        return done.stdout
+
     def refused(self, line: str) -> str:
         """Type a command that must be refused; return what it says."""
         done = self._run(line, shown=True)
@@ -58,11 +64,13 @@ class Typist:
         """Show a line that nobody typed."""
         self._show(text)
 
-    def _run(self, line: str, *, shown: bool) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, line: str, *, shown: bool, words: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
         if shown:
             self._show(f"$ {line}")
         done = subprocess.run(
-            shlex.split(line),
+            words or shlex.split(line),
             env=self._environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,

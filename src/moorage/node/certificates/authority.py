@@ -12,6 +12,7 @@ the key of the master that lets it in, or with the one that it follows: a node t
 off meanwhile takes it for what it knows.
 """
 
+import ipaddress
 import secrets
 import ssl
 import time
@@ -34,6 +35,14 @@ _LATEST = "signed"
 """Name of the file with the date of the last master that was let in, microseconds."""
 DUE = 120 * 86400.0
 """Seconds before its end in which a certificate is renewed."""
+
+
+def _called(name: str) -> x509.GeneralName:
+    """Return what clients compare with what they typed: a name, or an IP address."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 class Authority:
@@ -148,7 +157,7 @@ class Authority:
         issuer = tls.common_name(pair[1])
         days = tls.LEAF_DAYS
         drawn = tls.draft(name, issuer, tls.public(asked), self.clock(), days)
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        names = x509.SubjectAlternativeName([_called(name)])
         drawn = drawn.add_extension(names, critical=False)
         return _signed(drawn, ExtendedKeyUsageOID.SERVER_AUTH, pair)
 

@@ -40,6 +40,10 @@ def attach(call: Call, server_id: str, body: CreateAttachment) -> OneAttachment:
     """Attach a volume to a server; once more, if it has it already, changes nothing."""
     server = call.server(server_id)
     wanted = body.attachment
+    if wanted.tag is not None:
+        raise BadRequest(
+            "Attaching tagged block device is not supported for this server instance."
+        )
     volume = _volume(call, server, wanted.volume_id)
     place = volume.place
     if place and place.server_id != server.pk:
@@ -118,7 +122,6 @@ def _shown(one: Attachment) -> AttachmentShown:
         server_id=str(one.server.uuid),
         volume_id=volume,
         device=one.device,
-        tag=one.tag or None,
         delete_on_termination=one.volume.delete_on_termination,
         attachment_id=str(one.uuid),
         bdm_uuid=str(one.uuid),

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Servers, as far as clients need them to name one."""
 
-import re
-
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from msgspec import UNSET
 
 from moorage_cloud import verbs
@@ -13,7 +11,6 @@ from moorage_cloud.api.wire.pages import Page, paged
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.times import moment
 from moorage_cloud.conf import CONF
-from moorage_cloud.errors import BadRequest
 from moorage_cloud.models import Server
 from moorage_cloud.verbs import caller
 
@@ -114,7 +111,7 @@ def _filtered(found: QuerySet[Server], query: ServersQuery) -> QuerySet[Server]:
     if query.deleted:
         return found.none()
     if query.name is not None:
-        found = found.filter(name__regex=_pattern(query.name))
+        found = found.filter(_named(query.name))
     if query.status is not None:
         words = [mine for mine, its in STATUS.items() if its[0] == query.status.upper()]
         found = found.filter(operstate__in=words)
@@ -126,28 +123,27 @@ def _filtered(found: QuerySet[Server], query: ServersQuery) -> QuerySet[Server]:
     return found.prefetch_related("attachments__volume")
 
 
-def _pattern(text: str) -> str:
-    """Return a pattern of names, if it is one that every database can take."""
-    if len(text) > 255:
-        raise BadRequest("Invalid input for query parameters name. It is too long")
-    return re.escape(text) if _odd(text) else text
+def _named(pattern: str) -> Q:
+    """Return the condition that a name fits a pattern: some text, with ``^`` and ``$``.
 
-
-def _odd(text: str) -> bool:
-    try:
-        re.compile(text)
-    except re.error:
-        return True
-    return False
+    That is what clients make of a name. Nothing more is understood of what Nova hands
+    to its database: there are expressions that take for ever to be compared.
+    """
+    text = pattern.removeprefix("^").removesuffix("$")
+    begins, ends = pattern.startswith("^"), pattern.endswith("$")
+    lookup = {
+        (True, True): "exact",
+        (True, False): "startswith",
+        (False, True): "endswith",
+        (False, False): "contains",
+    }[begins, ends]
+    return Q(**{f"name__{lookup}": text})
 
 
 def _links(call: Call, one: Server) -> list[Link]:
     return [
         Link("self", f"{call.base}/servers/{one.uuid}"),
-        Link(
-            "bookmark",
-            call.request.build_absolute_uri(f"/compute/servers/{one.uuid}"),
-        ),
+        Link("bookmark", f"{call.site}/compute/servers/{one.uuid}"),
     ]
 
 

@@ -13,7 +13,11 @@ Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern="^[^,/]*$")]
 
 
 class NewAttachment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A volume that is to be attached; which device it becomes, the guest decides."""
+    """A volume that is to be attached; which device it becomes, the guest decides.
+
+    A guest learns of no tags here, so one with a `tag` is refused, as Nova does where
+    that is so.
+    """
 
     volume_id: str = field(name="volumeId")
     device: Annotated[str, Meta(pattern="^/dev/[a-zA-Z0-9_]+$")] | None = None
@@ -79,7 +83,7 @@ class AttachmentsQuery(Struct, frozen=True):
 
 
 class ServersQuery(PageQuery, frozen=True, kw_only=True):
-    """Which servers are wanted; a name is a pattern, as in Nova."""
+    """Which servers are wanted; a name is a piece of it, from ``^`` to ``$``."""
 
     name: str | None = None
     status: str | None = None

@@ -170,7 +170,12 @@ def _roles(call: Call, new: NewCredential) -> list[str]:
 
 
 def _aware(when: datetime | None) -> datetime | None:
-    return when.replace(tzinfo=UTC) if when and when.tzinfo is None else when
+    if when is None or when.tzinfo is None:
+        return when and when.replace(tzinfo=UTC)
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        raise BadRequest(f"expires_at is no moment: {when}") from None
 
 
 def _shown(call: Call, one: ApplicationCredential, secret: str = "") -> CredentialShown:

@@ -116,5 +116,5 @@ def set_bootable(call: Call, volume_id: str, body: Bootable) -> None:
     status=202,
 )
 def set_read_only(call: Call, volume_id: str, body: ReadOnly) -> None:
-    """Say whether guests may only read, from the next attachment on."""
+    """Say whether guests may only read a volume that none has."""
     verbs.update(call.volume(volume_id), read_only=body.readonly)

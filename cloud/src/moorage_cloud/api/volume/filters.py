@@ -3,17 +3,21 @@
 
 import ast
 import operator
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
+from django.db import connections
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
+from moorage_cloud.api.wire.bodies import check_storable
 from moorage_cloud.errors import BadRequest
 
 Thing = TypeVar("Thing", bound=Model)
+MOST = 32
+"""Conditions in one filter, at most."""
 _SIGNS = {"gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "eq": "exact"}
 
 
@@ -25,22 +29,61 @@ def with_metadata(
         return found
     try:
         wanted = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
         raise BadRequest(f"Invalid filter {column}: {text} is no dictionary")
-    for number, (key, value) in enumerate(wanted.items()):
-        one = f"wanted_{number}"
-        found = found.annotate(**{one: KeyTransform(str(key), column)})
-        found = found.filter(**{one: str(value)})
+    _check_few(column, len(wanted))
+    check_storable(wanted)
+    return _having(found, column, {str(key): str(item) for key, item in wanted.items()})
+
+
+def _having(
+    found: QuerySet[Thing],
+    column: str,
+    wanted: Mapping[str, str],
+) -> QuerySet[Thing]:
+    """Keep what has some items in a column of JSON.
+
+    Django's own way takes a key of digits for the place in a list, and SQLite one with
+    a dot, a quotation mark or an accent for another key.
+    """
+    if connections[found.db].features.supports_json_field_contains:
+        return found.filter(**{f"{column}__contains": wanted})
+    for key, item in wanted.items():
+        found = found.filter(_has(column, key, item))
     return found
+
+
+def _has(column: str, key: str, item: str) -> Func:
+    """Return the condition that a column of JSON has an item, for SQLite."""
+    wanted = Func(Value(key), Value(item), template="(%(expressions)s)")
+    there = Func(
+        F(column),
+        template="(SELECT key, value FROM JSON_EACH(%(expressions)s))",
+    )
+    return Func(
+        wanted,
+        there,
+        template="%(expressions)s",
+        arg_joiner=" IN ",
+        output_field=BooleanField(),
+    )
 
 
 def between(column: str, text: str | None) -> Q:
     """Return the condition of moments such as ``gt:2026-01-01T00:00:00,lt:…``."""
     if text is None:
         return Q()
-    return reduce(operator.and_, (_moment(column, one) for one in text.split(",")))
+    moments = text.split(",")
+    _check_few(column, len(moments))
+    return reduce(operator.and_, (_moment(column, one) for one in moments))
+
+
+def _check_few(column: str, number: int) -> None:
+    """Refuse more conditions than a database can take in one question."""
+    if number > MOST:
+        raise BadRequest(f"Invalid filter {column}: more than {MOST} conditions")
 
 
 def _moment(column: str, text: str) -> Q:
@@ -49,10 +92,11 @@ def _moment(column: str, text: str) -> Q:
         sign, when = "eq", text
     try:
         moment = datetime.fromisoformat(when)
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(
+            UTC
+        )
+    except (ValueError, OverflowError):
         raise BadRequest(f"Invalid filter {text}: '{when}' is no moment") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     if sign == "neq":
         return ~Q(**{column: moment})
     return Q(**{f"{column}__{_SIGNS[sign]}": moment})

@@ -11,7 +11,8 @@ from moorage_cloud.api.wire.pages import PageQuery
 from moorage_cloud.api.wire.routes import Routes
 
 from .attachments import AttachmentsQuery
-from .shapes import VolumesQuery
+from .messages import MessagesQuery
+from .shapes import CountedQuery, VolumesQuery
 from .snapshots import SnapshotsQuery
 from .transfers import TransfersQuery
 from .types import TypesQuery
@@ -21,10 +22,11 @@ LISTS: Mapping[str, type[PageQuery]] = {
     "volume": VolumesQuery,
     "snapshot": SnapshotsQuery,
     "attachment": AttachmentsQuery,
+    "message": MessagesQuery,
     "volume_transfer": TransfersQuery,
     "volume_type": TypesQuery,
 }
-_NO_FILTERS = {"all_tenants", "SNF", *(one.key for one in fields_of(PageQuery))}
+_NO_FILTERS = {"all_tenants", "SNF", *(one.key for one in fields_of(CountedQuery))}
 
 
 class Filters(Struct, frozen=True):

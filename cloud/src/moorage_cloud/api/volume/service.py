@@ -7,14 +7,18 @@ from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.service import Service, named
 
 from . import (
+    absent,
     actions,
     attachments,
+    backends,
+    messages,
     metadata,
     places,
     quotas,
     resource_filters,
     snapshots,
     transfers,
+    type_access,
     types,
     volumes,
 )
@@ -55,7 +59,8 @@ def show_version(call: Call) -> ApiVersions:
 
 for part in (
     *(volumes, metadata, actions, attachments),
-    *(snapshots, types, transfers, quotas, places, resource_filters),
+    *(snapshots, types, type_access, transfers, quotas, places, resource_filters),
+    *(messages, backends, absent),
 ):
     routes.include(part.routes)
 

@@ -161,7 +161,18 @@ class Shown(Struct, frozen=True):
     extended: bool = field(name="SNF", default=False)
 
 
-class VolumesQuery(PageQuery, frozen=True, kw_only=True):
+class CountedQuery(PageQuery, frozen=True, kw_only=True):
+    """What part of a list is wanted, and whether to tell how long all of it is."""
+
+    with_count: Annotated[str | None, since("3.45")] = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether to tell how many there are on all pages."""
+        return self.with_count is not None and self.with_count.lower() in {"true", "1"}
+
+
+class VolumesQuery(CountedQuery, frozen=True, kw_only=True):
     """Which volumes are wanted."""
 
     strict_from: ClassVar[str] = "3.31"

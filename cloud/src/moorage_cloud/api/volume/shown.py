@@ -22,10 +22,7 @@ def links(call: Call, what: str, key: str) -> list[Link]:
     project = call.identity.project_id
     return [
         Link("self", f"{call.base}/{project}/{what}/{key}"),
-        Link(
-            "bookmark",
-            call.request.build_absolute_uri(f"/volume/{project}/{what}/{key}"),
-        ),
+        Link("bookmark", f"{call.site}/volume/{project}/{what}/{key}"),
     ]
 
 

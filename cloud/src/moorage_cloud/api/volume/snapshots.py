@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from moorage_cloud import verbs
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import Link
-from moorage_cloud.api.wire.pages import Page, PageQuery, paged
+from moorage_cloud.api.wire.pages import Page, paged
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.times import moment
 from moorage_cloud.api.wire.versions import since
@@ -19,7 +19,15 @@ from moorage_cloud.models import Snapshot
 from moorage_cloud.verbs import caller
 
 from .filters import as_uuid, equal, with_metadata
-from .shapes import MetaBody, Metadata, MetadataBody, Nothing, ResetStatus, Text
+from .shapes import (
+    CountedQuery,
+    MetaBody,
+    Metadata,
+    MetadataBody,
+    Nothing,
+    ResetStatus,
+    Text,
+)
 
 routes = Routes()
 ALL, ONE = "/snapshots", "/snapshots/{snapshot_id}"
@@ -107,7 +115,7 @@ class Snapshots(Struct, frozen=True, kw_only=True):
     count: Annotated[int | UnsetType, since("3.45")] = UNSET
 
 
-class SnapshotsQuery(PageQuery, frozen=True, kw_only=True):
+class SnapshotsQuery(CountedQuery, frozen=True, kw_only=True):
     """Which snapshots are wanted."""
 
     strict_from: ClassVar[str] = "3.31"
@@ -190,7 +198,7 @@ ADMIN = "volume_extension:snapshot_admin_actions"
 )
 def reset_status(call: Call, snapshot_id: str, body: ResetStatus) -> None:
     """Set a status that says what is so."""
-    verbs.reset_snapshot(call.snapshot(snapshot_id), body.status or "")
+    verbs.reset_snapshot(call.who, call.snapshot(snapshot_id), body.status or "")
 
 
 @routes(
@@ -256,10 +264,8 @@ def _unknown(snapshot_id: str, key: str) -> NotFound:
 
 
 def _page(call: Call, query: SnapshotsQuery, *, detail: bool) -> Snapshots:
-    counted = query.with_count is not None and query.with_count.lower() in {"true", "1"}
-    page: Page = paged(
-        _found(call, query), query, call.request, SORTABLE, counted=counted
-    )
+    found = _found(call, query)
+    page: Page = paged(found, query, call.request, SORTABLE, counted=query.counted)
     return Snapshots(
         snapshots=[_shown(call, one, detail=detail) for one in page.things],
         snapshots_links=page.links or UNSET,

@@ -21,7 +21,7 @@ from .shown import links
 
 routes = Routes()
 OLD, NEW = "/os-volume-transfer", "/volume-transfers"
-LOW = "3.55"
+LOW, PAGED = "3.55", "3.59"
 SORTABLE = {"id": "uuid", "name": "name", "created_at": "created"}
 
 
@@ -80,8 +80,12 @@ class Transfers(Struct, frozen=True, kw_only=True):
 
 
 class TransfersQuery(PageQuery, frozen=True, kw_only=True):
-    """Which transfers are wanted."""
+    """Which transfers are wanted; in pages and in an order from 3.59 on."""
 
+    marker: Annotated[str | None, since(PAGED)] = None
+    sort: Annotated[str | None, since(PAGED)] = None
+    sort_key: Annotated[str | None, since(PAGED)] = None
+    sort_dir: Annotated[str | None, since(PAGED)] = None
     all_tenants: bool = False
     name: str | None = None
     volume_id: str | None = None

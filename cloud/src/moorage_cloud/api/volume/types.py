@@ -7,7 +7,6 @@ made without them has the storage of the default type.
 
 from typing import Annotated
 
-from django.db.models import QuerySet
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from moorage_cloud import verbs
@@ -18,6 +17,7 @@ from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.versions import since
 from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.models import VolumeType
+from moorage_cloud.verbs import caller
 
 from .filters import with_metadata
 from .shapes import Text
@@ -109,7 +109,7 @@ class SpecsBody(Struct, frozen=True, forbid_unknown_fields=True):
 @routes("GET", ALL, rule=f"{RULE}_get_all")
 def list_types(call: Call, query: TypesQuery) -> Types:
     """List types."""
-    found = _seen(call)
+    found = caller.types(call.who)
     if call.who.admin and query.is_public not in {None, "none", "None"}:
         wanted = str(query.is_public).lower() in {"true", "1"}
         found = found.filter(is_public=wanted)
@@ -161,6 +161,13 @@ def delete_type(call: Call, type_id: str) -> None:
     verbs.delete_type(_found(call, type_id))
 
 
+@routes("GET", ONE + "/encryption", rule="volume_extension:volume_type_encryption:get")
+def show_encryption(call: Call, type_id: str) -> dict[str, str]:
+    """Tell how volumes of a type are encrypted: they are not."""
+    _found(call, type_id)
+    return {}
+
+
 @routes("GET", SPECS, rule=f"{SPEC_RULE}:index")
 def list_specs(call: Call, type_id: str) -> SpecsBody:
     """Show all extra specs that who asks may see."""
@@ -201,11 +208,6 @@ def delete_spec(call: Call, type_id: str, key: str) -> None:
     found = _found(call, type_id)
     if not verbs.drop_spec(found, key):
         raise _unknown(found, key)
-
-
-def _seen(call: Call) -> QuerySet[VolumeType]:
-    found = VolumeType.objects.filter(deleted=False)
-    return found if call.who.admin else found.filter(is_public=True)
 
 
 def _found(call: Call, type_id: str) -> VolumeType:

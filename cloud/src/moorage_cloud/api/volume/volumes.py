@@ -3,7 +3,8 @@
 
 from collections import defaultdict
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.expressions import Combinable
 from msgspec import UNSET
 
 from moorage_cloud import verbs
@@ -36,7 +37,7 @@ from .shown import DETAIL, View
 
 routes = Routes()
 VOLUMES, VOLUME = "/volumes", "/volumes/{volume_id}"
-SORTABLE = {
+SORTABLE: dict[str, str | Combinable] = {
     "id": "uuid",
     "name": "name",
     "display_name": "name",
@@ -45,7 +46,6 @@ SORTABLE = {
     "created_at": "created",
     "updated_at": "updated",
     "bootable": "bootable",
-    "host": "backend__clustername",
     "availability_zone": "pk",
     "volume_type_id": "volume_type__uuid",
 }
@@ -153,18 +153,16 @@ def list_volumes_in_detail(call: Call, query: VolumesQuery) -> Volumes:
 @routes("GET", VOLUMES + "/summary", rule="volume:get_all", low="3.12")
 def summarize(call: Call, query: VolumesQuery) -> Summary:
     """Tell how many volumes there are, how large, and with which metadata."""
-    found = _found(call, query)
+    found = _found(call, query).order_by()
     metadata: dict[str, set[str]] = defaultdict(set)
-    for items in (
-        found.exclude(metadata={}).order_by().values_list("metadata", flat=True)
-    ):
+    for items in found.values_list("metadata", flat=True).distinct():
         for key, value in items.items():
             metadata[key].add(value)
-    size = found.order_by().aggregate(Sum("size"))["size__sum"]
+    total = found.aggregate(number=Count("pk"), size=Sum("size"))
     return Summary(
         Total(
-            found.count(),
-            size or 0,
+            total["number"],
+            total["size"] or 0,
             {key: sorted(values) for key, values in sorted(metadata.items())},
         )
     )
@@ -218,8 +216,8 @@ def check_deletable(volume: Volume) -> None:
 
 
 def _page(call: Call, query: VolumesQuery) -> Page:
-    counted = query.with_count is not None and query.with_count.lower() in {"true", "1"}
-    return paged(_found(call, query), query, call.request, SORTABLE, counted=counted)
+    found = _found(call, query)
+    return paged(found, query, call.request, SORTABLE, counted=query.counted)
 
 
 def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:

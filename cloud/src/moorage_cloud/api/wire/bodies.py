@@ -66,11 +66,34 @@ def _struct(hint: object) -> type[Struct] | None:
 
 
 def decoded(raw: bytes) -> object:
-    """Return what JSON says; `BadRequest` if it is none."""
+    """Return what JSON says; `BadRequest` if it is none, or nothing could keep it."""
     try:
-        return msgspec.json.decode(raw)
+        found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadRequest("Malformed request body: it is not JSON") from None
+    if b"\\u0000" in raw:  # unescaped, it is no JSON
+        check_storable(found)
+    return found
+
+
+def check_storable(found: object) -> None:
+    """Refuse texts, at any depth, that not every database can keep."""
+    match found:
+        case str() if not _storable(found):
+            raise BadRequest("Malformed request: a text has what is no character")
+        case dict():
+            check_storable([*found.keys(), *found.values()])
+        case list() | tuple():
+            for one in found:
+                check_storable(one)
+
+
+def _storable(text: str) -> bool:
+    """Whether there is no NUL in it, and no half of a character."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def read(found: object, kind: type[Body], at: Version) -> Body:

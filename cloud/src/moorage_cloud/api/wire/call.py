@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from microversion_parse import Version
 from msgspec import Struct, field
 
-from moorage_cloud.errors import NotFound
 from moorage_cloud.identity.who import Identity
 from moorage_cloud.models import Server, Snapshot, Volume, VolumeType
 from moorage_cloud.verbs import Caller, caller
@@ -44,6 +43,11 @@ class Call(Struct, kw_only=True, dict=True):
     identity: Identity
     status: int
     headers: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def site(self) -> str:
+        """The address of the whole service, without a slash at its end."""
+        return self.request.build_absolute_uri("/").rstrip("/")
 
     @cached_property
     def who(self) -> Caller:
@@ -83,10 +87,7 @@ class Call(Struct, kw_only=True, dict=True):
 
     def volume_type(self, name: str | None) -> VolumeType:
         """Return a type that who asks can see, by id or name; None for the default."""
-        found = caller.volume_type(name)
-        if not (found.is_public or self.who.admin):
-            raise NotFound(f"Volume type {name} could not be found.")
-        return found
+        return caller.volume_type(self.who, name)
 
     def _allowed(self, thing: Thing) -> Thing:
         if self.rule:

@@ -93,7 +93,7 @@ def _add_action(told: dict[str, Any], one: Endpoint, schema: dict[Any, Any]) -> 
         {
             "title": one.summary,
             "type": "object",
-            "properties": {one.action: schema[one.body]},
+            "properties": {one.action: schema[one.body] if one.body else {}},
             "required": [one.action],
             "additionalProperties": False,
         }

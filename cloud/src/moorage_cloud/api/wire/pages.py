@@ -7,13 +7,14 @@ from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError
 from django.db.models import F, Model, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from msgspec import Meta, Struct
 
 from moorage_cloud.errors import BadRequest, NotFound
 
 from .discovery import Link
-from .versions import since
+from .ordering import Behind
 
 Thing = TypeVar("Thing", bound=Model)
 MOST = 1000
@@ -29,17 +30,14 @@ class PageQuery(Struct, frozen=True, kw_only=True):
         The id of the last thing on the page before.
     sort
         ``KEY:asc`` or ``KEY:desc``, several with commas.
-    with_count
-        Whether to tell how many there are on all pages.
     """
 
     limit: Annotated[int, Meta(ge=0)] | None = None
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     marker: str | None = None
     sort: str | None = None
     sort_key: str | None = None
     sort_dir: str | None = None
-    with_count: Annotated[str | None, since("3.45")] = None
 
 
 class Page(Struct):
@@ -62,7 +60,7 @@ def paged(
     found: QuerySet[Thing],
     query: PageQuery,
     request: HttpRequest,
-    keys: Mapping[str, str],
+    keys: Mapping[str, str | Combinable],
     *,
     counted: bool = False,
 ) -> Page:
@@ -71,7 +69,8 @@ def paged(
     Parameters
     ----------
     keys
-        What can be sorted by, and the columns for that.
+        What can be sorted by, ``created_at`` among it, and the columns for that, none
+        of which may be null.
     counted
         Whether all are to be counted.
 
@@ -84,6 +83,12 @@ def paged(
     """
     count = found.count() if counted else None
     order = _order(query, keys)
+    computed = {
+        key: column for key, column in keys.items() if not isinstance(column, str)
+    }
+    found = found.annotate(
+        **{key: computed[key] for key, _ in order if key in computed}
+    )
     if query.marker:
         found = found.filter(_behind(found, query.marker, order))
     limit = MOST if query.limit is None else min(query.limit, MOST)
@@ -93,7 +98,9 @@ def paged(
     return Page(things, [_next(request, things[-1])] if full else [], count)
 
 
-def _order(query: PageQuery, keys: Mapping[str, str]) -> list[tuple[str, bool]]:
+def _order(
+    query: PageQuery, keys: Mapping[str, str | Combinable]
+) -> list[tuple[str, bool]]:
     """Return columns, and whether each goes down; the last is no two things' same."""
     if query.sort is not None and (query.sort_key or query.sort_dir):
         raise BadRequest(
@@ -104,7 +111,10 @@ def _order(query: PageQuery, keys: Mapping[str, str]) -> list[tuple[str, bool]]:
     if wanted is None:
         wanted = f"{query.sort_key or 'created_at'}:{query.sort_dir or 'desc'}"
     found = []
-    for one in wanted.split(","):
+    words = wanted.split(",")
+    if len(words) > len(keys):
+        raise BadRequest("Invalid input received: a list has not so many sort keys")
+    for one in words:
         key, _, direction = one.strip().partition(":")
         if key not in keys:
             raise BadRequest(f"Invalid input received: Invalid sort key: {key}")
@@ -112,13 +122,18 @@ def _order(query: PageQuery, keys: Mapping[str, str]) -> list[tuple[str, bool]]:
             raise BadRequest(
                 "Invalid input received: Invalid sort direction: " + direction
             )
-        found.append((keys[key], direction != "asc"))
-    if "pk" not in {name for name, _ in found}:
-        found.append(("pk", found[0][1]))
-    return found
+        column = keys[key]
+        name = column if isinstance(column, str) else key
+        found.append((name, direction != "asc"))
+    # What is equal comes in the order of its making, and no two things are the same.
+    ties = [str(keys["created_at"]), "pk"]
+    known = {name for name, _ in found}
+    return found + [(name, found[0][1]) for name in ties if name not in known]
 
 
-def _behind(found: QuerySet[Thing], marker: str, order: list[tuple[str, bool]]) -> Q:
+def _behind(
+    found: QuerySet[Thing], marker: str, order: list[tuple[str, bool]]
+) -> Q | Behind:
     """Return what is behind a marker: after it in the first column that differs."""
     try:
         last = (
@@ -128,6 +143,10 @@ def _behind(found: QuerySet[Thing], marker: str, order: list[tuple[str, bool]]) 
         last = None
     if last is None:
         raise NotFound(f"Marker {marker} could not be found.")
+    directions = {down for _, down in order}
+    if len(directions) == 1:
+        names = [name for name, _ in order]
+        return Behind(names, last, down=directions.pop())
     behind, same = Q(), Q()
     for (name, down), value in zip(order, last, strict=True):
         sign = "lt" if down else "gt"

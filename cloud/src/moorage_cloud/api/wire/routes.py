@@ -17,9 +17,10 @@ from moorage_cloud.errors import NotFound
 from .errors import NoSuchMethod
 from .versions import version
 
+Lists = dict[str, list[str]]
 Shape = type[Struct] | type[dict[str, str]]
 """What a body is declared by: a dictionary where its keys are not known before."""
-Answer = Struct | dict[str, str] | None
+Answer = Struct | dict[str, str] | Lists | None
 View = TypeVar("View", bound=Callable[..., Answer])
 
 
@@ -51,7 +52,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     action: str
     body: Shape | None
     query: type[Struct] | None
-    answer: Shape | None
+    answer: Shape | type[Lists] | None
     open: bool
     low: Version | None
     high: Version | None

@@ -11,15 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
+from django.core.exceptions import DisallowedHost
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from microversion_parse import Version
 from msgspec import Struct
 
-from moorage_cloud.errors import BadRequest, Forbidden, OverLimit, Refusal
+from moorage_cloud.errors import (
+    BadRequest,
+    Forbidden,
+    OverLimit,
+    Refusal,
+    Unavailable,
+)
 from moorage_cloud.identity.tokens import InvalidToken
 from moorage_cloud.identity.who import NOBODY, Identity, known_by
 
-from .bodies import decoded, read, read_query, written
+from .bodies import check_storable, decoded, read, read_query, written
 from .call import Call
 from .errors import TooLarge, Unauthorized
 from .routes import Endpoint, Routes
@@ -64,10 +72,15 @@ class Service(Struct, frozen=True, kw_only=True):
         request_id = f"req-{uuid.uuid4()}"
         spoken = version(self.low)
         try:
+            _check_host(request)
             spoken = self._asked(request)
             response = self._answer(request, path.strip("/"), request_id, spoken)
         except Refusal as refusal:
             response = self._refused(request, refusal)
+        except (OperationalError, InterfaceError):
+            _LOG.exception("%s: the database does not answer", request_id)
+            away = Unavailable("The database does not answer.")
+            response = self._refused(request, away)
         except Exception:  # noqa: BLE001 - an answer tells of it, and the log
             _LOG.exception("%s: %s %s", request_id, request.method, request.path)
             body = self.words(
@@ -95,6 +108,7 @@ class Service(Struct, frozen=True, kw_only=True):
     def _answer(
         self, request: HttpRequest, path: str, request_id: str, spoken: Version
     ) -> HttpResponse:
+        check_storable([path, *request.GET.keys(), *request.GET.values()])
         path, project = self._project(path)
         endpoints, names = self.routes.match(path, request.method or "GET", spoken)
         endpoint, given = _chosen(endpoints, request)
@@ -171,7 +185,7 @@ def _chosen(
     endpoint = endpoints[0]
     if endpoint.body is None and not endpoint.action:
         return endpoint, None
-    if int(request.headers.get("Content-Length") or 0) > MAX_BODY:
+    if _length(request) > MAX_BODY:
         raise TooLarge("Request is too large.")
     given = decoded(request.body)
     if not endpoint.action:
@@ -183,6 +197,22 @@ def _chosen(
         if one.action == action:
             return one, {} if inner is None else inner
     raise BadRequest(f"There is no such action: {action}")
+
+
+def _length(request: HttpRequest) -> int:
+    """Return how long a body is said to be."""
+    told = request.headers.get("Content-Length") or "0"
+    if not (told.isascii() and told.isdecimal()):
+        raise BadRequest("Malformed request: its Content-Length is no number")
+    return int(told)
+
+
+def _check_host(request: HttpRequest) -> None:
+    """Refuse a name that is none, or not ours: links begin with it."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        raise BadRequest("Malformed request: its Host is no name of ours") from None
 
 
 def _identity(request: HttpRequest) -> Identity:

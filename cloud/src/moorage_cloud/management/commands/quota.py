@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from moorage_cloud.management import find
 from moorage_cloud.management.command import FORMATS, CloudCommand
-from moorage_cloud.models import Limit, Usage
+from moorage_cloud.models import Usage, VolumeType
 from moorage_cloud.verbs import quota
 
 
@@ -33,10 +34,10 @@ class Command(CloudCommand):
         if options["check"] or options["fix"]:
             self._compare(fix=options["fix"])
             return
+        named = find.project(options["project"] or "")
         if options["set"]:
-            self._set(options["project"], options["set"])
+            self._set(named, options["set"])
             return
-        named = options["project"]
         projects = Usage.objects.order_by("project").values_list("project", flat=True)
         rows = [
             {"project": project, "resource": name, "limit": limit, "in_use": in_use}
@@ -60,13 +61,19 @@ class Command(CloudCommand):
         else:
             raise CommandError("to set it right: snf-manage quota --fix")
 
-    def _set(self, project: str | None, text: str) -> None:
+    def _set(self, project: str, text: str) -> None:
         resource, _, limit = text.partition("=")
-        if not project or not limit.removeprefix("-").isdecimal():
+        if not project or not (limit.isdecimal() or limit == "-1"):
             raise CommandError("say --project NAME --set RESOURCE=LIMIT")
-        Limit.objects.update_or_create(
-            project=project, resource=resource, defaults={"limit": int(limit)}
-        )
+        counted, _, kind = resource.partition("_")
+        known = VolumeType.objects.filter(name=kind, deleted=False)
+        if counted not in quota.RESOURCES or ("_" in resource and not known.exists()):
+            words = ", ".join(quota.RESOURCES)
+            raise CommandError(
+                f"there is no resource '{resource}': there are {words}, and each of "
+                "these with _ and the name of a type"
+            )
+        quota.set_limits(project, {resource: int(limit)})
         self.tell(f"Project {project} may have {limit} of {resource}")
 
 

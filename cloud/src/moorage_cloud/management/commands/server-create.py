@@ -49,8 +49,8 @@ class Command(CloudCommand):
             )
         server = Server.objects.create(
             name=options["name"] or name,
-            userid=options["user"],
-            project=options["project"],
+            userid=find.user(options["user"]),
+            project=find.project(options["project"]),
             backend=backend,
             instance=name,
             helper=options["helper"],

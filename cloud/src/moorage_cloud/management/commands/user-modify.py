@@ -5,6 +5,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.identity import people
 from moorage_cloud.identity.models import Project, Role, User
@@ -50,6 +52,8 @@ class Command(CloudCommand):
 
     def _enable(self, user: User, *, enabled: bool) -> None:
         user.enabled = enabled
+        if not enabled:  # what they had is not good again when they are back
+            user.tokens_since = timezone.now()
         user.save()
         self.tell(f"User '{user}' is {'en' if enabled else 'dis'}abled")
 

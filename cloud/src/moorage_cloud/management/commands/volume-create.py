@@ -5,6 +5,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import structs
+
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find, waiting
 from moorage_cloud.management.command import CloudCommand
@@ -32,14 +34,21 @@ class Command(CloudCommand):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Make it."""
-        who = Caller(options["user"], options["project"], request_id="snf-manage")
+        who = Caller(
+            find.user(options["user"]),
+            find.project(options["project"]),
+            request_id="snf-manage",
+        )
         server = find.server(options["server"]) if options["server"] else None
         source, kind = options["source"], options["volume_type"]
         original = find.original(source) if source else None
         size = options["size"] or (original.size if original else None)
         if size is None:
             raise BadRequest("a volume that is no copy needs a --size")
-        typed = original.volume_type if original and not kind else volume_type(kind)
+        if original and not kind:
+            typed = original.volume_type
+        else:
+            typed = volume_type(structs.replace(who, admin=True), kind)
         new = NewVolume(
             size=size,
             volume_type=typed,

@@ -6,10 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import connection
-
 from moorage_cloud.management.command import CloudCommand
-from moorage_cloud.work import Doors, Worker
+from moorage_cloud.work import Doors, Worker, place_of_worker
 
 
 class Command(CloudCommand):
@@ -25,9 +23,12 @@ class Command(CloudCommand):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Work."""
-        alone = connection.vendor == "sqlite"
+        with place_of_worker() as alone:
+            self._work(1 if alone else options["senders"])
+
+    def _work(self, senders: int) -> None:
         doors = Doors()
-        worker = Worker(doors, 1 if alone else options["senders"])
+        worker = Worker(doors, senders)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.end())
         worker.start()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's ``config.data``: read at each of its versions, brought up and down, written.
+
+A document is the file's JSON as it is: what nobody here knows stays where it was.
+"""
+
+from .document import (
+    KNOWN,
+    NEWEST,
+    OLDEST,
+    Document,
+    Version,
+    known_version,
+    read,
+    version_of,
+)
+from .downgrade import downgrade
+from .export import Address, Exported, exported
+from .upgrade import upgrade
+
+__all__ = [
+    "KNOWN",
+    "NEWEST",
+    "OLDEST",
+    "Address",
+    "Document",
+    "Exported",
+    "Version",
+    "downgrade",
+    "exported",
+    "known_version",
+    "read",
+    "upgrade",
+    "version_of",
+]

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cluster's configuration as Ganeti's, and what Ganeti has no place for.
+
+What is set nowhere is written as it counts here: Ganeti's own defaults may be others.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec.structs import fields
+
+from moorage.api.query import defaults
+from moorage.errors import BadInput
+from moorage.model import (
+    KINDS,
+    Cluster,
+    Config,
+    Disk,
+    Entity,
+    Instance,
+    Network,
+    Node,
+    NodeGroup,
+    StoragePool,
+    nicparams,
+)
+from moorage.model.addresses import is_v6
+from moorage.model.change import encode
+from moorage.model.ipolicy import cluster_policy
+from moorage.model.networks import outside, subnet
+from moorage.model.pair import PORTS, pair_of
+from moorage.units import counted
+
+from .document import NEWEST, Document, Part, Version
+from .downgrade import downgrade
+from .upgrade import COLLECTED, COLLECTORS
+
+_ENTITY = ("uuid", "serial_no", "ctime", "mtime")
+_NODE = (
+    *("name", "primary_ip", "secondary_ip", "group", "master_candidate", "offline"),
+    *("drained", "master_capable", "vm_capable", "powered", "ndparams", "tags"),
+)
+_DISK = (
+    *("dev_type", "logical_id", "size", "mode", "name", "nodes", "params", "spindles"),
+)
+_CLUSTER = (
+    *("cluster_name", "master_node", "candidate_pool_size", "mac_prefix", "tags"),
+    *("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir"),
+    *("volume_group_name", "enabled_hypervisors", "enabled_disk_templates"),
+    *("diskparams", "osparams", "osparams_private_cluster", "os_hvp", "hidden_os"),
+    *("blacklisted_os", "default_iallocator", "default_iallocator_params"),
+    *("candidate_certs", "uid_pool", "enabled_user_shutdown", "max_running_jobs"),
+)
+"""Fields that go by the same name there."""
+_SETTINGS: Mapping[str, Any] = {
+    "compression_tools": ["gzip", "gzip-fast", "gzip-slow"],
+    "disk_state_static": {},
+    "drbd_usermode_helper": "/bin/true",
+    "hv_state_static": {},
+    "install_image": "",
+    "instance_communication_network": "",
+    "maintain_node_health": False,
+    "max_tracked_jobs": 25,
+    "modify_etc_hosts": False,
+    "modify_ssh_setup": True,
+    "prealloc_wipe_disks": False,
+    "reserved_lvs": [],
+    "rsahostkeypub": "",
+    "ssh_key_bits": 2048,
+    "ssh_key_type": "rsa",
+    "use_external_mip_script": False,
+    "zeroing_image": "",
+}
+"""Ganeti's settings that there are not here, as a new cluster of Ganeti's has them."""
+_OTHER_KEYS = Version(3, 0)
+"""The first version to which nodes come with SSH keys of another type than DSA."""
+_OWN_HVPARAMS = frozenset({"accel", "vif_type"})
+"""Hypervisor parameters of KVM that Ganeti does not know."""
+_BESIDE = (
+    *("tags", "epoch", "quarantine", "identity", "cname", "pool", "behind"),
+    *("adopted", "unproven", "group", "last_node"),
+)
+"""What a disk has here alone."""
+_WORDS = {
+    "tags": "the tags",
+    "epoch": "the epoch",
+    "quarantine": "the quarantine",
+    "identity": "the identity of the device",
+    "cname": "the volume's name",
+    "pool": "the storage pool",
+    "behind": "the word which copy is behind",
+    "adopted": "the word that it was adopted",
+    "unproven": "the word that its volume may be somebody else's",
+}
+"""What people call them; the rest is found again."""
+_NAMED = frozenset({"quarantine", "behind", "unproven"})
+"""What it is dangerous not to know: Ganeti would use such a disk."""
+
+
+class Address(Struct, frozen=True):
+    """The address that moves with Ganeti's master.
+
+    Attributes
+    ----------
+    ip
+        No node's own.
+    device, bits
+        Where it is set, and the length of its mask.
+    """
+
+    ip: str
+    device: str
+    bits: int
+
+
+class Exported(Struct, frozen=True):
+    """A configuration as Ganeti's.
+
+    Attributes
+    ----------
+    document
+        Of the version that was wanted.
+    lost
+        What that version cannot have, and newer ones can.
+    beside
+        What it has no place for: objects by kind and uuid, as the store has them; of
+        disks the fields that Ganeti's have not.
+    left
+        What that is, each kind with its number.
+    """
+
+    document: Document
+    lost: list[str]
+    beside: dict[str, dict[str, Any]]
+    left: list[str]
+
+
+def exported(
+    config: Config, version: Version = NEWEST, address: Address | None = None
+) -> Exported:
+    """Return a configuration as Ganeti's.
+
+    Parameters
+    ----------
+    version
+        That of the Ganeti which is to read it.
+    address
+        Of the master; None for the one that the cluster has on record.
+
+    Raises
+    ------
+    BadInput
+        If that Ganeti could not have such a cluster; the sentence names what it is.
+    """
+    beside = _beside(config)
+    document: Document = {
+        "version": NEWEST.number,
+        "serial_no": config.serial_no,
+        "ctime": config.cluster.ctime,
+        "mtime": max(one.mtime for kind in KINDS.values() for one in config.all(kind)),
+        "cluster": _cluster(config, address),
+        "nodes": {one.uuid: _part(one, _NODE) for one in config.all(Node)},
+        "nodegroups": {one.uuid: encode(one) for one in config.all(NodeGroup)},
+        "networks": {one.uuid: _network(config, one) for one in config.all(Network)},
+        "instances": {one.uuid: _instance(one) for one in config.all(Instance)},
+        "disks": {one.uuid: _disk(config, one) for one in config.all(Disk)},
+        "filters": {},
+    }
+    if version < _OTHER_KEYS:  # the nodes' SSH keys are made there
+        document["cluster"] |= {"ssh_key_type": "dsa", "ssh_key_bits": 1024}
+    found, lost = downgrade(json.decode(json.encode(document)), version)
+    return Exported(found, lost, beside, list(_left(config, beside)))
+
+
+def _part(entity: Entity, names: Iterable[str]) -> Part:
+    """Return an object with those of its fields that Ganeti has."""
+    values = encode(entity)
+    return {name: values[name] for name in (*_ENTITY, *names) if name in values}
+
+
+def _cluster(config: Config, address: Address | None) -> Part:
+    cluster = config.cluster
+    ip = address.ip if address else cluster.master_ip
+    owners = [node.name for node in config.all(Node) if node.primary_ip == ip]
+    if not ip or owners:
+        whose = f"{ip} is node {owners[0]}'s" if owners else "there is none on record"
+        raise BadInput(
+            f"Ganeti's master has an address of its own, and {whose}",
+            hint="--master-ip ADDRESS, one that no machine has",
+        )
+    cards = nicparams.defaults(cluster)
+    if not cards["link"]:
+        raise BadInput(
+            "Ganeti's network cards have a link, and those here have none by default",
+            hint="gnt-cluster modify -N link=br0",
+        )
+    used = _ports(config)
+    highest = max((*used, PORTS[0] - 1))
+    return {
+        **_SETTINGS,
+        **_part(cluster, _CLUSTER),
+        "beparams": defaults.back_end(cluster),
+        "data_collectors": {name: dict(COLLECTED) for name in COLLECTORS},
+        "highest_used_port": highest,
+        "hvparams": {
+            name: _without(params)
+            for name, params in defaults.of_cluster(cluster).items()
+        },
+        "ipolicy": cluster_policy(cluster),
+        "master_ip": ip,
+        "master_netdev": address.device if address else "",
+        "master_netmask": address.bits if address else 128 if is_v6(ip) else 32,
+        "ndparams": defaults.node(cluster.ndparams),
+        "nicparams": {**cluster.nicparams, "default": cards},
+        "primary_ip_family": 10 if is_v6(ip) else 2,
+        "tcpudp_port_pool": [one for one in PORTS if one < highest and one not in used],
+    }
+
+
+def _ports(config: Config) -> set[int]:
+    pairs = (pair_of(disk) for disk in config.all(Disk))
+    screens = (one.network_port for one in config.all(Instance))
+    return {pair.port for pair in pairs if pair} | {one for one in screens if one}
+
+
+def _without(params: Mapping[str, Any]) -> Part:
+    return {name: one for name, one in params.items() if name not in _OWN_HVPARAMS}
+
+
+def _instance(instance: Instance) -> Part:
+    return {**encode(instance), "hvparams": _without(instance.hvparams)}
+
+
+def _network(config: Config, network: Network) -> Part:
+    values = encode(network)
+    del values["reserved"]
+    taken, never = config.addresses_in(network), outside(network)
+    return {
+        **values,
+        "reservations": _bits(network, taken),
+        "ext_reservations": _bits(network, never),
+    }
+
+
+def _bits(network: Network, taken: Collection[str]) -> str:
+    """Return a figure for each address, the lowest first: 1 for one that is taken."""
+    return "".join("1" if str(one) in taken else "0" for one in subnet(network))
+
+
+def _disk(config: Config, disk: Disk) -> Part:
+    found = _part(disk, _DISK)
+    found["iv_name"] = config.iv_name(disk) or ""
+    if disk.children:
+        found["children"] = [_part(child, _DISK) for child in disk.children]
+    return found
+
+
+def _beside(config: Config) -> dict[str, dict[str, Any]]:
+    disks = {one.uuid: _own(one) for one in config.all(Disk)}
+    owners: Iterable[Cluster | Instance] = (config.cluster, *config.all(Instance))
+    return {
+        "disks": {uuid: fields for uuid, fields in disks.items() if fields},
+        "pools": {one.uuid: encode(one) for one in config.all(StoragePool)},
+        "hvparams": {
+            one.uuid: kept for one in owners if (kept := _own_hvparams(one.hvparams))
+        },
+    }
+
+
+def _own(disk: Disk) -> Part:
+    values = encode(disk)
+    usual = {one.name: one.default for one in fields(Disk)}
+    kept = (name for name in _BESIDE if name in values)
+    return {name: values[name] for name in kept if values[name] != usual[name]}
+
+
+def _own_hvparams(params: Mapping[str, Any]) -> Part:
+    """Return parameters that Ganeti does not know, by hypervisor for the cluster's."""
+    found = {name: one for name, one in params.items() if name in _OWN_HVPARAMS}
+    for name, one in params.items():
+        if isinstance(one, Mapping) and (kept := _own_hvparams(one)):
+            found[name] = kept
+    return found
+
+
+def _left(config: Config, beside: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each kind of what Ganeti has no place for, with its number."""
+    if beside["pools"]:
+        yield counted(len(beside["pools"]), "storage pool")
+    for field, what in _WORDS.items():
+        having = [uuid for uuid, one in beside["disks"].items() if field in one]
+        if not having:
+            continue
+        told = f"{what} of {counted(len(having), 'disk')}"
+        if field in _NAMED:
+            told += f" ({', '.join(sorted(config.disk(one).label for one in having))})"
+        yield told
+    for name in sorted(_OWN_HVPARAMS):
+        places = sum(name in _names(one) for one in beside["hvparams"].values())
+        if places:
+            yield f"the hypervisor parameter {name}, set in {counted(places, 'place')}"
+
+
+def _names(params: Mapping[str, Any]) -> set[str]:
+    """Return the names of parameters, those below a hypervisor's included."""
+    below = (_names(one) for one in params.values() if isinstance(one, Mapping))
+    return set(params).union(*below)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's own programs on configuration files, unpacked from Debian's packages."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from peers import PYTHON, SCRIPTS
+
+RECORDED = "usr/share/ganeti/testsuite/test/data"
+PACKAGES = (
+    *("ganeti-3.0", "ganeti-testsuite", "python3-bitarray", "python3-cffi-backend"),
+    *("python3-cryptography", "python3-openssl", "python3-pycurl"),
+    *("python3-pyinotify", "python3-pyparsing", "python3-simplejson"),
+)
+_FILES = (
+    *("server.pem", "known_hosts", "rapi.pem", "spice.pem", "spice-ca.pem"),
+    *("hmac.key", "cluster-domain-secret", "file-storage-paths"),
+)
+_CFGUPGRADE = """
+from ganeti import bootstrap
+bootstrap.GenerateClusterCrypto = lambda *args, **more: None  # the files are there
+from ganeti.tools.cfgupgrade import CfgUpgrade, ParseOptions
+CfgUpgrade(*ParseOptions()).Run()
+"""
+_VERIFY = """
+import json, sys
+from ganeti.config import ConfigWriter
+ConfigWriter._WriteConfig = lambda *args, **more: None  # it is only looked at
+writer = ConfigWriter(cfg_file=sys.argv[1], offline=True, accept_foreign=True)
+print(json.dumps(writer.VerifyConfig()))
+"""
+
+
+class Ganeti:
+    """Ganeti, as it lies in a directory."""
+
+    def __init__(self, place: Path) -> None:
+        self._recorded = place / RECORDED
+        python = f"{place / SCRIPTS}:{place}/usr/lib/python3/dist-packages"
+        self._environment = os.environ | {"PYTHONPATH": python}
+
+    def recorded(self, version: str) -> bytes:
+        """Return a configuration that a Ganeti of that version wrote."""
+        return (self._recorded / f"cluster_config_{version}.json").read_bytes()
+
+    def cfgupgrade(self, data: bytes, directory: Path, *options: str) -> Any:
+        """Return what its cfgupgrade makes of a configuration."""
+        directory.mkdir()
+        (directory / "config.data").write_bytes(data)
+        for name in _FILES:
+            (directory / name).write_text("x")
+        (directory / "ssconf_master_node").write_text("x\n")
+        places = (f"--path={directory}", f"--confdir={directory}")
+        usual = ("--force", "--ignore-hostname", "--no-verify")
+        self._run(_CFGUPGRADE, *usual, *places, *options)
+        return json.loads((directory / "config.data").read_bytes())
+
+    def verify(self, path: Path) -> list[str]:
+        """Return the complaints of its library about a configuration of 3.0."""
+        found: list[str] = json.loads(self._run(_VERIFY, str(path)))
+        return found
+
+    def _run(self, code: str, *words: str) -> str:
+        done = subprocess.run(
+            [PYTHON, "-c", code, *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
