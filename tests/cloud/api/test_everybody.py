@@ -156,7 +156,10 @@ def expected(service: Service, one: Endpoint) -> For:
         return STATED[name]
     assert one.rule, f"nothing says who may {name}"
     (check,) = [known.check for known in rules.RULES if known.name == one.rule]
-    return BY_RULE[check]
+    found = BY_RULE[check]
+    if one.method not in {"GET", "HEAD"}:
+        assert found in {For.MEMBER, For.ADMIN}, f"who only looks may {name}"
+    return found
 
 
 def is_absent(one: Endpoint) -> bool:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Model, QuerySet
 
 from moorage_cloud.clusters import ClusterRefused, ClusterSilent
-from moorage_cloud.errors import BadRequest, Refusal
+from moorage_cloud.errors import Refusal
 from moorage_cloud.verbs import Caller
 
 M = TypeVar("M", bound=Model)
@@ -86,9 +86,12 @@ class ListCommand(CloudCommand, Generic[M]):
     ----------
     columns
         What each column shows of an object.
+    usual
+        Those that are shown unless others are asked for; all, if there are none.
     """
 
     columns: Mapping[str, Callable[[M], object]]
+    usual: Sequence[str] = ()
 
     def rows(self, options: Mapping[str, Any]) -> "QuerySet[M]":
         """Return the objects."""
@@ -103,7 +106,8 @@ class ListCommand(CloudCommand, Generic[M]):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Print the list."""
-        wanted = (options["fields"] or ",".join(self.columns)).split(",")
+        usual = ",".join(self.usual or self.columns)
+        wanted = (options["fields"] or usual).split(",")
         unknown = sorted(set(wanted) - self.columns.keys())
         if unknown:
             known = ", ".join(self.columns)
@@ -118,15 +122,6 @@ class ListCommand(CloudCommand, Generic[M]):
                 raise CommandError(f"there is no column '{name}' to filter by")
             found = [row for row in found if _text(row[name]) == value]
         self.show(found, wanted, options["form"])
-
-
-def pairs(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the pairs of ``KEY=VALUE,…``."""
-    for one in filter(None, text.split(",")):
-        key, sign, value = one.partition("=")
-        if not sign:
-            raise BadRequest(f"what is given is KEY=VALUE, not '{one}'")
-        yield key, value
 
 
 def _text(value: object) -> str:

@@ -148,6 +148,11 @@ class Volume(models.Model):
         """What its data is a copy of; None for nothing."""
         return self.snapshot_source or self.volume_source or self.image_source
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that its next attachment starts with, or one above that."""
+        return self.generation * EPOCHS
+
     def life(self, operation: "Operation | None") -> Life:
         """Return where it stands; `operation` is the one that is under way."""
         task: Task | None = operation.task() if operation else None

@@ -65,6 +65,8 @@ def create(who: Caller, new: NewVolume) -> Volume:
         check_detachable(new.volume_type)
     if new.original is None:
         with transaction.atomic():
+            if new.server:  # held before the quota is, as all do who hold both
+                Server.objects.select_for_update().get(pk=new.server.pk)
             volume = _made(who, new)
             if new.server:
                 attach_new(who, volume, new.server)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage_cloud.management import find
-from moorage_cloud.management.command import CloudCommand, pairs
+from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.words import pairs
 from moorage_cloud.verbs import NewImage, add_image
 
 

@@ -5,10 +5,14 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import transaction
+
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find
-from moorage_cloud.management.command import CloudCommand, pairs
+from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.words import pairs
 from moorage_cloud.models import VolumeType
+from moorage_cloud.verbs import make_default
 
 
 class Command(CloudCommand):
@@ -41,7 +45,6 @@ class Command(CloudCommand):
             pool=options["pool"],
             domain=find.domain(options["domain"]) if options["domain"] else None,
             detachable=not options["not_detachable"],
-            is_default=options["default"],
             is_public=not options["private"],
             specs=dict(pairs(options["specs"])),
         )
@@ -52,7 +55,8 @@ class Command(CloudCommand):
                 f"volumes of disk template '{kind.disk_template}' cannot leave a "
                 "cluster: a type for them is made with --not-detachable"
             )
-        if kind.is_default:
-            VolumeType.objects.filter(is_default=True).update(is_default=False)
-        kind.save()
+        with transaction.atomic():
+            kind.save()
+            if options["default"]:
+                make_default(kind)
         self.tell(f"Created volume type '{kind.name}' with ID {kind.pk}")
