@@ -70,6 +70,10 @@ def test_each_source_is_shown(site: Site, image: Image, at: str):
         assert shown["bootable"] == ("true" if name == "imageRef" else "false")
         told = shown.get("volume_image_metadata", {})
         assert told.get("image_id") == (source if name == "imageRef" else None)
+    for distro, count in (("debian", 1), ("other", 0)):
+        query = f"?glance_metadata={{'os_distro':'{distro}'}}"
+        found = site.anna.volumes("GET", f"/volumes{query}", at="3.4")
+        assert len(found.body["volumes"]) == count
     used = site.anna.volumes("GET", "/limits").body["limits"]["absolute"]
     assert used["totalGigabytesUsed"] == 2 + 2 + 2 + 2 + 1
     assert list(quota.drifts()) == []

@@ -247,10 +247,12 @@ def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:
         query.availability_zone not in {None, CONF.zone}
         or query.migration_status is not None
         or query.group_id is not None
-        or query.glance_metadata is not None
         or query.consumes_quota is False
     )
-    return found.none() if none else with_metadata(found, query.metadata)
+    if none:
+        return found.none()
+    found = with_metadata(found, query.glance_metadata, "image_metadata")
+    return with_metadata(found, query.metadata)
 
 
 def _types(call: Call, name: str) -> list[VolumeType]:
