@@ -26,7 +26,8 @@ urlpatterns = [
         for service in SERVICES
     ),
     *(
-        re_path(rf"(?s)^{service.root}(?:/(?P<path>.*))?\Z", service.serve)
+        # Any character; a flag within it would be one that Django cannot reverse.
+        re_path(rf"^{service.root}(?:/(?P<path>[\s\S]*))?\Z", service.serve)
         for service in SERVICES
     ),
 ]

@@ -148,7 +148,10 @@ def _attach(life: Life, server: int) -> tuple[Life, Told]:
         raise NotNow("it is attached to a server already")
     # The status before is that of a volume without a server: for one that is made
     # and attached at once, too.
-    return _begun(replace(life, server=server), Verb.ATTACH, (Act.TAKE,), server)
+    begun, told = _begun(replace(life, server=server), Verb.ATTACH, (Act.TAKE,), server)
+    if life.status is Status.CREATING:  # until the server that it is made for has it
+        begun = replace(begun, status=Status.CREATING)
+    return begun, told
 
 
 def _extend(life: Life, size: int, by: int | None) -> tuple[Life, Told]:
@@ -232,7 +235,11 @@ def _heard(life: Life, event: Done | Failed) -> tuple[Life, Told]:
     now = (life.generation, task.step, task.back) if task else None
     if task is None or (event.generation, event.step, event.back) != now:
         return life, ()
-    return _went_on(life, task, event.why if isinstance(event, Failed) else None)
+    if isinstance(event, Done):
+        return _went_on(life, task, None)
+    if event.off and task.verb in {Verb.DETACH, Verb.DELETE}:
+        life = replace(life, server=None)
+    return _went_on(life, task, event.why)
 
 
 def _went_on(life: Life, task: Task, why: str | None) -> tuple[Life, Told]:
@@ -286,6 +293,8 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
             if grown:  # the data is larger already, and is counted so
                 return replace(rests, size=task.size), (over,)
             return rests, (Charge(life.size - task.size), over)
+        case Verb.DETACH if life.server is None:
+            return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)
 

@@ -14,8 +14,8 @@ class Backend(models.Model):
     address, port
         Of its door; without an address it is the name.
     username, password
-        Of the service there. Its role is ``root``: nobody else may take over what a
-        storage has already.
+        Of the service there. Its role is ``adopt``: it may take over what a provider
+        has by the name of a disk.
     ca
         A file with the authority that the door's certificate is to be signed by; empty
         for the system's.

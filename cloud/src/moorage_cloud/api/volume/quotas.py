@@ -125,6 +125,12 @@ def show_class(call: Call, class_name: str) -> QuotaClass:
     return QuotaClass({"id": class_name, **_limits(quota.limits(""))})
 
 
+@routes("PUT", CLASS, rule="volume_extension:quota_classes:update")
+def update_class(call: Call, class_name: str) -> None:
+    """Refuse: what a project has by default, the settings say."""
+    raise BadRequest("what a project has by default, the settings say here")
+
+
 @routes("GET", "/limits", rule="limits_extension:used_limits")
 def show_limits(call: Call, query: LimitsQuery) -> LimitsShown:
     """Show the limits of the project of the token."""

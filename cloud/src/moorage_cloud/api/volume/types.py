@@ -168,6 +168,15 @@ def show_encryption(call: Call, type_id: str) -> dict[str, str]:
     return {}
 
 
+@routes(
+    "POST", ONE + "/encryption", rule="volume_extension:volume_type_encryption:create"
+)
+def encrypt(call: Call, type_id: str) -> None:
+    """Refuse: volumes are not encrypted."""
+    _found(call, type_id)
+    raise BadRequest("volumes are not encrypted here: their storage may be")
+
+
 @routes("GET", SPECS, rule=f"{SPEC_RULE}:index")
 def list_specs(call: Call, type_id: str) -> SpecsBody:
     """Show all extra specs that who asks may see."""

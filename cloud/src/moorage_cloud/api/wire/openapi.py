@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 
 from .routes import Endpoint
 from .service import Service
+from .versions import MARK
 
 REFERENCE = "#/components/schemas/{name}"
 JSON = "application/json"
@@ -38,6 +39,8 @@ def document(service: Service, address: str) -> dict[str, Any]:
     ordered = sorted(kinds, key=str)
     schemas, known = msgspec.json.schema_components(ordered, ref_template=REFERENCE)
     schema = dict(zip(ordered, schemas, strict=True))
+    for struct in known.values():
+        _ask_for_what_every_version_has(struct)
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
         told = paths.setdefault(one.path, {})
@@ -63,6 +66,15 @@ def document(service: Service, address: str) -> dict[str, Any]:
     }
 
 
+def _ask_for_what_every_version_has(struct: dict[str, Any]) -> None:
+    """Let a struct require no field that some version has not."""
+    if "required" in struct:
+        fields = struct["properties"]
+        struct["required"] = [
+            name for name in struct["required"] if MARK not in fields[name]
+        ]
+
+
 def _operation(
     one: Endpoint, schema: dict[Any, Any], known: dict[str, Any]
 ) -> dict[str, Any]:
@@ -77,7 +89,7 @@ def _operation(
     versions = {"min-ver": one.low, "max-ver": one.high}
     said = {name: str(at) for name, at in versions.items() if at is not None}
     if said:
-        told["x-openstack"] = said
+        told[MARK] = said
     if one.action:
         told["requestBody"] = _content({"oneOf": []})
         _add_action(told, one, schema)

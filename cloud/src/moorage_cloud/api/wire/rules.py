@@ -112,6 +112,7 @@ _DEFAULTS = {
         "volume_extension:volume_type_access:addProjectAccess",
         "volume_extension:volume_type_access:removeProjectAccess",
         "volume_extension:volume_type_encryption:get",
+        "volume_extension:volume_type_encryption:create",
         "volume_extension:default_get",
         "volume_extension:default_get_all",
         "volume_extension:default_set_or_update",

@@ -12,7 +12,8 @@ from moorage_cloud.errors import BadRequest
 from .errors import NotAcceptable
 
 HEADER = "OpenStack-API-Version"
-_SCHEMA = "x-openstack"
+MARK = "x-openstack"
+"""What says in a schema which versions have something."""
 
 
 def version(text: str) -> Version:
@@ -22,17 +23,17 @@ def version(text: str) -> Version:
 
 def since(text: str) -> Meta:
     """Mark a field of a body: before that version there is none."""
-    return Meta(extra_json_schema={_SCHEMA: {"min-ver": text}})
+    return Meta(extra_json_schema={MARK: {"min-ver": text}})
 
 
 def until(text: str) -> Meta:
     """Mark a field of a body: after that version there is none."""
-    return Meta(extra_json_schema={_SCHEMA: {"max-ver": text}})
+    return Meta(extra_json_schema={MARK: {"max-ver": text}})
 
 
 def marks(meta: Meta) -> tuple[Version | None, Version | None]:
     """Return what :func:`since` and :func:`until` said."""
-    said = (meta.extra_json_schema or {}).get(_SCHEMA, {})
+    said = (meta.extra_json_schema or {}).get(MARK, {})
     low, high = said.get("min-ver"), said.get("max-ver")
     return (version(low) if low else None, version(high) if high else None)
 

@@ -4,8 +4,9 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from django.db import connection
@@ -15,10 +16,21 @@ from site_of_people import VOLUME, Site
 from snf_manage import refused
 
 from moorage.daemons.process import wait_until
-from moorage_cloud.clusters import ClusterRefused, Heard, Job, JobState
+from moorage_cloud.clusters import Heard, Job, JobState
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
-from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
-from moorage_cloud.verbs.changing import changing
+from moorage_cloud.verbs import (
+    Caller,
+    NewVolume,
+    attach,
+    create,
+    delete,
+    detach,
+    holding_server,
+    quota,
+    take_snapshot,
+)
+from moorage_cloud.verbs.changing import changing, changing_snapshot
+from moorage_cloud.verbs.transfers import accept, offer
 from moorage_cloud.work import Worker, hear, place_of_worker, send_next
 from support.postgres import Postgres
 
@@ -160,6 +172,28 @@ def test_what_is_heard_and_what_users_want_never_wait_for_each_other(docks: Dock
     assert list(quota.drifts()) == []
 
 
+@on_postgresql
+def test_a_volume_for_a_server_does_not_wait_while_it_holds_the_quota(docks: Docks):
+    server = docks.servers["a1"]
+    create(docks.anna, NewVolume(size=1, volume_type=docks.type))
+    new = NewVolume(size=1, volume_type=docks.type, server=server)
+
+    def make() -> Volume:
+        try:
+            return create(docks.anna, new)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with holding_server(server):
+            made = pool.submit(make)
+            time.sleep(0.5)  # until it waits for the server
+            quota.charge("red", docks.type.name, gigabytes=1)
+            quota.charge("red", docks.type.name, gigabytes=-1)
+        assert made.result(30).status == "attaching"
+    assert list(quota.drifts()) == []
+
+
 def test_a_worker_that_lags_behind_forgets_nothing(docks: Docks):
     backend, pier = docks.servers["a1"].backend, docks.piers["a"]
     for number in (5, 3):
@@ -167,34 +201,6 @@ def test_a_worker_that_lags_behind_forgets_nothing(docks: Docks):
     assert Backend.objects.get(pk=backend.pk).event_number == 5
     hear(backend, Heard(2, reset=True), pier)  # a cluster that was made anew
     assert Backend.objects.get(pk=backend.pk).event_number == 2
-
-
-def test_a_cluster_that_refuses_its_user_stops_no_worker(docks: Docks):
-    (one,) = volumes(docks, 1)
-
-    class Locked(Slow):
-        def job(self, number: int) -> Job:
-            del number
-            raise ClusterRefused("wrong password")
-
-    slow(docks)
-    docks.piers["a"].__class__ = Locked
-    docks.piers["a"].heard = []
-    worker = Worker(docks.connect, listen=0.1)
-    worker.start()
-    try:
-        assert wait_until(lambda: not Outbox.objects.exists(), 30)
-        Backend.objects.update(event_number=10**6)  # nothing more is heard
-        looked = Operation.objects.filter(looks__gt=0)
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(looked.exists, 30)
-        docks.piers["a"].__class__ = Slow
-        docks.piers["a"].run()
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(lambda: ends(docks), 30)
-    finally:
-        worker.stop()
-    assert docks.again(one).status == "in-use"
 
 
 @on_postgresql
@@ -221,3 +227,59 @@ def test_the_api_goes_on_when_the_database_was_away(
     finally:
         cloud.close()
         connection.close()
+
+
+@on_postgresql
+def test_a_transfer_counts_no_snapshot_that_goes_meanwhile(docks: Docks):
+    (one,) = volumes(docks, 1)
+    docks.settle()
+    snapshot = take_snapshot(docks.anna, one)
+    docks.settle()
+    detach(docks.anna, one)
+    docks.settle()
+    transfer, key = offer(docks.again(one))
+    bob = Caller("bob", "blue")
+
+    def accepted() -> None:
+        try:
+            accept(bob, transfer, key)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with changing_snapshot(snapshot) as held:
+            taken = pool.submit(accepted)
+            time.sleep(0.5)  # until it waits for the snapshot
+            quota.charge("red", docks.type.name, gigabytes=-1, snapshots=-1)
+            held.deleted = True
+            held.save()
+        taken.result(30)
+    assert list(quota.drifts()) == []
+    assert quota.usage("blue")["snapshots"] == 0
+
+
+@on_postgresql
+def test_nothing_that_is_made_meanwhile_looks_like_a_drift(docks: Docks):
+    over = Event()
+
+    def make() -> None:
+        try:
+            for number in count():
+                if over.is_set():
+                    return
+                who = Caller("anna", f"project {number}")  # each with rows of its own
+                create(who, NewVolume(size=1, volume_type=docks.type))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(make)
+        try:
+            found = [list(quota.drifts()) for _ in range(40)]
+            repaired = [quota.repair() for _ in range(20)]
+        finally:
+            over.set()
+        making.result(30)
+    assert not any(found)
+    assert not any(repaired)
+    assert list(quota.drifts()) == []
