@@ -212,6 +212,7 @@ bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on
 	$(BIN)/python tests/htools/bench.py
 	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/doors.py
+	$(BIN)/python benchmarks/cloud.py
 
 walks: $(INSTALLED) ## Count the modules and calls of a request, from the command to the script
 	$(BIN)/python benchmarks/walks.py
