@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Servers and snapshots on record against what a cluster has."""
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -71,7 +72,8 @@ def compare_snapshots(
                 "snapshot on record",
             )
         elif not Operation.objects.filter(snapshot=snapshot, ended=None).exists():
-            key = f"leave-{snapshot.uuid}-{snapshot.generation}-{backend.pk}"
+            # A key of its own: a job that failed is not to be the last one.
+            key = f"leave-{snapshot.uuid}-{backend.pk}-{time.time_ns()}"
             request = Leave(name=disk.name, instance=disk.instance)
             yield Finding(
                 "snapshot",
