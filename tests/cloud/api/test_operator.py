@@ -111,7 +111,7 @@ def test_metrics_say_what_the_database_knows(site: Site):
     now = timezone.now()
     Operation.objects.update(created=now - timedelta(minutes=5))
     told = scrape()
-    assert (told["volumes", "available"], told["volumes", "attaching"]) == (1, 1), told
+    assert (told["volumes", "available"], told["volumes", "creating"]) == (1, 1), told
     assert told["outbox_messages", "a"] == 1
     assert 300 <= told["outbox_oldest_seconds", "a"] < 360
     assert told["operations_under_way", "attach"] == 1
