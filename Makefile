@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb debian-root
+.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -124,6 +124,9 @@ SOURCES := $(shell find src share -type f -not -name '*.so' -not -path '*/__pyca
 WHEELS := $(BUILD)/wheels
 WHEEL := $(BUILD)/wheel/.built
 DEB := $(BUILD)/deb/.built
+CLOUD_WHEELS := $(BUILD)/cloud-wheels
+CLOUD_WHEEL := $(BUILD)/cloud-wheel/.built
+CLOUD_DEB := $(BUILD)/cloud-deb/.built
 
 wheel: $(WHEEL) ## Build the wheel in .build/wheel
 
@@ -134,17 +137,39 @@ $(WHEEL): $(LOCKED) pyproject.toml setup.py $(SOURCES)
 	@touch $@
 
 # The libraries that the packages carry: those of the lock file, by their hashes.
+FETCH = rm -rf $(@D) && mkdir -p $(@D) && $(BIN)/python -m pip download -qq \
+  --disable-pip-version-check --only-binary :all: --require-hashes -d $(@D) -r
+
 $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
-	@rm -rf $(@D) && mkdir -p $(@D)
-	@$(BIN)/python -m pip download -qq --disable-pip-version-check --only-binary :all: \
-	  --require-hashes -r requirements-run.lock -d $(@D)
+	@$(FETCH) requirements-run.lock
 	@touch $@
 
-deb: $(DEB) ## Build the Debian packages in .build/deb
+deb: $(DEB) cloud-deb ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
 
-$(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
+PACKED := scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
+$(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
 	@scripts/debian-packages.sh deb
-	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) $(WHEEL) $(WHEELS)
+	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) debian $(WHEELS) $(WHEEL)
+	@touch $@
+
+# The cloud is a distribution of its own, and so it has a package of its own.
+cloud-deb: $(CLOUD_DEB)
+
+CLOUD_SOURCES := $(shell find cloud -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
+$(CLOUD_WHEEL): $(LOCKED) $(CLOUD_SOURCES)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@$(BIN)/python -m pip wheel -q --no-deps --no-index --no-build-isolation -w $(@D) ./cloud
+	@rm -rf cloud/build
+	@touch $@
+
+$(CLOUD_WHEELS)/.fetched: $(LOCKED) cloud/requirements.lock
+	@$(FETCH) cloud/requirements.lock
+	@touch $@
+
+$(CLOUD_DEB): $(WHEEL) $(CLOUD_WHEEL) $(CLOUD_WHEELS)/.fetched $(PACKED)
+	@scripts/debian-packages.sh deb
+	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) cloud/debian $(CLOUD_WHEELS) \
+	  $(WHEEL) $(CLOUD_WHEEL)
 	@touch $@
 
 debian-root: $(BUILD)/machines/.made ## Make a fresh Debian 12 system in .build/machines
@@ -198,6 +223,9 @@ chaos: $(INSTALLED) $(if $(REAL),guest) ## Break clusters of processes under loa
 
 power-cuts: $(INSTALLED) guest ## Cut the power of an emulated node, and look at its disk; SEED=1 CUTS=30
 	$(BIN)/python tests/chaos/power_cuts.py --seed $(SEED) --cuts $(CUTS) --account $(ACCOUNT) --keep
+
+cloud-deaths: $(INSTALLED) ## Kill a cloud's processes while volumes come and go, on both databases; SEED=1 KILLS=1000
+	MOORAGE_SEED=$(SEED) MOORAGE_CLOUD_KILLS=$(KILLS) $(BIN)/pytest -s tests/cloud/test_deaths.py
 
 chaos-account: $(INSTALLED) ## Print the sum over all runs of chaos and power-cuts; ACCOUNT=DIR
 	@$(BIN)/python tests/chaos/ledger.py $(ACCOUNT)

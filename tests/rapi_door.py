@@ -27,6 +27,7 @@ from moorage.testing.cluster import SimCluster
 USERS = """\
 # who may come in
 root secret write
+keeper secret adopt
 top secret root
 op {cleartext}secret operate
 eye {ha1}16363ac93be5c910501e7bb18d87a286 read

@@ -55,10 +55,12 @@ from moorage.storage import TEMPLATES, Can, Site, Template
 from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
 from moorage.units import Mib
+from moorage_cloud.conf import Conf
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 AGENT_TOML = ROOT / "debian" / "agent.toml"
+CLOUD_TOML = ROOT / "cloud" / "debian" / "cloud.toml"
 NOTE = "<!-- Written by scripts/docs/generate.py: change the code or the .md.in. -->"
 
 
@@ -416,7 +418,11 @@ def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
     sources = sorted(DOCS.glob("**/*.md.in"))
     pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
-    made = {AGENT_TOML: agent_toml(), opcodes.PLACE: opcodes.lines()}
+    made = {
+        AGENT_TOML: agent_toml(),
+        CLOUD_TOML: cloud_toml(),
+        opcodes.PLACE: opcodes.lines(),
+    }
     return pages | {path: "\n".join(lines) + "\n" for path, lines in made.items()}
 
 
@@ -424,13 +430,35 @@ def agent_toml() -> Lines:
     """Yield the file of the agent's settings, each with its meaning and default."""
     yield "# How the agent of this node runs. A line that is commented out shows the"
     yield "# default. After a change: systemctl restart moorage-node; guests go on."
-    told = attributes(Settings)
-    for one in msgspec.structs.fields(Settings):
+    yield from _settings(Settings)
+
+
+def cloud_toml() -> Lines:
+    """Yield the file of the cloud's settings, each with its meaning and default."""
+    yield "# How the cloud runs. A line that is commented out shows the default. After"
+    yield "# a change: systemctl restart moorage-cloud moorage-cloud-worker."
+    yield from _settings(Conf)
+
+
+def _settings(kind: type[msgspec.Struct]) -> Lines:
+    told = attributes(kind)
+    for one in msgspec.structs.fields(kind):
         yield ""
         text = told[one.name].replace("`", "")
         yield from (f"# {line}" for line in wrap(text, 86, break_on_hyphens=False))
-        default = list(one.default) if isinstance(one.default, tuple) else one.default
-        yield f"# {one.name} = {json.dumps(default)}"
+        yield f"# {one.name} = {_toml(_default(one))}"
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    made = field.default_factory
+    return field.default if made is msgspec.NODEFAULT else made()
+
+
+def _toml(value: object) -> str:
+    plain = msgspec.to_builtins(value)
+    if not isinstance(plain, dict):
+        return json.dumps(plain)
+    return f"{{ {', '.join(f'{name} = {_toml(one)}' for name, one in plain.items())} }}"
 
 
 def _page(source: str) -> str:

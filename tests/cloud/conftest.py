@@ -22,7 +22,11 @@ HOME = Path(
 """In memory: what these tests write need not outlive anything."""
 atexit.register(rmtree, HOME, ignore_errors=True)
 CONF_FILE = HOME / "cloud.toml"
-CONF_FILE.write_text(f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n')
+CONF_FILE.write_text(
+    f'database = "{HOME}/template.sqlite"\nkey_file = "{HOME}/key"\n'
+    'admin_at = ["http://testserver"]\n'
+    f'metrics_key_file = "{HOME}/metrics-key"\n'
+)
 os.environ["MOORAGE_CLOUD"] = str(CONF_FILE)
 os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
 
@@ -41,8 +45,9 @@ from support.postgres import Postgres, programs  # noqa: E402
 
 NUMBERS = count()
 ON_SQLITE_ALONE = {
-    *("test_clients", "test_clients_further", "test_openapi"),
+    *("test_clients", "test_clients_further", "test_cost", "test_openapi"),
     *("test_schema", "test_stateful"),
+    "test_restored",  # which puts back a file
 }
 BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 
@@ -96,7 +101,7 @@ def postgres() -> Iterator[Postgres]:
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return the test's own database, as settings name it; this process uses it."""
     number = next(NUMBERS)
-    if request.param == "sqlite":
+    if getattr(request, "param", "sqlite") == "sqlite":
         mine = str(HOME / f"{number}.sqlite")
         copyfile(request.getfixturevalue("template"), mine)
         go_to(mine)

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copytree, rmtree
 from tempfile import mkdtemp
+from threading import Lock
 
 from site_of_people import Answer
 from towns import PROVIDER, SHARE
@@ -48,13 +49,15 @@ class Nursery:
             env={**environment, "DJANGO_SETTINGS_MODULE": "moorage_cloud.settings"},
             text=True,
         )
+        self._lock = Lock()
 
     def ask(self, **words: object) -> int:
         """Ask for a process by its `words` and `log`, or for the end of a `pid`."""
         assert self._process.stdin
         assert self._process.stdout
-        print(json.dumps(words), file=self._process.stdin, flush=True)
-        return int(self._process.stdout.readline())
+        with self._lock:
+            print(json.dumps(words), file=self._process.stdin, flush=True)
+            return int(self._process.stdout.readline())
 
     def close(self) -> None:
         self._process.communicate()
@@ -231,6 +234,10 @@ class Town:
         self.hands.type(f"moorage rapi certificate localhost --settings {settings}")
         argv = process.command("rapi", "run", "--settings", str(settings))
         self._door = Process(argv, root / "door.log")
+        self.await_door()
+
+    def await_door(self) -> None:
+        """Wait until the door is open."""
         assert process.wait_until(self._is_open, PATIENCE)
 
     def _is_open(self) -> bool:
@@ -246,14 +253,15 @@ class Town:
         self._door.kill()
 
     def start_door(self) -> None:
-        """Start the door again; it may be open at once."""
+        """Start the door again, and wait until it is open."""
         self._door.start()
+        self.await_door()
 
     def kill_master(self) -> None:
         kill_master(self.scratch.master)
 
     def start_master(self) -> None:
-        """Start the master again; it may lead at once."""
+        """Start the master again, and wait until it leads."""
         self.hands.type("moorage master start")
 
     def close(self) -> None:

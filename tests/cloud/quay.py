@@ -38,7 +38,7 @@ class Quay:
                 clustername=name,
                 address="localhost",
                 port=town.port,
-                username="top",
+                username="keeper",
                 password="secret",  # noqa: S106 - of the test's own users
                 ca=str(town.ca),
                 features=list(features),

@@ -43,7 +43,7 @@ def test_a_volume_goes_from_cluster_to_cluster_by_commands(towns: Towns):
     for name, town in towns.towns.items():
         door = f"--address localhost --port {town.port} --ca {town.ca}"
         told = types(
-            f"backend-add --clustername {name} {door} --user top --pass secret "
+            f"backend-add --clustername {name} {door} --user keeper --pass secret "
             "--domain shared"
         )
         assert told == f"Successfully added backend '{name}' with ID {_id(name)}\n"
@@ -133,7 +133,7 @@ def test_a_cluster_that_lacks_what_is_needed_is_refused(database, tmp_path, feat
     assert database
     with Towns(tmp_path, without=feature).open(tmp_path) as towns:
         town = towns.towns["a"]
-        door = f"--address localhost --port {town.port} --ca {town.ca} --user top"
+        door = f"--address localhost --port {town.port} --ca {town.ca} --user keeper"
         told = refused(f"backend-add --clustername a {door} --pass secret")
         assert told.startswith(f"cluster a lacks '{feature}', which the service needs")
         told = refused(f"backend-add --clustername a {door} --pass wrong")

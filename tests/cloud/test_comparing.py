@@ -52,7 +52,7 @@ def test_what_an_unknown_instance_has_is_not_to_be_had(docks: Docks, volume: Vol
     attached(docks, volume, "a1")
     moved(docks, volume, "renamed")
     (found,) = set_right(docks)
-    assert found.endswith("on record on instance snf-a1, and is on instance renamed")
+    assert found.endswith("and cluster a has volume snf-vol-1 (instance renamed)")
     assert docks.again(volume).status == "in-use"
 
 

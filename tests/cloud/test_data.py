@@ -246,7 +246,7 @@ def test_a_failed_attach_keeps_record_data_and_quota(quay, volume):
     assert reads(quay, volume, 8) == b"precious"
 
 
-@pytest.mark.requirement("S1-F2")
+@pytest.mark.requirement("S1-F2", "S1-F11")
 def test_a_failed_deletion_keeps_data_and_quota_and_can_be_repeated(quay, volume):
     put(quay, volume, "a1")
     writes(quay, volume, b"precious")

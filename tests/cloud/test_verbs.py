@@ -145,6 +145,7 @@ def test_the_same_request_again_succeeds_and_does_nothing(docks, volume):
     assert Operation.objects.count() == 3
 
 
+@pytest.mark.requirement("S1-15")
 def test_of_many_that_want_one_volume_one_gets_it(docks, volume):
     """Sixteen clients at once, each with a server of its own half of the time."""
     won, lost = [], []

@@ -18,6 +18,13 @@ ROOTS: list[tuple[str, dict[str, Any], str]] = [
     ("OP_DISK_ADD", {**EXT, "adopt": "/dev/sda"}, "adopt"),
     ("OP_DISK_ADD", {**EXT, "params": {"dir": "/etc"}}, "dir"),
     ("OP_DISK_ADD", {**EXT, "params": {"reuse_data": "True"}}, "reuse_data"),
+    ("OP_DISK_ADD", {**EXT, "params": {"Reuse_Data": "True"}}, "reuse_data"),
+    ("OP_DISK_ADD", {**EXT, "params": {"DIR": "/etc"}}, "dir"),
+    (
+        "OP_INSTANCE_SET_PARAMS",
+        {**WEB, "disks": [["add", -1, {"Reuse_Data": "True"}]]},
+        "reuse_data",
+    ),
     ("OP_INSTANCE_CREATE", {**MAKE, "hvparams": {"kvm_extra": "-x"}}, "kvm_extra"),
     ("OP_INSTANCE_CREATE", {**MAKE, "disks": [{"adopt": "lv"}]}, "adopt"),
     ("OP_INSTANCE_STARTUP", {**WEB, "hvparams": {"kernel_path": "/x"}}, "kernel_path"),

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from moorage import __version__
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, write_image
+from support.machine_pages import chapters
 from support.machines import Machine, Switch
 
 ROOT = Path(__file__).parents[2]
@@ -29,39 +29,8 @@ DEBS = BUILD / "deb"
 DEBIAN = BUILD / "machines" / "debian"
 SHARED = "/srv/ganeti/shared-file-storage"
 NAMES = ("node1", "node2", "node3")
-LINE = re.compile(r"(all|node\d)# (.*)")
 
 pytestmark = pytest.mark.real
-
-
-# -- pages -----------------------------------------------------------------------------
-
-
-@dataclass
-class Step:
-    """A line to type, where, and what it prints."""
-
-    where: str
-    text: str
-    shown: list[str] = field(default_factory=list)
-
-
-def chapters(page):
-    """Return the steps of a page by their headings."""
-    found = {}
-    inside = False
-    for line in page.read_text().splitlines():
-        if line.startswith("## "):
-            steps = found[line[3:]] = []
-        elif line.startswith("```"):
-            inside = line == "```shell-session"
-        elif inside and (typed := LINE.match(line)):
-            steps.append(Step(*typed.groups()))
-        elif inside and line.startswith("> ") and not steps[-1].shown:
-            steps[-1].text += f"\n{line[2:]}"
-        elif inside:
-            steps[-1].shown.append(line)
-    return found
 
 
 # -- machines --------------------------------------------------------------------------

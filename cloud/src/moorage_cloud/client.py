@@ -39,7 +39,10 @@ _STATES = {
 }
 _DOOR = frozenset({401, 403, 429, 503})
 """With which status a door refuses who asks, whatever they ask for."""
-_DISK = ("name", "instance", "size", "volume", "provider", "iv_name", "epoch")
+_DISK = (
+    *("name", "instance", "size", "volume", "provider", "iv_name"),
+    *("epoch", "uuid"),
+)
 _INSTANCE = ("name", "status", "disk.names")
 
 Opcode = Mapping[str, Any]
@@ -253,6 +256,7 @@ def _disk(told: Mapping[str, Any]) -> Disk:
         volume=told["volume"] or "",
         provider=told["provider"] or "",
         slot=(told["iv_name"] or "").removeprefix("disk/"),
+        uuid=told["uuid"] or "",
         epoch=told["epoch"] or 0,
     )
 

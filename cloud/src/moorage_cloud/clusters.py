@@ -51,6 +51,8 @@ class Disk(Struct, frozen=True):
         Of its storage; empty for none.
     slot
         Which disk of its instance it is, from 0; empty for nobody's.
+    uuid
+        The cluster's own; another one after each attach.
     epoch
         Rises whenever it is attached.
     """
@@ -61,6 +63,7 @@ class Disk(Struct, frozen=True):
     volume: str = ""
     provider: str = ""
     slot: str = ""
+    uuid: str = ""
     epoch: int = 0
 
 

@@ -33,7 +33,7 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prefix
         What the names of instances, volumes and snapshots begin with.
     max_volume_size
-        GiB.
+        The largest size that a volume can have, in GiB.
     max_disks
         How many disks an instance can have.
     look_after
@@ -44,12 +44,25 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease
         Seconds that a worker has for one request to a cluster; then another one asks
         again, with the same key.
+    allowed_hosts
+        Names by which clients may call the service; ``*`` is any.
     policy_file
         Rules that differ from the defaults, in the form that OpenStack's services have.
     token_lasts
         Seconds that a token is good for.
     zone
         The only availability zone, in which all volumes and servers are.
+    admin_at
+        Addresses such as ``https://cloud.example.org`` at which administrators have
+        pages (``/admin``); none for no pages.
+    metrics_key_file
+        A file with what ``/metrics`` asks for, at least 16 characters; without one,
+        nobody is told metrics.
+    metrics_dir
+        A directory for what several web processes count together, to be empty when they
+        are started; without one each tells what itself has counted.
+    worker_gone
+        Seconds without a sign of any worker after which ``/healthcheck`` says so.
     quota
         What a project has by default.
     """
@@ -66,6 +79,10 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policy_file: str = "/etc/moorage/policy.yaml"
     token_lasts: float = 3600.0
     zone: str = "nova"
+    admin_at: tuple[str, ...] = ()
+    metrics_key_file: str = ""
+    metrics_dir: str = ""
+    worker_gone: float = 60.0
     quota: Quota = field(default_factory=Quota)
 
 

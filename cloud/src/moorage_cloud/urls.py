@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where requests go."""
 
-from .api.urls import urlpatterns
+from django.urls import include, path
 
-__all__ = ["urlpatterns"]
+from .api import urls as api
+from .conf import CONF
+
+pages = [path("", include("moorage_cloud.pages.urls"))] if CONF.admin_at else []
+urlpatterns = [*api.urlpatterns, *pages]

@@ -141,7 +141,7 @@ def open_door(cloud: Cloud, name: str) -> None:
 def serve(cloud: Cloud) -> str:
     """Start the worker and the API; return the API's address."""
     host = web_host(cloud)
-    web = ["runserver", "--noreload", f"{host}:{WEB_PORT}"]
+    web = ["serve", "--bind", f"{host}:{WEB_PORT}"]
     _start(cloud, "worker", [_program("snf-manage"), "worker"])
     pid = _start(cloud, "web", [_program("snf-manage"), *web])
     _wait("the API", pid, (host, WEB_PORT), cloud.service / "web.log")

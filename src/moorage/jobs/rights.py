@@ -10,8 +10,8 @@ type, ::
 and whoever fills it in needs the role of the mark.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from msgspec.structs import FieldInfo, fields
 from moorage.errors import Forbidden
 from moorage.model import reserved as parameters
 from moorage.model.caller import Caller, Role
+from moorage.model.objects import REUSE
 
 from .operation import Operation
 
@@ -37,11 +38,18 @@ class Reserved:
         Who may.
     within
         Returns the reserved parameters in a value of many; None for the whole value.
+    lower
+        Those among them that a lower role may fill in.
     """
 
     why: str
     role: Role = Role.ROOT
     within: Callable[[Any], Iterable[str]] | None = None
+    lower: Mapping[str, Role] = field(default_factory=dict)
+
+    def takes(self, name: str) -> Role:
+        """Return the role that fills in a parameter."""
+        return self.lower.get(name, self.role)
 
 
 HYPERVISOR = Reserved(
@@ -53,6 +61,12 @@ DISK = Reserved("it names storage of a node as it is", within=parameters.disk)
 """Parameters of a disk, a provider or a pool."""
 DISKS = Reserved("it names storage of a node as it is", within=parameters.disks)
 """Disks, or changes of disks."""
+_BY_NAME = {REUSE: Role.ADOPT}
+"""What a provider has by the name of a disk: no file or device of a node is named."""
+NEW_DISK = replace(DISK, lower=_BY_NAME)
+"""Parameters of a disk that is added."""
+CHANGED_DISKS = replace(DISKS, lower=_BY_NAME)
+"""Changes of an instance's disks, new ones among them."""
 _RUN = "the program of that name would be run on the master's node"
 ALLOCATOR = Reserved(_RUN, within=parameters.allocator)
 """Who chooses nodes."""
@@ -84,10 +98,10 @@ def check(request: Operation, caller: Caller) -> None:
             role=request.role.word,
         )
     for name, mark in _asked(request):
-        if not caller.may(mark.role):
+        if not caller.may(mark.takes(name)):
             raise Forbidden(
                 f"{caller} may not set {name}: {mark.why}",
-                role=mark.role.word,
+                role=mark.takes(name).word,
                 field=name,
             )
 

@@ -11,7 +11,8 @@ _MAY = {
     "known": "look at what has no secrets: Ganeti's user without options",
     "read": "look at everything",
     "operate": "start, stop and move guests, use consoles, follow and cancel jobs",
-    "write": "everything but what the next role is for",
+    "write": "everything but what the next roles are for",
+    "adopt": "take over what a provider finds by a disk's name (reuse_data)",
     "root": "what lets a node's root act for somebody",
 }
 
@@ -23,7 +24,8 @@ class Role(IntEnum):
     READ = 1
     OPERATE = 2
     WRITE = 3
-    ROOT = 4
+    ADOPT = 4
+    ROOT = 5
 
     @property
     def may(self) -> str:

@@ -44,8 +44,8 @@ def disk(given: Mapping[str, Any] | None) -> Iterator[str]:
     for name, value in sorted((given or {}).items()):
         if isinstance(value, Mapping):
             yield from disk(value)
-        elif name in DISK and value not in ("", None):
-            yield name
+        elif name.lower() in DISK and value not in ("", None):
+            yield name.lower()  # scripts see names in capitals, however they came
 
 
 def allocator(given: str | None) -> Iterator[str]:

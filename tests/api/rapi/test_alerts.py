@@ -3,28 +3,19 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from moorage.api.rapi.exposition import Histogram
 from moorage.api.rapi.metrics import METRICS
-from peers import unpacked
+from support.promtool import promtool
 
 SHARE = Path(__file__).parents[3] / "share"
 RULES = SHARE / "prometheus" / "moorage.rules.yml"
 CASES = SHARE / "prometheus" / "moorage.rules.test.yml"
 DASHBOARD = SHARE / "grafana" / "moorage.json"
 NAME = re.compile(r"\bmoorage_[a-z_]+")
-
-
-@pytest.fixture(scope="session")
-def promtool() -> Path:
-    place = unpacked(["prometheus"])
-    if place is None:
-        pytest.skip("Debian's package prometheus cannot be had here")
-    return place / "usr/bin/promtool"
 
 
 def told() -> set[str]:
@@ -36,25 +27,14 @@ def told() -> set[str]:
     return found
 
 
-def ran(promtool: Path, *words: str) -> str:
-    done = subprocess.run(
-        [promtool, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=RULES.parent,
-        timeout=60,
+def test_the_rules_are_rules() -> None:
+    assert "SUCCESS" in promtool(
+        RULES.parent, "check", "rules", "--lint-fatal", RULES.name
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
-def test_the_rules_are_rules(promtool: Path) -> None:
-    assert "SUCCESS" in ran(promtool, "check", "rules", "--lint-fatal", RULES.name)
-
-
-def test_the_rules_alert_when_they_should(promtool: Path) -> None:
-    assert "SUCCESS" in ran(promtool, "test", "rules", CASES.name)
+def test_the_rules_alert_when_they_should() -> None:
+    assert "SUCCESS" in promtool(RULES.parent, "test", "rules", CASES.name)
 
 
 def test_each_rule_has_a_case() -> None:
@@ -78,10 +58,10 @@ def test_the_dashboard_shows_what_it_asks_for() -> None:
         assert panel["datasource"] == {"type": "prometheus", "uid": "${source}"}
 
 
-def test_each_expression_of_the_dashboard_can_be_read(promtool: Path, tmp_path) -> None:
+def test_each_expression_of_the_dashboard_can_be_read(tmp_path: Path) -> None:
     board = json.loads(DASHBOARD.read_text())
     asked = [one["expr"] for panel in board["panels"] for one in panel["targets"]]
     rules = [{"record": f"panel:{at}", "expr": one} for at, one in enumerate(asked)]
     file = tmp_path / "panels.yml"  # JSON is YAML
     file.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
-    assert "SUCCESS" in ran(promtool, "check", "rules", str(file))
+    assert "SUCCESS" in promtool(RULES.parent, "check", "rules", str(file))

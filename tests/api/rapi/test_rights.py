@@ -44,6 +44,7 @@ USERS = {
     Role.READ: "eye:secret",
     Role.OPERATE: "op:secret",
     Role.WRITE: "root:secret",
+    Role.ADOPT: "keeper:secret",
     Role.ROOT: "top:secret",
 }
 STRANGERS = ("", "top:wrong", "top:", "nobody:secret", ":", "top:secret\0", "short:")
@@ -178,6 +179,27 @@ async def test_what_is_roots_is_nobody_elses(door: RapiDoor) -> None:
     assert cases > 150
     assert door.cluster.config is before
     assert door.cluster.engine.jobs == {}
+
+
+BY_NAME = {("OP_DISK_ADD", "params"), ("OP_INSTANCE_SET_PARAMS", "disks")}
+"""Where a provider's volume is taken by the name of a disk that is added."""
+
+
+async def test_who_may_adopt_by_name_may_nothing_else_of_roots(door: RapiDoor) -> None:
+    """What a provider finds by a disk's name: no file, device or volume is named."""
+    before, cases = door.cluster.config, 0
+    for route, body, word in marked():
+        op = made(route).op
+        field = next(one for one in body if one not in needed(route))
+        adopts = word == "reuse_data" and (op, field) in BY_NAME
+        answer = await door.ask(route.method, path(route), body, user="keeper:secret")
+        cases += answer.status == 403
+        if adopts:
+            assert answer.status in (200, 400), (route, body, answer)
+        else:
+            assert answer.status in (403, 400), (route, body, answer)
+    assert cases > 150
+    assert [*door.cluster.config.all(Disk)] == [*before.all(Disk)]
 
 
 async def test_root_may_say_what_is_roots(door: RapiDoor) -> None:

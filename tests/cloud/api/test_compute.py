@@ -167,10 +167,14 @@ def test_no_pattern_of_names_takes_for_ever(site: Site):
     assert time.process_time() - begun < 2
 
 
-@requirement("S1-36")
+@requirement("S1-28", "S1-36")
 def test_helpers_are_nobodys(site: Site):
+    """To whoever asks there is none: a 404 tells less than the 403 of before."""
     Server.objects.filter(name="a1").update(helper=True)
     for who in (site.anna, site.root):
+        for path in ("", "/detail"):
+            told = who.servers("GET", f"{path}").body["servers"]
+            assert site.server("a1") not in {one["id"] for one in told}
         assert who.servers("GET", f"/{site.server('a1')}").status == 404
     made = site.anna.new_volume()
     assert post(site, "a1", made).status == 404

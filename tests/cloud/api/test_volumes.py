@@ -100,6 +100,10 @@ def test_a_volume_is_made_with_a_server(site: Site):
 def test_what_no_volume_can_be_is_refused(
     site: Site, given: dict[str, object], words: str
 ):
+    """Each is a 400, but for a type that is not there: that is Cinder's 404.
+
+    A type says where a volume's data is, so that a server's type is no question here.
+    """
     answer = site.anna.volumes("POST", "/volumes", {"volume": {"size": 1} | given})
     assert answer.status == (404 if "volume_type" in given else 400)
     assert words in answer.fault

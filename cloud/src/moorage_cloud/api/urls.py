@@ -5,6 +5,7 @@ from django.urls import path, re_path
 
 from .compute.service import COMPUTE, COMPUTE_VERSIONS
 from .identity.service import IDENTITY, IDENTITY_VERSIONS
+from .operator import health, metrics
 from .volume.service import VOLUME, VOLUME_VERSIONS
 from .wire import openapi
 
@@ -18,12 +19,15 @@ SERVICES = (
     COMPUTE_VERSIONS,
 )
 urlpatterns = [
+    path("healthcheck", health.healthcheck),
+    path("metrics", metrics.metrics),
     *(
         path(f"{service.root}/openapi.json", openapi.show, {"service": service})
         for service in SERVICES
     ),
     *(
-        re_path(rf"(?s)^{service.root}(?:/(?P<path>.*))?\Z", service.serve)
+        # Any character; a flag within it would be one that Django cannot reverse.
+        re_path(rf"^{service.root}(?:/(?P<path>[\s\S]*))?\Z", service.serve)
         for service in SERVICES
     ),
 ]

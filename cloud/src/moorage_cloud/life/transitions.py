@@ -148,7 +148,10 @@ def _attach(life: Life, server: int) -> tuple[Life, Told]:
         raise NotNow("it is attached to a server already")
     # The status before is that of a volume without a server: for one that is made
     # and attached at once, too.
-    return _begun(replace(life, server=server), Verb.ATTACH, (Act.TAKE,), server)
+    begun, told = _begun(replace(life, server=server), Verb.ATTACH, (Act.TAKE,), server)
+    if life.status is Status.CREATING:  # until the server that it is made for has it
+        begun = replace(begun, status=Status.CREATING)
+    return begun, told
 
 
 def _extend(life: Life, size: int, by: int | None) -> tuple[Life, Told]:

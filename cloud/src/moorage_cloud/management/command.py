@@ -86,9 +86,12 @@ class ListCommand(CloudCommand, Generic[M]):
     ----------
     columns
         What each column shows of an object.
+    usual
+        Those that are shown unless others are asked for; all, if there are none.
     """
 
     columns: Mapping[str, Callable[[M], object]]
+    usual: Sequence[str] = ()
 
     def rows(self, options: Mapping[str, Any]) -> "QuerySet[M]":
         """Return the objects."""
@@ -103,7 +106,8 @@ class ListCommand(CloudCommand, Generic[M]):
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Print the list."""
-        wanted = (options["fields"] or ",".join(self.columns)).split(",")
+        usual = ",".join(self.usual or self.columns)
+        wanted = (options["fields"] or usual).split(",")
         unknown = sorted(set(wanted) - self.columns.keys())
         if unknown:
             known = ", ".join(self.columns)

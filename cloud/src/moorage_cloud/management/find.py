@@ -9,7 +9,14 @@ from django.db.models import Model, QuerySet
 from moorage_cloud.errors import NotFound
 from moorage_cloud.identity import people
 from moorage_cloud.identity.models import Project, User
-from moorage_cloud.models import Backend, Server, StorageDomain, Volume, VolumeType
+from moorage_cloud.models import (
+    Backend,
+    Server,
+    Snapshot,
+    StorageDomain,
+    Volume,
+    VolumeType,
+)
 
 M = TypeVar("M", bound=Model)
 
@@ -25,6 +32,12 @@ def volume(name: str) -> Volume:
     """Return a volume by its number or its uuid; those that are gone, too."""
     known = Volume.objects.select_related("volume_type", "attachment__server__backend")
     return _one(_by_number_or_uuid(known, name), "volume", name)
+
+
+def snapshot(name: str) -> Snapshot:
+    """Return a snapshot by its number or its uuid; those that are gone, too."""
+    known = Snapshot.objects.select_related("volume__volume_type")
+    return _one(_by_number_or_uuid(known, name), "snapshot", name)
 
 
 def server(name: str) -> Server:

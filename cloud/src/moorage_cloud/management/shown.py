@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What administrators are shown of volumes and servers."""
 
-from moorage_cloud.models import Server, Volume
+from moorage_cloud.identity.models import User
+from moorage_cloud.models import Server, Snapshot, Volume, VolumeType
 from moorage_cloud.verbs import under_way
 
 
-def state(volume: Volume) -> str:
+def state(volume: Volume | Snapshot) -> str:
     """Return the status in the administrators' spelling.
 
     >>> state(Volume(status="in-use"))
@@ -26,7 +27,9 @@ def facts(volume: Volume) -> dict[str, object]:
         "disk_provider": kind.provider or None,
         "server_id": place.server_id if place else None,
         "userid": volume.userid,
+        "username": _username(volume.userid),
         "project": volume.project,
+        "shared_to_project": False,
         "index": place.index if place else None,
         "name": volume.name,
         "state": state(volume),
@@ -38,6 +41,52 @@ def facts(volume: Volume) -> dict[str, object]:
         "verb": operation.verb if operation else None,
         "backendjobid": operation.job if operation else None,
     }
+
+
+def snapshot_facts(snapshot: Snapshot) -> dict[str, object]:
+    """Return what is on record of a snapshot."""
+    operation = under_way(snapshot)
+    return {
+        "id": snapshot.pk,
+        "uuid": snapshot.uuid,
+        "size": snapshot.size,
+        "volume_id": snapshot.volume_id,
+        "userid": snapshot.userid,
+        "username": _username(snapshot.userid),
+        "project": snapshot.project,
+        "name": snapshot.name,
+        "description": snapshot.description,
+        "state": state(snapshot),
+        "fault": snapshot.fault or None,
+        "initialized": snapshot.initialized,
+        "backend_snapshot_name": snapshot.backend_snapshot_name,
+        "deleted": snapshot.deleted,
+        "verb": operation.verb if operation else None,
+        "backendjobid": operation.job if operation else None,
+    }
+
+
+def type_facts(kind: VolumeType) -> dict[str, object]:
+    """Return what is on record of a type."""
+    return {
+        "id": kind.pk,
+        "uuid": kind.uuid,
+        "name": kind.name,
+        "description": kind.description,
+        "disk_template": kind.disk_template,
+        "pool": kind.pool or None,
+        "domain": kind.domain,
+        "detachable": kind.detachable,
+        "public": kind.is_public,
+        "default": kind.is_default,
+        "volumes": kind.volumes.filter(deleted=False).count(),
+        "deleted": kind.deleted,
+        "specs": kind.specs,
+    }
+
+
+def _username(userid: str) -> str | None:
+    return User.objects.filter(pk=userid).values_list("name", flat=True).first()
 
 
 def server_facts(server: Server) -> dict[str, object]:

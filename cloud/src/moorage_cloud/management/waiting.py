@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 from django.core.management.base import CommandError
 
-from moorage_cloud.models import Operation, Server, Volume
+from moorage_cloud.models import Operation, Server, Snapshot, Volume
 
 from .command import CloudCommand
 
@@ -19,16 +19,20 @@ def add_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="until it is done")
 
 
-def wait(command: CloudCommand, thing: Volume | Server) -> None:
-    """Wait for the newest verb on a volume or a server, and tell how it ended.
+def wait(command: CloudCommand, thing: Volume | Snapshot | Server) -> None:
+    """Wait for the newest verb on something, and tell how it ended.
 
     Raises
     ------
     CommandError
         If it failed.
     """
-    about = {"volume": thing} if isinstance(thing, Volume) else {"server": thing}
-    known = Operation.objects.filter(**{"volume": None, "snapshot": None} | about)
+    if isinstance(thing, Snapshot):
+        known = Operation.objects.filter(snapshot=thing)
+    elif isinstance(thing, Volume):
+        known = Operation.objects.filter(volume=thing, snapshot=None)
+    else:
+        known = Operation.objects.filter(server=thing, volume=None, snapshot=None)
     operation = known.order_by("-pk").first()
     if operation is None:
         return

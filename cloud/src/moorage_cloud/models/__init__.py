@@ -2,6 +2,7 @@
 """What the service keeps; every change of it goes through the verbs."""
 
 from .backend import Backend, StorageDomain
+from .heartbeat import Heartbeat
 from .message import Message
 from .operation import Operation, Outbox
 from .quota import Limit, Usage

@@ -14,8 +14,8 @@ class Backend(models.Model):
     address, port
         Of its door; without an address it is the name.
     username, password
-        Of the service there. Its role is ``root``: nobody else may take over what a
-        storage has already.
+        Of the service there. Its role is ``adopt``: it may take over what a provider
+        has by the name of a disk.
     ca
         A file with the authority that the door's certificate is to be signed by; empty
         for the system's.
@@ -25,6 +25,8 @@ class Backend(models.Model):
         Whether an administrator has said that it is off: nobody writes there.
     features
         What it told when it was added or looked at last.
+    heard
+        When its feed was last listened to with success; None for never.
     event_number
         The entry of its feed up to which everything is in this database.
     """
@@ -38,6 +40,7 @@ class Backend(models.Model):
     drained = models.BooleanField(default=False)
     offline = models.BooleanField(default=False)
     features = models.JSONField(default=list)
+    heard = models.DateTimeField(null=True)
     event_number = models.BigIntegerField(null=True)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)

@@ -2,10 +2,12 @@
 """What is being done to volumes, and what clusters are to be asked for."""
 
 import uuid
+from contextlib import AbstractContextManager
 
 from django.db import models
 from django.db.models import Q
 
+from moorage_cloud import tracing
 from moorage_cloud.life import Act, Status, Task, Verb
 
 from .backend import Backend
@@ -39,6 +41,8 @@ class Operation(models.Model):
         How often it was looked at.
     request_id
         Of the request that began it; the cluster's job has it as its reason.
+    global_request_id
+        What the client called it; empty for nothing.
     """
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -62,6 +66,7 @@ class Operation(models.Model):
     looks = models.PositiveIntegerField(default=0)
     userid = models.CharField(max_length=100, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
+    global_request_id = models.CharField(max_length=64, blank=True)
     result = models.CharField(max_length=16, blank=True)
     why = models.TextField(blank=True)
     created = models.DateTimeField(auto_now_add=True)
@@ -97,6 +102,7 @@ class Operation(models.Model):
                 condition=Q(ended=None),
                 name="operations_to_look_at",
             ),
+            models.Index(fields=("verb", "result"), name="operations_by_result"),
         )
 
     def __str__(self) -> str:
@@ -118,6 +124,16 @@ class Operation(models.Model):
     def follow(self, task: Task) -> None:
         """Take over where the task is now."""
         self.step, self.back, self.why = task.step, task.back, task.why
+
+    @property
+    def reason(self) -> str:
+        """Who asked, and with which requests; it stands in the cluster's job."""
+        asked = (self.request_id or str(self.uuid), self.global_request_id)
+        return ":".join(("cloud", self.userid, *filter(None, asked)))
+
+    def traced(self) -> AbstractContextManager[None]:
+        """Let lines of the log name the request that began it."""
+        return tracing.resumed(self.request_id, self.global_request_id)
 
     @property
     def key(self) -> str:

@@ -5,6 +5,7 @@ It is on record when it returns, and a worker carries it to the cluster. A refus
 one sentence, and changes nothing.
 """
 
+from .admin import forget_backend, import_volume
 from .attach import attach, detach, force_detach
 from .caller import Caller
 from .changing import go_on, under_way
@@ -28,6 +29,8 @@ from .servers import (
     helper_name,
     holding_server,
     remove,
+    server_is,
+    server_is_gone,
     server_request,
     server_went_on,
     set_power,
@@ -39,6 +42,7 @@ from .types import (
     create_type,
     delete_type,
     drop_spec,
+    make_default,
     remove_access,
     set_default,
     set_specs,

@@ -19,12 +19,15 @@ class Caller(Struct, frozen=True):
         Whether everybody's things are theirs.
     request_id
         Of the request; it stands in the cluster's job.
+    global_request_id
+        What the client calls it; it stands there, too.
     """
 
     user: str
     project: str
     admin: bool = False
     request_id: str = ""
+    global_request_id: str = ""
 
 
 def volumes(who: Caller) -> QuerySet[Volume]:

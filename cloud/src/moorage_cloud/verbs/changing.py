@@ -4,6 +4,7 @@
 State, operation, outbox and quota change by one transaction, or not at all.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -42,6 +43,7 @@ from .caller import Caller
 from .messages import leave_message
 from .quota import charge
 
+_LOG = logging.getLogger(__name__)
 Thing = Volume | Snapshot
 
 
@@ -151,6 +153,7 @@ def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
         server=by.server,
         userid=who.user,
         request_id=who.request_id,
+        global_request_id=who.global_request_id,
     )
 
 
@@ -179,6 +182,9 @@ def _end(thing: Thing, operation: Operation | None, end: End) -> None:
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
+        with operation.traced():
+            told = {"operation": str(operation.uuid), "why": end.why}
+            _LOG.info("%s: %s", operation, end.result, extra={"told": told})
         if end.result is Result.FAILED:
             leave_message(thing, operation, end.why)
 

@@ -58,6 +58,8 @@ def create(who: Caller, new: NewVolume) -> Volume:
     if new.server is None:
         check_detachable(new.volume_type)
     with transaction.atomic():
+        if new.server:  # held before the quota is, as all do who hold both
+            Server.objects.select_for_update().get(pk=new.server.pk)
         charge(who.project, new.volume_type.name, volumes=1, gigabytes=new.size)
         volume = Volume.objects.create(
             name=new.name,

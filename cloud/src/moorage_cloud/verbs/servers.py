@@ -199,6 +199,37 @@ def server_went_on(server: Server, operation: Operation, event: Done | Failed) -
     server.save()
 
 
+def server_is(server: Server, state: str) -> None:
+    """Write down how a server was found, unless something was done with it since."""
+    with _as_it_was(server) as held:
+        if held:
+            held.operstate = state
+            held.save()
+
+
+def server_is_gone(server: Server) -> None:
+    """Write down that a server's instance is gone, unless a volume is on record there.
+
+    That volume is set right first, by itself: its data may be where it was.
+    """
+    with _as_it_was(server) as held:
+        if held is None:
+            return
+        if held.attachments.exists():
+            raise Conflict(
+                f"server {held.pk} has volumes on record: set its disks right first"
+            )
+        _gone(held)
+
+
+@contextmanager
+def _as_it_was(server: Server) -> Iterator[Server | None]:
+    """Hold a server; yield None if it is not as it was when it was read."""
+    with holding_server(server) as held:
+        same = held.updated == server.updated and not held.deleted
+        yield held if same else None
+
+
 def _check(server: Server) -> None:
     """Refuse what cannot be done with a server now."""
     if server.operstate == Server.State.BUILD:
@@ -225,6 +256,7 @@ def _ask(who: Caller, server: Server, action: str) -> None:
         server=server,
         userid=who.user,
         request_id=who.request_id,
+        global_request_id=who.global_request_id,
     )
     Outbox.objects.create(
         operation=operation,

@@ -95,6 +95,14 @@ def update_type(
     return kind
 
 
+def make_default(kind: VolumeType) -> None:
+    """Let a type be the one of whoever names none."""
+    with transaction.atomic():
+        VolumeType.objects.filter(is_default=True).update(is_default=False)
+        kind.is_default = True
+        kind.save(update_fields=["is_default", "updated"])
+
+
 def delete_type(kind: VolumeType) -> None:
     """Delete a type; `BadRequest` if a volume has it, or it is a default."""
     if kind.is_default:

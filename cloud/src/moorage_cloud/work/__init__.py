@@ -2,8 +2,9 @@
 """What goes on without being asked: requests go out, and what came of them comes in."""
 
 from .alone import place_of_worker
-from .comparing import Finding, compare
+from .comparing import compare
 from .doors import Connect, Doors
+from .finding import Finding
 from .hearing import hear
 from .legacy import Plan, carry_out, plans, rename
 from .removing import remove_next

@@ -1,69 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is on record against what the clusters have; nothing that is found is destroyed.
 
-A cluster's word about what it has wins over the record, unless two have one volume:
-then the one that the record names keeps it, and the other one lets go of it.
+What is done about a volume that is not where it should be, `whereabouts.py` says.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from django.db.models import Exists, OuterRef
-from msgspec import Struct
 
-from moorage_cloud.clusters import Cluster, Disk
+from moorage_cloud.clusters import Cluster
 from moorage_cloud.conf import CONF
 from moorage_cloud.models import Backend, Operation, Server, Volume
-from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.changing import set_right
 
+from .comparing_servers import compare_servers, compare_snapshots
 from .doors import Connect
+from .finding import Finding
 from .settling import settle
-
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it should be.
-
-    Attributes
-    ----------
-    kind
-        ``job``, ``disk`` or ``orphan``.
-    about
-        The server or the volume.
-    sentence
-        What is wrong.
-    repair
-        Sets it right; None where a person has to look.
-    """
-
-    kind: str
-    about: str
-    sentence: str
-    repair: Callable[[], object] | None = None
-
-
-class Record(Struct, frozen=True):
-    """What is on record.
-
-    Attributes
-    ----------
-    volumes
-        Those on which no verb is under way, as they were before and after the look, by
-        their names on the clusters.
-    busy
-        Names of the others.
-    servers
-        By the numbers of their clusters, and their instances.
-    """
-
-    volumes: Mapping[str, Volume]
-    busy: frozenset[str]
-    servers: Mapping[tuple[int, str], Server]
-
-    def server(self, backend: int, instance: str | None) -> Server | None:
-        """Return the server that an instance of a cluster is."""
-        return self.servers.get((backend, instance or ""))
+from .whereabouts import Had, Record, of_volume
 
 
 def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
@@ -86,10 +40,26 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
         (one.backend_id, one.instance): one
         for one in Server.objects.filter(backend__in=backends, deleted=False)
     }
-    known = Record(rest, frozenset(names - rest.keys()), servers)
-    yield from _attachments(known, disks)
+    record = Record(doors, servers)
+    had: dict[str, list[Had]] = {name: [] for name in rest}
     for backend in backends:
-        yield from _disks(known, backend, doors[backend.pk], disks[backend.pk])
+        for disk in disks[backend.pk]:
+            if disk.name in had:
+                had[disk.name].append(Had(backend, disk))
+            elif disk.name.startswith(f"{CONF.prefix}vol-") and disk.name not in names:
+                yield Finding(
+                    "orphan",
+                    disk.name,
+                    f"cluster {backend} has a disk {disk.name}, of which there is no "
+                    "volume on record",
+                )
+    for name, volume in rest.items():
+        yield from of_volume(record, volume, had[name])
+    for backend in backends:  # a server that is gone has no volumes by then
+        door = doors[backend.pk]
+        yield from compare_snapshots(backend, disks[backend.pk], door)
+        there = [one for one in servers.values() if one.backend_id == backend.pk]
+        yield from compare_servers(backend, there, door)
 
 
 def _jobs(
@@ -121,105 +91,3 @@ def _resting() -> Iterator[Volume]:
     )
     found = Volume.objects.filter(~Exists(under_way), deleted=False)
     yield from found.select_related("volume_type", "attachment__server__backend")
-
-
-def _attachments(
-    known: Record, disks: Mapping[int, Sequence[Disk]]
-) -> Iterator[Finding]:
-    """Find volumes that are on record as attached, and are not."""
-    has = {
-        number: {one.name: one.instance for one in found}
-        for number, found in disks.items()
-    }
-    for name, volume in known.volumes.items():
-        place = volume.place
-        if place is None or place.server.backend_id not in has:
-            continue
-        server = place.server
-        where = has[server.backend_id].get(name)
-        if where == server.instance:
-            continue
-        found = (
-            f"Found unsynced disks for server {server.pk}: volume {name} is on record"
-        )
-        if where is None:
-            yield Finding(
-                "disk",
-                str(server),
-                f"{found} there, and not on instance {server.instance}",
-                partial(set_right, volume, None),
-            )
-            continue
-        # A guest has it, whatever that is called: it is not to be had elsewhere.
-        other = known.server(server.backend_id, where)
-        yield Finding(
-            "disk",
-            str(server),
-            f"{found} on instance {server.instance}, and is on instance {where}",
-            partial(set_right, volume, other) if _may_have(other, volume) else None,
-        )
-
-
-def _may_have(server: Server | None, volume: Volume) -> bool:
-    """Whether a cluster's word is enough that a server has a volume.
-
-    That of another project is a matter for a person: after a backup of the database
-    was restored, numbers of volumes, and so their names, are given again.
-    """
-    return bool(server and not server.helper and server.project == volume.project)
-
-
-def _disks(
-    known: Record, backend: Backend, door: Cluster, disks: Sequence[Disk]
-) -> Iterator[Finding]:
-    """Find disks that a cluster has, and should not, or that nobody has on record."""
-    for disk in disks:
-        volume = known.volumes.get(disk.name)
-        if volume:
-            yield from _stray(known, backend, door, disk, volume)
-        elif disk.name.startswith(f"{CONF.prefix}vol-") and disk.name not in known.busy:
-            yield Finding(
-                "orphan",
-                disk.name,
-                f"cluster {backend} has a disk {disk.name}, of which there is no "
-                "volume on record",
-            )
-
-
-def _stray(
-    known: Record, backend: Backend, door: Cluster, disk: Disk, volume: Volume
-) -> Iterator[Finding]:
-    place = volume.place
-    if place and place.server.backend_id == backend.pk:
-        return
-    whose = f"instance {disk.instance}" if disk.instance else "no instance"
-    found = (
-        f"cluster {backend} has volume {disk.name} ({whose}), which is on record "
-        f"{f'on server {place.server}' if place else 'as detached'}"
-    )
-    # Whoever had it before the last one was cut off: its guest knows old data.
-    last = volume.backend_id in {None, backend.pk}
-    server = known.server(backend.pk, disk.instance)
-    if place is None and last and server and _may_have(server, volume):
-        yield Finding(
-            "disk",
-            str(server),
-            f"Found unsynced disks for server {server.pk}: it has volume {disk.name}, "
-            "which is on record as detached",
-            partial(set_right, volume, server),
-        )
-        return
-    anothers = server and not server.helper and server.project != volume.project
-    if place is None and last and (anothers or not volume.initialized):
-        yield Finding("disk", disk.name, f"{found}, of project {volume.project}")
-        return
-    # A key of its own: with one for each generation, a job that failed would be the
-    # last one.
-    key = f"leave-{volume.uuid}-{backend.pk}-{time.time_ns()}"
-    request = Leave(name=disk.name, instance=disk.instance)
-    yield Finding(
-        "disk",
-        disk.name,
-        f"{found}: it is to let go of it",
-        partial(door.submit, request, key, "cloud:reconcile"),
-    )

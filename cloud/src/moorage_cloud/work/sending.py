@@ -32,19 +32,30 @@ def send_next(connect: Connect) -> bool:
     message = _taken()
     if message is None:
         return False
+    with message.operation.traced():
+        _send(connect, message)
+    return True
+
+
+def _send(connect: Connect, message: Outbox) -> None:
     operation = message.operation
-    reason = f"cloud:{operation.userid}:{operation.request_id or operation.uuid}"
+    told = {"told": {"operation": str(operation.uuid)}}
     try:
         cluster = connect(message.backend)
-        job = cluster.submit(from_json(message.request), message.key, reason)
+        job = cluster.submit(from_json(message.request), message.key, operation.reason)
     except ClusterRefused as refusal:
+        _LOG.info("cluster %s refuses: %s", message.backend, refusal, extra=told)
         _refused(message, str(refusal))
     except ClusterSilent as silence:
-        _LOG.warning("cluster %s does not answer: %s", message.backend, silence)
+        _LOG.warning(
+            "cluster %s does not answer: %s", message.backend, silence, extra=told
+        )
         _later(message)
     else:
+        _LOG.info(
+            "cluster %s has job %d for %s", message.backend, job, operation, extra=told
+        )
         _made(message, job)
-    return True
 
 
 def _taken() -> Outbox | None:

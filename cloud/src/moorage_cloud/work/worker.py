@@ -2,13 +2,16 @@
 """A worker: sends what stands in the outbox, hears the clusters, and looks at jobs."""
 
 import logging
+import os
+import socket
 from collections.abc import Callable
 from threading import Event, Thread
 
 from django.db import Error, close_old_connections, connection
+from django.utils import timezone
 
 from moorage_cloud.clusters import ClusterSilent
-from moorage_cloud.models import Backend
+from moorage_cloud.models import Backend, Heartbeat
 
 from .doors import Connect
 from .hearing import hear
@@ -23,6 +26,8 @@ _AGAIN = 1.0
 """Seconds before a cluster that does not answer is listened to again."""
 _NOTED = 1.0
 """Seconds that a sender may take to note a job."""
+_BEAT = 10.0
+"""Seconds between two signs that it is there."""
 _NEW = 2.0
 """Seconds between two looks for clusters that were added."""
 
@@ -56,6 +61,7 @@ class Worker:
         self._spawn(lambda: self._over_and_over(look_next))
         self._spawn(lambda: self._over_and_over(remove_next))
         self._spawn(self._find_clusters)
+        self._spawn(self._beat)
 
     def end(self) -> None:
         """Begin no more; for a signal."""
@@ -82,6 +88,15 @@ class Worker:
                 busy = self._safely(lambda: turn(self._connect))
                 if not busy:
                     self._stop.wait(_PAUSE)
+        finally:
+            connection.close()
+
+    def _beat(self) -> None:
+        """Tell others that this worker is there."""
+        try:
+            while not self._stop.is_set():
+                self._safely(_beat)
+                self._stop.wait(_BEAT)
         finally:
             connection.close()
 
@@ -121,6 +136,8 @@ class Worker:
         except ClusterSilent as silence:
             _LOG.warning("cluster %s does not tell what happens: %s", backend, silence)
             self._stop.wait(_AGAIN)
+        else:
+            Backend.objects.filter(pk=number).update(heard=timezone.now())
         return True
 
     def _safely(self, what: Callable[[], bool]) -> bool:
@@ -138,3 +155,8 @@ class Worker:
             _LOG.exception("the worker met an error that it did not expect")
         self._stop.wait(_AGAIN)
         return True
+
+
+def _beat() -> bool:
+    Heartbeat.beat(f"{socket.gethostname()}:{os.getpid()}")
+    return True

@@ -20,7 +20,7 @@ def two_clusters(at: CloudStage) -> str:
     kernel = f" -H {KERNEL.format(cloud.guest)}" if cloud.guest else ""
     for name in CLUSTERS:
         at.typist.enter(
-            f"MOORAGE_DOOR_ROLE=root moorage up {cloud.root}/{name} --nodes 1"
+            f"MOORAGE_DOOR_ROLE=adopt moorage up {cloud.root}/{name} --nodes 1"
             f" --hypervisor {cloud.hypervisor}{guest}"
         )
         at.enter(name)
@@ -58,7 +58,7 @@ def two_doors(at: CloudStage) -> str:
         at.secrets[name] = clouds.secret()
         hands.type(f"moorage rapi certificate --settings {place}/rapi.toml {address}")
         hands.enter(
-            f"echo {at.secrets[name]} | moorage rapi password cloud --role root"
+            f"echo {at.secrets[name]} | moorage rapi password cloud --role adopt"
             f" >{place}/rapi.users; chmod 600 {place}/rapi.users"
         )
         at.typist.say(f"$ moorage rapi run --settings {place}/rapi.toml &")
@@ -98,7 +98,7 @@ def the_service(at: CloudStage) -> str:
             " --user anna --project red | head -n 1"
         )
     hands.say("$ snf-manage worker &")
-    hands.say(f"$ snf-manage runserver {clouds.web_host(cloud)}:{clouds.WEB_PORT} &")
+    hands.say(f"$ snf-manage serve --bind {clouds.web_host(cloud)}:{clouds.WEB_PORT} &")
     address = clouds.serve(cloud)
     _write_clouds(at, address)
     hands.say(f"$ export OS_CLIENT_CONFIG_FILE={cloud.clouds_yaml} OS_CLOUD=moorage")

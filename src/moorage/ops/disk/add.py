@@ -80,7 +80,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     epoch: Epoch = 0
     mode: DiskMode = "rw"
     spindles: Count | None = None
-    params: Annotated[dict[str, Any], rights.DISK] = field(default_factory=dict)
+    params: Annotated[dict[str, Any], rights.NEW_DISK] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
     force_params: bool = False

@@ -67,7 +67,9 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
         Whether the policy of the node group does not count.
     """
 
-    disks: Annotated[list[list[int | str | dict[str, Any] | None]], rights.DISKS] = []
+    disks: Annotated[
+        list[list[int | str | dict[str, Any] | None]], rights.CHANGED_DISKS
+    ] = []
     disk_template: str | None = None
     pool: str | None = None
     ext_params: Annotated[dict[str, Any], rights.DISK] = {}

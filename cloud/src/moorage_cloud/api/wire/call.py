@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from django.http import HttpRequest
 from microversion_parse import Version
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from moorage_cloud.identity.who import Identity
 from moorage_cloud.models import Server, Snapshot, Volume, VolumeType
+from moorage_cloud.tracing import Trace
 from moorage_cloud.verbs import Caller, caller
 
 from . import policy
@@ -36,7 +37,7 @@ class Call(Struct, kw_only=True, dict=True):
     """
 
     request: HttpRequest
-    request_id: str
+    trace: Trace
     version: Version
     base: str
     rule: str
@@ -56,14 +57,14 @@ class Call(Struct, kw_only=True, dict=True):
             user=self.identity.user_id,
             project=self.identity.project_id,
             admin=self.may("context_is_admin"),
-            request_id=self.request_id,
+            request_id=self.trace.id,
+            global_request_id=self.trace.global_id,
         )
 
     @property
     def own(self) -> Caller:
         """Who asks, for what is their project's alone."""
-        who = self.who
-        return Caller(who.user, who.project, admin=False, request_id=who.request_id)
+        return structs.replace(self.who, admin=False)
 
     def may(self, rule: str, target: Mapping[str, str] | None = None) -> bool:
         """Whether who asks may do something; by default with their project's things."""

@@ -6,7 +6,6 @@ In this order: the version, the path, the token, the project, the body, the rule
 
 import logging
 import re
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
@@ -17,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from microversion_parse import Version
 from msgspec import Struct
 
+from moorage_cloud import tracing
 from moorage_cloud.errors import (
     BadRequest,
     Forbidden,
@@ -26,6 +26,7 @@ from moorage_cloud.errors import (
 )
 from moorage_cloud.identity.tokens import InvalidToken
 from moorage_cloud.identity.who import NOBODY, Identity, known_by
+from moorage_cloud.tracing import Trace
 
 from .bodies import check_storable, decoded, read, read_query, written
 from .call import Call
@@ -69,28 +70,28 @@ class Service(Struct, frozen=True, kw_only=True):
 
     def serve(self, request: HttpRequest, path: str = "") -> HttpResponse:
         """Answer a request; it never raises."""
-        request_id = f"req-{uuid.uuid4()}"
+        trace = tracing.current()
         spoken = version(self.low)
         try:
             _check_host(request)
             spoken = self._asked(request)
-            response = self._answer(request, path.strip("/"), request_id, spoken)
+            response = self._answer(request, path.strip("/"), trace, spoken)
         except Refusal as refusal:
             response = self._refused(request, refusal)
         except (OperationalError, InterfaceError):
-            _LOG.exception("%s: the database does not answer", request_id)
+            _LOG.exception("the database does not answer")
             away = Unavailable("The database does not answer.")
             response = self._refused(request, away)
         except Exception:  # noqa: BLE001 - an answer tells of it, and the log
-            _LOG.exception("%s: %s %s", request_id, request.method, request.path)
+            _LOG.exception("%s %s", request.method, request.path)
             body = self.words(
                 500,
                 "computeFault",
                 "The server met an error that it did not expect; its log has "
-                f"{request_id}.",
+                f"{trace.id}.",
             )
             response = _json(500, body)
-        self._sign(response, request_id, spoken)
+        self._sign(response, trace.id, spoken)
         return response
 
     def _asked(self, request: HttpRequest) -> Version:
@@ -106,18 +107,20 @@ class Service(Struct, frozen=True, kw_only=True):
         )
 
     def _answer(
-        self, request: HttpRequest, path: str, request_id: str, spoken: Version
+        self, request: HttpRequest, path: str, trace: Trace, spoken: Version
     ) -> HttpResponse:
         check_storable([path, *request.GET.keys(), *request.GET.values()])
         path, project = self._project(path)
         endpoints, names = self.routes.match(path, request.method or "GET", spoken)
+        trace.route = f"/{self.root}{endpoints[0].path}"
         endpoint, given = _chosen(endpoints, request)
         identity = NOBODY if endpoint.open else _identity(request)
+        trace.user, trace.project = identity.user_id, identity.project_id
         if self.projects and not endpoint.open:
             _check_project(identity, project)
         call = Call(
             request=request,
-            request_id=request_id,
+            trace=trace,
             version=spoken,
             base=request.build_absolute_uri(f"/{self.root}"),
             rule=endpoint.rule,
@@ -166,7 +169,6 @@ class Service(Struct, frozen=True, kw_only=True):
         return response
 
     def _sign(self, response: HttpResponse, request_id: str, spoken: Version) -> None:
-        response["x-openstack-request-id"] = request_id
         response["Content-Length"] = str(len(response.content))
         if not self.name:
             return

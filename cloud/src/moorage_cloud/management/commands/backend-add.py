@@ -27,7 +27,7 @@ class Command(CloudCommand):
         parser.add_argument("--clustername", required=True, help="what people call it")
         parser.add_argument("--address", default="", help="host of its door")
         parser.add_argument("--port", type=int, default=5080)
-        parser.add_argument("--user", required=True, help="of its door, with role root")
+        parser.add_argument("--user", required=True, help="of the door: role adopt")
         parser.add_argument("--pass", dest="password", required=True)
         parser.add_argument("--ca", default="", help="file of the door's authority")
         parser.add_argument(

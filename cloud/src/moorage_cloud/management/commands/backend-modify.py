@@ -7,12 +7,8 @@ from typing import Any
 
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.words import flag
 from moorage_cloud.models import StorageDomain
-
-
-def _flag(word: str) -> bool:
-    known = {"true": True, "yes": True, "false": False, "no": False}
-    return known[word.lower()]
 
 
 class Command(CloudCommand):
@@ -28,7 +24,7 @@ class Command(CloudCommand):
         parser.add_argument("backend", help="its ID or name")
         for name in ("drained", "offline"):
             parser.add_argument(
-                f"--{name}", type=_flag, nargs="?", const=True, metavar="True|False"
+                f"--{name}", type=flag, nargs="?", const=True, metavar="True|False"
             )
         for name in ("address", "user", "pass", "ca"):
             parser.add_argument(f"--{name}")

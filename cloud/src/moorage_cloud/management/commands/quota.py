@@ -23,7 +23,7 @@ class Command(CloudCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take what to do."""
-        parser.add_argument("--project")
+        parser.add_argument("--project", help="name or ID")
         parser.add_argument("--set", metavar="RESOURCE=LIMIT", help="-1 is no limit")
         parser.add_argument("--check", action="store_true")
         parser.add_argument("--fix", action="store_true")

@@ -2,20 +2,31 @@
 """``snf-manage reconcile-servers``: compare the record with the clusters."""
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from moorage_cloud.errors import Refusal
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.models import Backend
-from moorage_cloud.work import Doors, Finding, compare
+from moorage_cloud.work import Doors, compare
 
 KINDS = {
-    "job": "unheard_jobs",
-    "disk": "unsynced_disks",
-    "orphan": "orphan_disks",
+    "job": "pending-tasks",
+    "disk": "unsynced-disks",
+    "snapshot": "unsynced-snapshots",
+    "server": "unsynced",
+    "stale": "stale",
+    "orphan": "orphans",
 }
 """What each kind of finding is called in options."""
+FIXED = tuple(word for kind, word in KINDS.items() if kind != "orphan")
+"""Those that can be set right: nothing is destroyed."""
+LEFT = {
+    "orphan": "a person has to look: nothing is destroyed here",
+    "stale": "if that is so, --fix-stale takes it from the record",
+}
+"""What `--fix-all` leaves: a cluster that was made anew has none of the old servers."""
 
 
 class Command(CloudCommand):
@@ -32,38 +43,47 @@ class Command(CloudCommand):
         parser.add_argument("--detect-all", action="store_true")
         parser.add_argument("--fix-all", action="store_true")
         for word in KINDS.values():
-            dashed = word.replace("_", "-")
-            parser.add_argument(f"--detect-{dashed}", action="store_true")
-            if word != KINDS["orphan"]:
-                parser.add_argument(f"--fix-{dashed}", action="store_true")
+            parser.add_argument(f"--detect-{word}", action="store_true")
+        for word in FIXED:
+            parser.add_argument(f"--fix-{word}", action="store_true")
 
     def go(self, options: Mapping[str, Any]) -> None:
-        """Look, and fix what is to be fixed."""
+        """Look, and fix what is to be fixed; without any option, only look."""
         named = options["backend_id"]
         known = Backend.objects.filter(offline=False)
         backends = [find.backend(named)] if named else list(known)
+        wanted, fixes = _named(options, "detect"), _named(options, "fix")
+        every = options["detect_all"] or options["fix_all"] or not (wanted or fixes)
+        told = {*KINDS.values()} if every else wanted | fixes
+        if options["fix_all"]:
+            fixes |= {word for kind, word in KINDS.items() if kind not in LEFT}
         doors = Doors()
         try:
-            found = list(compare(backends, doors))
+            found = [one for one in compare(backends, doors) if KINDS[one.kind] in told]
             for one in found:
-                self._treat(one, options)
+                self.tell(one.sentence)
+                if KINDS[one.kind] in fixes and one.repair:
+                    self._repair(one.repair)
+                elif options["fix_all"]:
+                    self.tell(f"  {LEFT[one.kind]}")
         finally:
             doors.close()
         if not found:
             self.tell("Everything is as it is on record")
 
-    def _treat(self, one: Finding, options: Mapping[str, Any]) -> None:
-        word = KINDS[one.kind].replace("-", "_")
-        fixes = options["fix_all"] or options.get(f"fix_{word}")
-        named = any(
-            options[f"detect_{kind.replace('-', '_')}"] for kind in KINDS.values()
-        )
-        wanted = options["detect_all"] or not named or options[f"detect_{word}"]
-        if not (fixes or wanted):
-            return
-        self.tell(one.sentence)
-        if fixes and one.repair:
-            one.repair()
+    def _repair(self, repair: Callable[[], object]) -> None:
+        try:
+            repair()
+        except Refusal as refusal:
+            self.tell(f"  {refusal.sentence}")
+        else:
             self.tell("  fixed")
-        elif fixes:
-            self.tell("  a person has to look: nothing is destroyed here")
+
+
+def _named(options: Mapping[str, Any], verb: str) -> set[str]:
+    """Return which kinds the options of a verb name."""
+    return {
+        word
+        for word in KINDS.values()
+        if options.get(f"{verb}_{word.replace('-', '_')}")
+    }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage_cloud.errors import BadRequest, NotFound
-from moorage_cloud.management import find
+from moorage_cloud.management import find, owners
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import server_facts
 from moorage_cloud.models import Server
@@ -23,8 +23,7 @@ class Command(CloudCommand):
         parser.add_argument("--backend-id", required=True)
         parser.add_argument("--instance", required=True, help="its name there")
         parser.add_argument("--name", help="else the instance's")
-        parser.add_argument("--user", default="")
-        parser.add_argument("--project", default="")
+        owners.add_arguments(parser, required=False)
         parser.add_argument(
             "--helper", action="store_true", help="one that only lends its cluster"
         )
@@ -32,7 +31,7 @@ class Command(CloudCommand):
     def go(self, options: Mapping[str, Any]) -> None:
         """Put it on record."""
         backend = find.backend(options["backend_id"])
-        name = options["instance"]
+        name, who = options["instance"], owners.owner(options)
         doors = Doors()
         try:
             known = {one.name: one for one in doors(backend).instances()}
@@ -49,8 +48,8 @@ class Command(CloudCommand):
             )
         server = Server.objects.create(
             name=options["name"] or name,
-            userid=find.user(options["user"]),
-            project=find.project(options["project"]),
+            userid=who.user,
+            project=who.project,
             backend=backend,
             instance=name,
             helper=options["helper"],

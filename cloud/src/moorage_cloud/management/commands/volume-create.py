@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import structs
 
-from moorage_cloud.management import find, waiting
+from moorage_cloud.management import find, owners, waiting
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.management.shown import facts
-from moorage_cloud.verbs import Caller, NewVolume, create
+from moorage_cloud.verbs import NewVolume, create
 from moorage_cloud.verbs.caller import volume_type
 
 
@@ -24,19 +24,14 @@ class Command(CloudCommand):
         parser.add_argument("--size", type=int, required=True, help="GiB")
         parser.add_argument("--name", default="")
         parser.add_argument("--description", default="")
-        parser.add_argument("--user", required=True)
-        parser.add_argument("--project", required=True)
+        owners.add_arguments(parser)
         parser.add_argument("--volume-type", help="without it, the default type")
         parser.add_argument("--server", help="one that it is attached to at once")
         waiting.add_argument(parser)
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Make it."""
-        who = Caller(
-            find.user(options["user"]),
-            find.project(options["project"]),
-            request_id="snf-manage",
-        )
+        who = owners.owner(options)
         server = find.server(options["server"]) if options["server"] else None
         new = NewVolume(
             size=options["size"],

@@ -36,5 +36,11 @@ class Command(CloudCommand):
         if disk is None:
             self.tell(f"cluster {server.backend} has no such disk.")
             return
-        told = {"name": disk.name, "size": disk.size, "instance": disk.instance}
+        told = {
+            "name": disk.name,
+            "size": disk.size,
+            "uuid": disk.uuid,
+            "index": disk.slot,
+            "instance": disk.instance,
+        }
         self.describe(f"State of volume {volume.pk} in Ganeti", told)

@@ -17,19 +17,28 @@ class Command(ListCommand[Volume]):
     help = "List the volumes of everybody."
     columns = {
         "id": lambda one: one.pk,
-        "uuid": lambda one: one.uuid,
-        "name": lambda one: one.name,
         "user.uuid": lambda one: one.userid,
-        "project": lambda one: one.project,
         "size": lambda one: one.size,
         "status": state,
         "source": lambda one: one.source,
         "disk_template": lambda one: one.volume_type.disk_template,
         "volume_type": lambda one: one.volume_type.name,
         "server_id": lambda one: one.place.server_id if one.place else None,
+        "uuid": lambda one: one.uuid,
+        "name": lambda one: one.name,
+        "project": lambda one: one.project,
+        "index": lambda one: one.place.index if one.place else None,
+        "backend": lambda one: one.backend,
+        "fault": lambda one: one.fault,
+        "created": lambda one: one.created,
+        "deleted": lambda one: one.deleted,
     }
+    usual = (
+        *("id", "user.uuid", "size", "status", "source", "disk_template"),
+        *("volume_type", "server_id"),
+    )
 
     def rows(self, options: Mapping[str, Any]) -> QuerySet[Volume]:
         """Return those that are there, or all."""
-        known = Volume.objects.select_related("volume_type", "attachment")
+        known = Volume.objects.select_related("volume_type", "attachment", "backend")
         return known if options["deleted"] else known.filter(deleted=False)

@@ -2,13 +2,17 @@
 """``snf-manage volume-type-create``: a kind of volume, and where its data is."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from django.db import transaction
 
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.words import pairs
 from moorage_cloud.models import VolumeType
+from moorage_cloud.verbs import make_default
 
 
 class Command(CloudCommand):
@@ -41,7 +45,6 @@ class Command(CloudCommand):
             pool=options["pool"],
             domain=find.domain(options["domain"]) if options["domain"] else None,
             detachable=not options["not_detachable"],
-            is_default=options["default"],
             is_public=not options["private"],
             specs=dict(pairs(options["specs"])),
         )
@@ -52,16 +55,8 @@ class Command(CloudCommand):
                 f"volumes of disk template '{kind.disk_template}' cannot leave a "
                 "cluster: a type for them is made with --not-detachable"
             )
-        if kind.is_default:
-            VolumeType.objects.filter(is_default=True).update(is_default=False)
-        kind.save()
+        with transaction.atomic():
+            kind.save()
+            if options["default"]:
+                make_default(kind)
         self.tell(f"Created volume type '{kind.name}' with ID {kind.pk}")
-
-
-def pairs(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the pairs of ``KEY=VALUE,…``."""
-    for one in filter(None, text.split(",")):
-        key, sign, value = one.partition("=")
-        if not sign:
-            raise BadRequest(f"a spec is KEY=VALUE, not '{one}'")
-        yield key, value

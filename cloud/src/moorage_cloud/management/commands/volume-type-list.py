@@ -24,7 +24,15 @@ class Command(ListCommand[VolumeType]):
         "volumes": lambda one: one.volumes.filter(deleted=False).count(),
         "deleted": lambda one: one.deleted,
         "specs": lambda one: one.specs,
+        "uuid": lambda one: one.uuid,
+        "description": lambda one: one.description,
+        "default": lambda one: one.is_default,
+        "public": lambda one: one.is_public,
     }
+    usual = (
+        *("id", "name", "disk_template", "pool", "domain", "detachable"),
+        *("volumes", "deleted", "specs"),
+    )
 
     def rows(self, options: Mapping[str, Any]) -> QuerySet[VolumeType]:
         """Return those that are there, or all."""

@@ -15,9 +15,17 @@ from site_of_people import VOLUME, Site
 from snf_manage import refused
 
 from moorage.daemons.process import wait_until
-from moorage_cloud.clusters import ClusterRefused, Heard, Job, JobState
+from moorage_cloud.clusters import Heard, Job, JobState
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
-from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
+from moorage_cloud.verbs import (
+    NewVolume,
+    attach,
+    create,
+    delete,
+    detach,
+    holding_server,
+    quota,
+)
 from moorage_cloud.verbs.changing import changing
 from moorage_cloud.work import Worker, hear, place_of_worker, send_next
 from support.postgres import Postgres
@@ -160,6 +168,28 @@ def test_what_is_heard_and_what_users_want_never_wait_for_each_other(docks: Dock
     assert list(quota.drifts()) == []
 
 
+@on_postgresql
+def test_a_volume_for_a_server_does_not_wait_while_it_holds_the_quota(docks: Docks):
+    server = docks.servers["a1"]
+    create(docks.anna, NewVolume(size=1, volume_type=docks.type))
+    new = NewVolume(size=1, volume_type=docks.type, server=server)
+
+    def make() -> Volume:
+        try:
+            return create(docks.anna, new)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with holding_server(server):
+            made = pool.submit(make)
+            time.sleep(0.5)  # until it waits for the server
+            quota.charge("red", docks.type.name, gigabytes=1)
+            quota.charge("red", docks.type.name, gigabytes=-1)
+        assert made.result(30).status == "attaching"
+    assert list(quota.drifts()) == []
+
+
 def test_a_worker_that_lags_behind_forgets_nothing(docks: Docks):
     backend, pier = docks.servers["a1"].backend, docks.piers["a"]
     for number in (5, 3):
@@ -167,34 +197,6 @@ def test_a_worker_that_lags_behind_forgets_nothing(docks: Docks):
     assert Backend.objects.get(pk=backend.pk).event_number == 5
     hear(backend, Heard(2, reset=True), pier)  # a cluster that was made anew
     assert Backend.objects.get(pk=backend.pk).event_number == 2
-
-
-def test_a_cluster_that_refuses_its_user_stops_no_worker(docks: Docks):
-    (one,) = volumes(docks, 1)
-
-    class Locked(Slow):
-        def job(self, number: int) -> Job:
-            del number
-            raise ClusterRefused("wrong password")
-
-    slow(docks)
-    docks.piers["a"].__class__ = Locked
-    docks.piers["a"].heard = []
-    worker = Worker(docks.connect, listen=0.1)
-    worker.start()
-    try:
-        assert wait_until(lambda: not Outbox.objects.exists(), 30)
-        Backend.objects.update(event_number=10**6)  # nothing more is heard
-        looked = Operation.objects.filter(looks__gt=0)
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(looked.exists, 30)
-        docks.piers["a"].__class__ = Slow
-        docks.piers["a"].run()
-        Operation.objects.update(look_at=Operation.objects.get().created)
-        assert wait_until(lambda: ends(docks), 30)
-    finally:
-        worker.stop()
-    assert docks.again(one).status == "in-use"
 
 
 @on_postgresql
