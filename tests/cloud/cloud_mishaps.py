@@ -242,6 +242,15 @@ class Anything(Users):
         if where not in self.off:
             berth.silent, berth.deaf, berth.left = True, deaf, steps
 
+    @step(one=PICK, where=PICK, verb=VERBS, deaf=st.booleans())
+    def nobody_answers(self, one: int, where: int, verb: str, deaf: bool) -> None:
+        """A verb gets no answer, and somebody wants to take the volume by force."""
+        for name in "ab":
+            self.falls_silent(name, deaf, 2)
+        getattr(self, verb)(one, *((where,) if verb in WHERETO else ()))
+        self.sends()
+        self.takes_by_force(one)
+
     @step(where=WHERE, steps=st.integers(2, 12))
     def is_switched_off(self, where: str, steps: int) -> None:
         """An administrator has switched it off, and says so."""
