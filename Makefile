@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
+.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -93,6 +93,9 @@ frames: $(INSTALLED) ## Send malformed frames to a master and its door: SEED=1 F
 
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
+
+cloud-stateful: $(INSTALLED) ## Do anything to a simulated cloud, in any order: SEED=1 STEPS=100000
+	PYTHONHASHSEED=0 $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
 
 slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)

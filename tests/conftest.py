@@ -66,6 +66,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--stateful-steps", type=int, default=10_000, help="how much happens to it"
     )
+    parser.addoption(
+        "--cloud-steps", type=int, default=1200, help="how much happens to a cloud"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -45,7 +45,8 @@ from support.postgres import Postgres, programs  # noqa: E402
 
 NUMBERS = count()
 ON_SQLITE_ALONE = {
-    *("test_clients", "test_cost", "test_openapi", "test_schema", "test_stateful"),
+    *("test_clients", "test_clients_further", "test_cost", "test_each_step"),
+    *("test_openapi", "test_schema", "test_stateful"),
     "test_restored",  # which puts back a file
 }
 BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))

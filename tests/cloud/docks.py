@@ -67,6 +67,8 @@ class Pier:
         Whether nobody answers; with `deaf` the request is lost, too.
     fails
         Whether a job is to fail.
+    epochs
+        Of each volume, the highest that the storage has seen; shared.
     """
 
     name: str
@@ -143,8 +145,8 @@ class Pier:
                 self.jobs[one] = Job(JobState.FAILED, str(error))
             else:
                 self.jobs[one] = Job(JobState.DONE)
-            entry = Heard(len(self.heard) + 1, {one: self.jobs[one]})
-            self.heard.append(entry)
+            told = Job(self.jobs[one].state)  # a feed does not say why
+            self.heard.append(Heard(len(self.heard) + 1, {one: told}))
 
     def _do(self, number: int, request: AnyRequest, *, cancel: bool) -> None:
         if cancel or self.fails(request):
@@ -162,12 +164,13 @@ class Pier:
         disk = self.known.get(name)
         if disk is None or disk.instance != request.instance:
             raise JobFailed(f"there is no disk {name}")
+        if not isinstance(request, Leave):
+            self._fence(name)
         match request:
             case Leave():
                 del self.known[name]
             case Destroy():
-                del self.known[name]
-                del self.storage[name]
+                self._destroy(name)
             case Grow(size=size):
                 more = size - len(self.storage[name])
                 self.storage[name].extend(bytes(max(more, 0)))
@@ -180,14 +183,26 @@ class Pier:
         name = request.instance
         if (name in self.statuses) == isinstance(request, Build):
             raise JobFailed(f"there is an instance {name}, or there is none")
+        if isinstance(request, Remove):
+            its = [one.name for one in self.known.values() if one.instance == name]
+            for disk in its:
+                self._fence(disk)
+            for disk in its:
+                self._destroy(disk)
+            del self.statuses[name]
+            return
         self.statuses[name] = (
             "running" if isinstance(request, StartUp) else "ADMIN_down"
         )
-        if isinstance(request, Remove):
-            del self.statuses[name]
-            for disk in [one for one in self.known.values() if one.instance == name]:
-                del self.known[disk.name]
-                del self.storage[disk.name]
+
+    def _fence(self, name: str) -> None:
+        """Refuse what a cluster wants that somebody took the volume from."""
+        if self.known[name].epoch < self.epochs.get(name, 0):
+            raise JobFailed(f"volume {name} was attached elsewhere")
+
+    def _destroy(self, name: str) -> None:
+        del self.known[name]
+        del self.storage[name]
 
     def _take(self, request: Take) -> None:
         name = request.name
@@ -197,7 +212,8 @@ class Pier:
             raise JobFailed(f"the volume {name} is there, or is not")
         if request.adopt and request.epoch <= self.epochs.get(name, -1):
             raise JobFailed("the storage has seen a higher epoch")
-        self.epochs[name] = request.epoch
+        if self.statuses.get(request.instance or "") == "running":
+            self.epochs[name] = request.epoch
         self.storage.setdefault(name, bytearray(request.size))
         disk = Disk(name, request.instance, request.size, epoch=request.epoch)
         self.known[name] = disk
@@ -206,9 +222,9 @@ class Pier:
 class Docks:
     """Two clusters, the service's records of them, and a worker's hands."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Callable[..., Pier] = Pier) -> None:
         self.storage: dict[str, bytearray] = {}
-        self.piers = {name: Pier(name, self.storage) for name in "ab"}
+        self.piers = {name: kind(name, self.storage) for name in "ab"}
         self.domain = StorageDomain.objects.create(name="shared")
         self.servers: dict[str, Server] = {}
         epochs: dict[str, int] = {}

@@ -4,8 +4,9 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from django.db import connection
@@ -18,6 +19,7 @@ from moorage.daemons.process import wait_until
 from moorage_cloud.clusters import Heard, Job, JobState
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
 from moorage_cloud.verbs import (
+    Caller,
     NewVolume,
     attach,
     create,
@@ -25,8 +27,10 @@ from moorage_cloud.verbs import (
     detach,
     holding_server,
     quota,
+    take_snapshot,
 )
-from moorage_cloud.verbs.changing import changing
+from moorage_cloud.verbs.changing import changing, changing_snapshot
+from moorage_cloud.verbs.transfers import accept, offer
 from moorage_cloud.work import Worker, hear, place_of_worker, send_next
 from support.postgres import Postgres
 
@@ -223,3 +227,59 @@ def test_the_api_goes_on_when_the_database_was_away(
     finally:
         cloud.close()
         connection.close()
+
+
+@on_postgresql
+def test_a_transfer_counts_no_snapshot_that_goes_meanwhile(docks: Docks):
+    (one,) = volumes(docks, 1)
+    docks.settle()
+    snapshot = take_snapshot(docks.anna, one)
+    docks.settle()
+    detach(docks.anna, one)
+    docks.settle()
+    transfer, key = offer(docks.again(one))
+    bob = Caller("bob", "blue")
+
+    def accepted() -> None:
+        try:
+            accept(bob, transfer, key)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with changing_snapshot(snapshot) as held:
+            taken = pool.submit(accepted)
+            time.sleep(0.5)  # until it waits for the snapshot
+            quota.charge("red", docks.type.name, gigabytes=-1, snapshots=-1)
+            held.deleted = True
+            held.save()
+        taken.result(30)
+    assert list(quota.drifts()) == []
+    assert quota.usage("blue")["snapshots"] == 0
+
+
+@on_postgresql
+def test_nothing_that_is_made_meanwhile_looks_like_a_drift(docks: Docks):
+    over = Event()
+
+    def make() -> None:
+        try:
+            for number in count():
+                if over.is_set():
+                    return
+                who = Caller("anna", f"project {number}")  # each with rows of its own
+                create(who, NewVolume(size=1, volume_type=docks.type))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(make)
+        try:
+            found = [list(quota.drifts()) for _ in range(40)]
+            repaired = [quota.repair() for _ in range(20)]
+        finally:
+            over.set()
+        making.result(30)
+    assert not any(found)
+    assert not any(repaired)
+    assert list(quota.drifts()) == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cloud's package on a fresh Debian system, by what its page says."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,29 @@ def follow(machine: Machine, chapter: str) -> None:
         printed = machine.run(step.text)
         told = console.tells(step.shown, printed.splitlines())
         assert told, f"{step.text}\nprints\n{printed}"
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Return a directory of nobody's, where nobody can go."""
+    with tempfile.TemporaryDirectory(prefix="cloud-") as made:
+        Path(made).chmod(0o755)
+        at = Path(made) / "home"
+        at.mkdir()
+        shutil.chown(at, "nobody")
+        yield at
+
+
+def test_root_works_as_the_owner_of_the_database(home: Path) -> None:
+    """Whatever directory that is, and so before there is a service."""
+    settings = home.with_name("cloud.toml")
+    settings.write_text(f'database = "{home}/cloud.sqlite"\nkey_file = "{home}/key"\n')
+    environ = {"MOORAGE_CLOUD": str(settings), "PATH": os.environ["PATH"]}
+    program = Path(sys.executable).parent / "snf-manage"
+    for words in (["migrate", "--verbosity", "0"], ["project-create", "red"]):
+        subprocess.run([program, *words], check=True, env=environ, cwd="/root")
+    assert {one.owner() for one in home.iterdir()} == {"nobody"}
+    assert (home / "cloud.sqlite").exists()
 
 
 def test_it_comes_up(cloud: Machine) -> None:

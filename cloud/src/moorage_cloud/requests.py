@@ -167,7 +167,7 @@ def was_done(
     """Whether a cluster has done what it was asked for.
 
     A disk with a lower epoch than was asked for was there before: its cluster was cut
-    off meanwhile, and its guest knows old data.
+    off meanwhile, and its guest knows old data. One that is nobody's has no guest.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def was_done(
     match request:
         case Take():
             here = there and instance == request.instance
-            return here and (epoch >= request.epoch or not request.adopt)
+            old = request.adopt and epoch < request.epoch
+            return here and not (old and instance)
         case Leave() | Destroy():
             return not there
         case Grow():

@@ -10,6 +10,12 @@ from typing import Any
 
 from .conf import CONF
 
+LIMITS = "-c lock_timeout=20s -c idle_in_transaction_session_timeout=60s"
+"""Of a connection to PostgreSQL: a machine that lost its power holds no row for ever.
+
+No transaction lasts while a cluster is asked.
+"""
+
 
 def database(where: str) -> dict[str, Any]:
     """Return what Django wants to know of a database, as `Conf.database` names it.
@@ -50,7 +56,7 @@ def _postgresql(where: str) -> dict[str, Any]:
         "PORT": given.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 10} | given,
+        "OPTIONS": {"connect_timeout": 10, "options": LIMITS} | given,
     }
 
 

@@ -185,12 +185,19 @@ class Done(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """The cluster refused, or has not done it, and has undone what it began."""
+    """The cluster refused, or has not done it, and has undone what it began.
+
+    Attributes
+    ----------
+    off
+        Whether it could not undo that the volume left its server.
+    """
 
     generation: int
     step: int
     back: bool
     why: str
+    off: bool = False
 
 
 User = Attach | Detach | Extend | Delete | Check | NoData | Copy | CutOff

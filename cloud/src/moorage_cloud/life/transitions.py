@@ -242,7 +242,11 @@ def _heard(life: Life, event: Done | Failed) -> tuple[Life, Told]:
     now = (life.generation, task.step, task.back) if task else None
     if task is None or (event.generation, event.step, event.back) != now:
         return life, ()
-    return _went_on(life, task, event.why if isinstance(event, Failed) else None)
+    if isinstance(event, Done):
+        return _went_on(life, task, None)
+    if event.off and task.verb in {Verb.DETACH, Verb.DELETE}:
+        life = replace(life, server=None)
+    return _went_on(life, task, event.why)
 
 
 def _went_on(life: Life, task: Task, why: str | None) -> tuple[Life, Told]:
@@ -299,6 +303,8 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
                 return replace(rests, size=task.size), (over,)
             return rests, (Charge(life.size - task.size), over)
         case Verb.COPY if _is_whole(task):
+            return replace(rests, status=Status.AVAILABLE), (over,)
+        case Verb.DETACH if life.server is None:
             return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)

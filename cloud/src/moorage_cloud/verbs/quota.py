@@ -7,9 +7,9 @@ time, and so be compared and repaired.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, Sum
 from msgspec import Struct
 
@@ -105,13 +105,16 @@ def reset_limits(project: str) -> None:
 
 
 def used_by(volume: Volume) -> dict[str, int]:
-    """Return what a volume is counted with, its snapshots included."""
-    copies = volume.snapshots.filter(deleted=False).order_by()
-    size = copies.aggregate(Sum("size"))["size__sum"] or 0
+    """Return what a volume that is held is counted with, its snapshots included.
+
+    They are held from here on: none goes, or is charged, before the transaction ends.
+    """
+    copies = volume.snapshots.select_for_update().filter(deleted=False).order_by("pk")
+    sizes = [one.size for one in copies]
     return {
         "volumes": 1,
-        "snapshots": copies.count(),
-        "gigabytes": volume.size + size,
+        "snapshots": len(sizes),
+        "gigabytes": volume.size + sum(sizes),
     }
 
 
@@ -130,20 +133,30 @@ class Drift(Struct, frozen=True):
     true: int
 
 
-def drifts() -> Iterator[Drift]:
-    """Yield what is wrong with the rows."""
+def drifts() -> list[Drift]:
+    """Return what is wrong with the rows; no transaction is to be under way."""
+    with transaction.atomic():
+        # All is read as it was at one moment.
+        _on_postgresql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return _compared()
+
+
+def _compared() -> list[Drift]:
     true = _counted()
-    said = {(row.project, row.resource): row.in_use for row in Usage.objects.iterator()}
-    for key in sorted(true.keys() | said.keys()):
-        if true.get(key, 0) != said.get(key, 0):
-            yield Drift(*key, said=said.get(key, 0), true=true.get(key, 0))
+    said = {(row.project, row.resource): row.in_use for row in Usage.objects.all()}
+    return [
+        Drift(*key, said=said.get(key, 0), true=true.get(key, 0))
+        for key in sorted(true.keys() | said.keys())
+        if true.get(key, 0) != said.get(key, 0)
+    ]
 
 
 def repair() -> list[Drift]:
     """Make the rows right; return what was wrong."""
     with transaction.atomic():
-        list(Usage.objects.select_for_update().order_by("id"))
-        found = list(drifts())
+        # Nobody takes or gives back meanwhile, nor makes a row for a first time.
+        _on_postgresql("LOCK TABLE cloud_usage IN EXCLUSIVE MODE")
+        found = _compared()
         for one in found:
             Usage.objects.update_or_create(
                 project=one.project,
@@ -151,6 +164,13 @@ def repair() -> list[Drift]:
                 defaults={"in_use": one.true},
             )
     return found
+
+
+def _on_postgresql(statement: str) -> None:
+    """Run a statement there; on SQLite each transaction has the database alone."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
 
 
 def _counted() -> Mapping[tuple[str, str], int]:

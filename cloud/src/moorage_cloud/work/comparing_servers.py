@@ -72,7 +72,8 @@ def compare_snapshots(
                 "snapshot on record",
             )
         elif not _is_busy(disk.name, snapshot=snapshot):
-            key = f"leave-{snapshot.uuid}-{snapshot.generation}-{backend.pk}"
+            # A key of its own: a job that failed is not to be the last one.
+            key = f"leave-{snapshot.uuid}-{backend.pk}-{time.time_ns()}"
             request = Leave(name=disk.name, instance=disk.instance)
             yield Finding(
                 "snapshot",

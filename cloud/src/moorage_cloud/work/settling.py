@@ -82,7 +82,15 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
     if _was_done(operation, cluster, failed=job.state is JobState.FAILED):
         return Done(*now)
     why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
-    return Failed(*now, why)
+    return Failed(*now, why, off=_has_left(operation, cluster))
+
+
+def _has_left(operation: Operation, cluster: Cluster) -> bool:
+    """Whether a server has its volume no more, and nobody else has."""
+    if operation.volume is None or operation.snapshot or operation.server is None:
+        return False
+    disk = cluster.disk(operation.volume.backend_volume_uuid)
+    return disk is None or disk.instance is None
 
 
 def _was_done(operation: Operation, cluster: Cluster, *, failed: bool) -> bool:

@@ -4,7 +4,6 @@
 from collections import defaultdict
 
 from django.db.models import Count, QuerySet, Sum
-from django.db.models.expressions import Combinable
 from msgspec import UNSET
 
 from moorage_cloud import verbs
@@ -37,7 +36,7 @@ from .shown import DETAIL, View
 
 routes = Routes()
 VOLUMES, VOLUME = "/volumes", "/volumes/{volume_id}"
-SORTABLE: dict[str, str | Combinable] = {
+SORTABLE = {
     "id": "uuid",
     "name": "name",
     "display_name": "name",
@@ -46,8 +45,8 @@ SORTABLE: dict[str, str | Combinable] = {
     "created_at": "created",
     "updated_at": "updated",
     "bootable": "bootable",
-    "availability_zone": "pk",
-    "volume_type_id": "volume_type__uuid",
+    "availability_zone": "created",  # all are in one
+    "volume_type_id": "volume_type",
 }
 
 

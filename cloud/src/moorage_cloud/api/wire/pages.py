@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError
 from django.db.models import F, Model, Q, QuerySet
-from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from msgspec import Meta, Struct
 
@@ -60,7 +59,7 @@ def paged(
     found: QuerySet[Thing],
     query: PageQuery,
     request: HttpRequest,
-    keys: Mapping[str, str | Combinable],
+    keys: Mapping[str, str],
     *,
     counted: bool = False,
 ) -> Page:
@@ -83,12 +82,6 @@ def paged(
     """
     count = found.count() if counted else None
     order = _order(query, keys)
-    computed = {
-        key: column for key, column in keys.items() if not isinstance(column, str)
-    }
-    found = found.annotate(
-        **{key: computed[key] for key, _ in order if key in computed}
-    )
     if query.marker:
         found = found.filter(_behind(found, query.marker, order))
     limit = MOST if query.limit is None else min(query.limit, MOST)
@@ -98,9 +91,7 @@ def paged(
     return Page(things, [_next(request, things[-1])] if full else [], count)
 
 
-def _order(
-    query: PageQuery, keys: Mapping[str, str | Combinable]
-) -> list[tuple[str, bool]]:
+def _order(query: PageQuery, keys: Mapping[str, str]) -> list[tuple[str, bool]]:
     """Return columns, and whether each goes down; the last is no two things' same."""
     if query.sort is not None and (query.sort_key or query.sort_dir):
         raise BadRequest(
@@ -122,11 +113,9 @@ def _order(
             raise BadRequest(
                 "Invalid input received: Invalid sort direction: " + direction
             )
-        column = keys[key]
-        name = column if isinstance(column, str) else key
-        found.append((name, direction != "asc"))
+        found.append((keys[key], direction != "asc"))
     # What is equal comes in the order of its making, and no two things are the same.
-    ties = [str(keys["created_at"]), "pk"]
+    ties = [keys["created_at"], "pk"]
     known = {name for name, _ in found}
     return found + [(name, found[0][1]) for name in ties if name not in known]
 
