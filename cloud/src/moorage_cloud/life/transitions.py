@@ -302,9 +302,9 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
             if grown:  # the data is larger already, and is counted so
                 return replace(rests, size=task.size), (over,)
             return rests, (Charge(life.size - task.size), over)
-        case Verb.DETACH if life.server is None:
-            return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.COPY if _is_whole(task):
+            return replace(rests, status=Status.AVAILABLE), (over,)
+        case Verb.DETACH if life.server is None:
             return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)
