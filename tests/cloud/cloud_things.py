@@ -6,9 +6,11 @@ import json
 from django.db.models import Model
 from site_of_people import Site
 
+from moorage_cloud import verbs
 from moorage_cloud.identity.models import ApplicationCredential, Assignment, User
 from moorage_cloud.models import (
     Attachment,
+    Image,
     Limit,
     Message,
     Operation,
@@ -24,7 +26,7 @@ from moorage_cloud.models import (
 KEPT: tuple[type[Model], ...] = (
     *(Volume, Attachment, Snapshot, Transfer, VolumeType, Limit, Server, Operation),
     *(Message, TypeAccess, ProjectType),
-    *(User, Assignment, ApplicationCredential),
+    *(Image, User, Assignment, ApplicationCredential),
 )
 
 
@@ -64,11 +66,17 @@ class Things:
             "domain_id": "default",
             "class_name": "default",
             "transfer_id": self._offered(),
+            "image_id": str(self._image().uuid),
             "message_id": self._told(),
             "absent_id": "7",
             "host": "a",
             "key": "k",
         }
+
+    def _image(self) -> Image:
+        kind = self.site.docks.type
+        new = verbs.NewImage(name="of all", volume_type=kind, data="golden", size=1)
+        return verbs.add_image(new)
 
     def _type(self) -> str:
         """Make a type that red alone sees, and has by default; return its id."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A database for each test: a copy of one that was migrated once.
 
-Tests run on SQLite, and once more on PostgreSQL (marked as slow), but for those of the
-modules that take long for other reasons.
+Tests run on SQLite, and once more on PostgreSQL (marked as slow), but for those of some
+modules: they are about the wire, or take long for other reasons.
 """
 
 import atexit
@@ -46,7 +46,8 @@ from support.postgres import Postgres, programs  # noqa: E402
 NUMBERS = count()
 ON_SQLITE_ALONE = {
     *("test_clients", "test_clients_further", "test_cost", "test_each_step"),
-    *("test_openapi", "test_schema", "test_stateful"),
+    *("test_absent", "test_openapi", "test_schema", "test_stateful", "test_steps"),
+    *("test_wire", "test_wire_rules"),
     "test_restored",  # which puts back a file
 }
 BOTH = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))

@@ -190,7 +190,7 @@ def test_a_volume_for_a_server_does_not_wait_while_it_holds_the_quota(docks: Doc
             time.sleep(0.5)  # until it waits for the server
             quota.charge("red", docks.type.name, gigabytes=1)
             quota.charge("red", docks.type.name, gigabytes=-1)
-        assert made.result(30).status == "attaching"
+        assert made.result(30).status == "creating"
     assert list(quota.drifts()) == []
 
 

@@ -85,6 +85,7 @@ class Town:
     def __init__(self, name: str, cluster: SimCluster, door: RapiDoor) -> None:
         self.name = name
         self.cluster = cluster
+        self.door = door
         self.port = door.port
         self.ca = door.directory / "rapi.pem"
 

@@ -63,6 +63,7 @@ STATED = {
     "GET /identity/": For.ALL,
     "GET /volume/": For.ALL,
     "GET /compute/": For.ALL,
+    "GET /image/": For.ALL,
     "GET /identity/v3/": For.ALL,
     "GET /volume/v3/": For.ALL,
     "GET /compute/v2.1/": For.ALL,

@@ -30,7 +30,9 @@ def test_the_document_has_every_route_and_says_since_when():
     assert limit["in"] == "query"
 
 
-@pytest.mark.parametrize("root", ["identity/v3", "volume/v3", "compute/v2.1"])
+@pytest.mark.parametrize(
+    "root", ["identity/v3", "volume/v3", "compute/v2.1", "image/v2"]
+)
 def test_every_operation_has_a_name_of_its_own(root: str):
     told = ask("GET", f"/{root}/openapi.json").body
     names = [

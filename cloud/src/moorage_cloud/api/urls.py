@@ -5,6 +5,7 @@ from django.urls import path, re_path
 
 from .compute.service import COMPUTE, COMPUTE_VERSIONS
 from .identity.service import IDENTITY, IDENTITY_VERSIONS
+from .image.service import IMAGE, IMAGE_VERSIONS
 from .operator import health, metrics
 from .volume.service import VOLUME, VOLUME_VERSIONS
 from .wire import openapi
@@ -13,10 +14,12 @@ SERVICES = (
     IDENTITY,
     VOLUME,
     COMPUTE,
+    IMAGE,
     # Shorter ones last: they would have the others' paths.
     IDENTITY_VERSIONS,
     VOLUME_VERSIONS,
     COMPUTE_VERSIONS,
+    IMAGE_VERSIONS,
 )
 urlpatterns = [
     path("healthcheck", health.healthcheck),

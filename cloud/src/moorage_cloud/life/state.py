@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A volume's life, as far as its transitions ask; and what happens to it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
 
 from .status import Act, Status, Verb
+
+LETS_GO: Mapping[Act, Act] = {
+    Act.TAKE: Act.LEAVE,
+    Act.BORROW: Act.RETURN,
+    Act.COPY: Act.LEAVE,
+}
+"""What takes back that a cluster has a disk; no data goes with it."""
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -18,7 +26,8 @@ class Task(Struct, frozen=True, kw_only=True):
     step
         Which of them is asked for now; 0 is the first.
     back
-        Whether a step failed, and what was taken on is let go of again.
+        Whether a step failed, and what was taken on is let go of again: `step` says
+        what for.
     before
         The status to go back to.
     server
@@ -41,7 +50,8 @@ class Task(Struct, frozen=True, kw_only=True):
     @property
     def act(self) -> Act:
         """What the cluster is asked for now."""
-        return Act.LEAVE if self.back else self.acts[self.step]
+        act = self.acts[self.step]
+        return LETS_GO[act] if self.back else act
 
 
 class Life(Struct, frozen=True, kw_only=True):
@@ -121,9 +131,21 @@ class NoData(Struct, frozen=True):
 
 
 class Copy(Struct, frozen=True):
-    """A snapshot, which has this life, is to be taken of a volume on a server."""
+    """It, a snapshot or a volume, is to be a copy of something.
 
-    server: int
+    Attributes
+    ----------
+    by
+        The server that has the original; else as with :class:`Extend`.
+    borrows
+        Whether no server has the original, and a cluster has it for the copy only.
+    grows
+        Whether it is to be larger than the original.
+    """
+
+    by: int | None
+    borrows: bool = False
+    grows: bool = False
 
 
 class CutOff(Struct, frozen=True):

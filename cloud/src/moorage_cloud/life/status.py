@@ -29,7 +29,7 @@ class Verb(StrEnum):
     EXTEND = "extend"
     DELETE = "delete"
     CHECK = "check"  # whether its data is there
-    COPY = "copy"  # what a snapshot begins with
+    COPY = "copy"  # its data is made: of a volume, a snapshot or an image
 
 
 class Act(StrEnum):
@@ -39,7 +39,9 @@ class Act(StrEnum):
     """
 
     TAKE = "take"  # have the volume as a disk: make its data, or adopt what is there
-    COPY = "copy"  # copy it in time; the copy is a disk that no instance has
+    BORROW = "borrow"  # have what it is a copy of as a disk, as it is
+    COPY = "copy"  # copy that in time; the copy is a disk that no instance has
+    RETURN = "return"  # have what it is a copy of no more
     LEAVE = "leave"  # have the disk no more; its data stays
     GROW = "grow"
     DESTROY = "destroy"  # have neither the disk nor its data

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .state import (
+    LETS_GO,
     Ask,
     Attach,
     Charge,
@@ -137,8 +138,8 @@ def _started(life: Life, event: User) -> tuple[Life, Told]:
             return _extend(life, size, by)
         case Delete(by):
             return _delete(life, by)
-        case Copy(server):
-            return _begun(life, Verb.COPY, (Act.COPY, Act.LEAVE), server)
+        case Copy(by):
+            return _begun(life, Verb.COPY, _copying(event), by)
         case _:
             raise AssertionError(event)
 
@@ -167,6 +168,12 @@ def _extend(life: Life, size: int, by: int | None) -> tuple[Life, Told]:
     host = by if life.server is None else life.server
     begun, told = _begun(life, Verb.EXTEND, acts, host, size)
     return begun, (more, *told)
+
+
+def _copying(event: Copy) -> tuple[Act, ...]:
+    """Return what makes a copy; the original is let go of when all is done."""
+    copied = (Act.COPY, *([Act.GROW] if event.grows else []), Act.LEAVE)
+    return (Act.BORROW, *copied, Act.RETURN) if event.borrows else copied
 
 
 def _delete(life: Life, by: int | None) -> tuple[Life, Told]:
@@ -245,25 +252,27 @@ def _heard(life: Life, event: Done | Failed) -> tuple[Life, Told]:
 def _went_on(life: Life, task: Task, why: str | None) -> tuple[Life, Told]:
     """Go on after a step; `why` says what failed, None that it is done."""
     if why is not None:
-        return _back(life, task, why)
-    if task.back:
-        return _failed(life, task)
+        task = replace(task, why=task.why or why)
+        if task.back or task.act not in LETS_GO.values():
+            return _back(life, task)
+        # It stays in a cluster's configuration, with its data. Nothing is lost; the
+        # comparison with the clusters finds it and lets it go.
+    elif task.back:
+        return _back(life, task)
     made = task.act is Act.COPY or (task.act is Act.TAKE and task.verb is Verb.ATTACH)
     life = replace(life, initialized=life.initialized or made)
     if task.step + 1 < len(task.acts):
         return replace(life, task=replace(task, step=task.step + 1)), (Ask(),)
-    return _done(life, task)
+    return _failed(life, task) if task.why else _done(life, task)
 
 
-def _back(life: Life, task: Task, why: str) -> tuple[Life, Told]:
-    """Let go of a volume that was taken on for the step that failed."""
-    if task.back or task.act is Act.LEAVE:
-        # It stays in a cluster's configuration, with its data. Nothing is lost; the
-        # comparison with the clusters finds it and lets it go.
-        return _failed(life, replace(task, why=task.why or why))
-    if task.acts[0] is Act.TAKE and task.step:
-        return replace(life, task=replace(task, back=True, why=why)), (Ask(),)
-    return _failed(life, replace(task, why=why))
+def _back(life: Life, task: Task) -> tuple[Life, Told]:
+    """Let go of what was taken on for the step that failed, the last one first."""
+    for step in reversed(range(task.step)):
+        if task.acts[step] in LETS_GO:
+            back = replace(task, step=step, back=True)
+            return replace(life, task=back), (Ask(),)
+    return _failed(life, task)
 
 
 def _done(life: Life, task: Task) -> tuple[Life, Told]:
@@ -295,21 +304,34 @@ def _failed(life: Life, task: Task) -> tuple[Life, Told]:
             return rests, (Charge(life.size - task.size), over)
         case Verb.DETACH if life.server is None:
             return replace(rests, status=Status.AVAILABLE), (over,)
+        case Verb.COPY if _is_whole(task):
+            return replace(rests, status=Status.AVAILABLE), (over,)
         case Verb.DETACH | Verb.DELETE | Verb.CHECK | Verb.COPY:
             return rests, (over,)
+
+
+def _is_whole(task: Task) -> bool:
+    """Whether a copy lacks nothing but that the cluster lets go of it."""
+    return not task.back and task.act in LETS_GO.values()
 
 
 def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
     """Take a volume from a cluster that is off; its data is where it was.
 
     A first attach that was under way may have made the data or not, and a deletion
-    destroyed it: then only a person can tell, and the volume says so by its status.
+    destroyed it: then only a person can tell, and the volume says so by its status. A
+    copy that was not whole is one no more.
     """
     task = life.task
     if life.server is None and task is None:
         raise NotNow("it is not attached to any server")
     unsure = bool(task and task.verb is Verb.ATTACH and not life.initialized)
     unsure |= bool(task and task.verb in {Verb.DELETE, Verb.CHECK})
+    made = True
+    if task and task.verb is Verb.COPY:
+        unsure = not _is_whole(task)
+        # It may be there: then, who deletes it has it removed.
+        made = life.initialized or task.act is Act.COPY
     # One that was being extended may have grown: it is counted so, and no byte is lost.
     size = task.size if task else life.size
     freed = replace(
@@ -317,7 +339,7 @@ def _cut_off(life: Life, event: CutOff) -> tuple[Life, Told]:
         status=Status.ERROR if unsure else Status.AVAILABLE,
         size=size,
         server=None,
-        initialized=True,
+        initialized=made,
         generation=life.generation + 1,
         task=None,
     )

@@ -6,17 +6,19 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from moorage_cloud.errors import NotFound
+from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.identity import people
 from moorage_cloud.identity.models import Project, User
 from moorage_cloud.models import (
     Backend,
+    Image,
     Server,
     Snapshot,
     StorageDomain,
     Volume,
     VolumeType,
 )
+from moorage_cloud.verbs.asking import Stored
 
 M = TypeVar("M", bound=Model)
 
@@ -38,6 +40,25 @@ def snapshot(name: str) -> Snapshot:
     """Return a snapshot by its number or its uuid; those that are gone, too."""
     known = Snapshot.objects.select_related("volume__volume_type")
     return _one(_by_number_or_uuid(known, name), "snapshot", name)
+
+
+def image(name: str) -> Image:
+    """Return an image by its number or its uuid."""
+    known = Image.objects.filter(deleted=False).select_related("volume_type")
+    return _one(_by_number_or_uuid(known, name), "image", name)
+
+
+def original(text: str) -> Stored:
+    """Return what a volume is to be a copy of, by ``snapshot:NUMBER`` and the like."""
+    kind, _, name = text.partition(":")
+    match kind:
+        case "snapshot":
+            return snapshot(name)
+        case "volume":
+            return volume(name)
+        case "image":
+            return image(name)
+    raise BadRequest(f"a source is snapshot:ID, volume:ID or image:ID, not '{text}'")
 
 
 def server(name: str) -> Server:

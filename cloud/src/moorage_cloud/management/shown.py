@@ -23,6 +23,7 @@ def facts(volume: Volume) -> dict[str, object]:
         "id": volume.pk,
         "uuid": volume.uuid,
         "size": volume.size,
+        "source": volume.source,
         "disk_template": kind.template,
         "disk_provider": kind.provider or None,
         "server_id": place.server_id if place else None,

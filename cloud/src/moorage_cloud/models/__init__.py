@@ -3,6 +3,7 @@
 
 from .backend import Backend, StorageDomain
 from .heartbeat import Heartbeat
+from .image import Image
 from .message import Message
 from .operation import Operation, Outbox
 from .quota import Limit, Usage

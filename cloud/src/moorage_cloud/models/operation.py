@@ -29,6 +29,11 @@ class Operation(models.Model):
         The task: see :class:`moorage_cloud.life.Task`.
     generation
         The volume's with this verb.
+    data
+        The name of the volume that it works on: of a copy, the original's. What works
+        on one volume goes in a row.
+    borrowed
+        The generation of the original with which a copy has it; 0 for no copy.
     backend
         The cluster that is asked.
     server
@@ -59,6 +64,8 @@ class Operation(models.Model):
     back = models.BooleanField(default=False)
     before = models.CharField(max_length=32)
     size = models.PositiveIntegerField()
+    data = models.CharField(max_length=128, blank=True)
+    borrowed = models.PositiveIntegerField(default=0)
     backend = models.ForeignKey(Backend, models.PROTECT, related_name="operations")
     server = models.ForeignKey(Server, models.PROTECT, null=True)
     job = models.BigIntegerField(null=True)
@@ -98,6 +105,9 @@ class Operation(models.Model):
                 name="operations_by_job",
             ),
             models.Index(
+                fields=("data",), condition=Q(ended=None), name="operations_by_data"
+            ),
+            models.Index(
                 fields=("look_at",),
                 condition=Q(ended=None),
                 name="operations_to_look_at",
@@ -129,7 +139,9 @@ class Operation(models.Model):
     def reason(self) -> str:
         """Who asked, and with which requests; it stands in the cluster's job."""
         asked = (self.request_id or str(self.uuid), self.global_request_id)
-        return ":".join(("cloud", self.userid, *filter(None, asked)))
+        who = ":".join(("cloud", self.userid, *filter(None, asked)))
+        about = f' {{"snapshot_id": {self.snapshot_id}}}' if self.snapshot_id else ""
+        return who + about
 
     def traced(self) -> AbstractContextManager[None]:
         """Let lines of the log name the request that began it."""

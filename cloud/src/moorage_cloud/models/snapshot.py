@@ -8,7 +8,9 @@ from django.db import models
 from moorage_cloud.conf import CONF
 from moorage_cloud.life import Status
 
+from .backend import Backend
 from .volume import Volume
+from .volume_type import VolumeType
 
 
 class Snapshot(models.Model):
@@ -51,6 +53,16 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return self.name or str(self.uuid)
+
+    @property
+    def volume_type(self) -> VolumeType:
+        """The type whose storage has it."""
+        return self.volume.volume_type
+
+    @property
+    def backend(self) -> Backend | None:
+        """The cluster that had its volume last."""
+        return self.volume.backend
 
     @property
     def backend_snapshot_name(self) -> str:

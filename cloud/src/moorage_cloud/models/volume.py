@@ -11,16 +11,22 @@ from moorage_cloud.conf import CONF
 from moorage_cloud.life import Life, Status, Task
 
 from .backend import Backend
+from .image import Image
 from .server import Server
 from .volume_type import VolumeType
 
 if TYPE_CHECKING:
     from .operation import Operation
+    from .snapshot import Snapshot
 
 OFTEN = ("uuid", "name", "status", "size", "updated", "bootable", "volume_type")
 """By what a project's volumes are chosen and sorted, besides when they were made."""
 EPOCHS = 1 << 20
-"""How often a cluster may attach a volume between two verbs of this service."""
+"""How often a cluster may attach a volume between two verbs of this service.
+
+Each verb raises the generation, and an attachment's epoch starts at that many times
+this: above all earlier ones, so that one that was cut off stays below.
+"""
 
 
 class Volume(models.Model):
@@ -42,8 +48,12 @@ class Volume(models.Model):
         The cluster that had it last; None before its data was made.
     legacy_backend_volume_uuid
         The name of a volume that an earlier version made; None for one of ours.
-    volume_source, snapshot_source, image
+    volume_source, snapshot_source, image_source
         What its data is a copy of; at most one of them.
+    uncopied
+        Whether its data is still to be a copy: until then, nobody has it.
+    image_metadata
+        What is told of the image that its data began as; empty for none.
     """
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -66,7 +76,11 @@ class Volume(models.Model):
     snapshot_source = models.ForeignKey(
         "Snapshot", models.SET_NULL, null=True, related_name="volumes"
     )
-    image = models.CharField(max_length=255, blank=True)
+    image_source = models.ForeignKey(
+        Image, models.PROTECT, null=True, related_name="volumes"
+    )
+    uncopied = models.BooleanField(default=False)
+    image_metadata = models.JSONField(default=dict)
     snapshot_counter = models.PositiveIntegerField(default=0)
     fault = models.TextField(blank=True)
     deleted = models.BooleanField(default=False)
@@ -127,15 +141,16 @@ class Volume(models.Model):
             return f"snapshot:{self.snapshot_source_id}"
         if self.volume_source_id:
             return f"volume:{self.volume_source_id}"
-        return f"image:{self.image}" if self.image else "blank"
+        return f"image:{self.image_source_id}" if self.image_source_id else "blank"
+
+    @property
+    def original(self) -> "Volume | Snapshot | Image | None":
+        """What its data is a copy of; None for nothing."""
+        return self.snapshot_source or self.volume_source or self.image_source
 
     @property
     def epoch(self) -> int:
-        """The epoch that its next attachment starts with: above all earlier ones.
-
-        A cluster counts on from there. So none of its numbers need be known, and one
-        that was cut off stays below.
-        """
+        """The epoch that its next attachment starts with, or one above that."""
         return self.generation * EPOCHS
 
     def life(self, operation: "Operation | None") -> Life:

@@ -66,6 +66,11 @@ class VolumeType(models.Model):
         return self.disk_template.partition("_")[2]
 
     @property
+    def place(self) -> tuple[object, ...]:
+        """What says where the data of its volumes is."""
+        return self.disk_template, self.pool, self.domain_id, self.params
+
+    @property
     def params(self) -> dict[str, str]:
         """Parameters of the provider, by its names."""
         return {

@@ -94,8 +94,8 @@ def _sets_snapshot(status: Status) -> Act:
     def act(
         pages: Pages[Any], request: HttpRequest, chosen: "QuerySet[Snapshot]"
     ) -> None:
-        def reset(_who: Caller, snapshot: Snapshot) -> None:
-            verbs.reset_snapshot(snapshot, status)
+        def reset(who: Caller, snapshot: Snapshot) -> None:
+            verbs.reset_snapshot(who, snapshot, status)
 
         pages.each(request, chosen, reset, f"Set to {status}")
 

@@ -21,6 +21,7 @@ from .edit import (
     update_snapshot,
 )
 from .extend import extend
+from .images import NewImage, add_image, remove_image
 from .messages import drop_message, messages
 from .retype import retype
 from .servers import (

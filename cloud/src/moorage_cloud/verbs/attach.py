@@ -43,6 +43,11 @@ def attach_new(who: Caller, held: Volume, server: Server) -> Attachment:
     """Attach a volume that the transaction holds; see :func:`attach`."""
     locked = Server.objects.select_for_update(of=("self",)).select_related("backend")
     server = locked.get(pk=server.pk)
+    if held.uncopied:
+        raise BadRequest(
+            f"Invalid volume: the data of volume {held.uuid} was to be a copy, and is "
+            "not there"
+        )
     check_server(server)
     check_takes(server)
     check_reaches(held, server)

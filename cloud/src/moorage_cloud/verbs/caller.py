@@ -7,7 +7,14 @@ from django.db.models import Q, QuerySet
 from msgspec import Struct
 
 from moorage_cloud.errors import NotFound
-from moorage_cloud.models import Server, Snapshot, TypeAccess, Volume, VolumeType
+from moorage_cloud.models import (
+    Image,
+    Server,
+    Snapshot,
+    TypeAccess,
+    Volume,
+    VolumeType,
+)
 
 
 class Caller(Struct, frozen=True):
@@ -64,6 +71,15 @@ def snapshot(who: Caller, name: str) -> Snapshot:
     if found is None:
         raise NotFound(f"Snapshot {name} could not be found.")
     return found
+
+
+def image(name: str) -> Image:
+    """Return an image by its uuid, whoever asks; `NotFound` if there is none."""
+    found = Image.objects.filter(deleted=False, uuid=_uuid("Image", name))
+    one = found.select_related("volume_type").first()
+    if one is None:
+        raise NotFound(f"Image {name} could not be found.")
+    return one
 
 
 def servers(who: Caller) -> QuerySet[Server]:

@@ -24,6 +24,7 @@ from moorage_cloud.life import (
     NotNow,
     Result,
     Status,
+    Verb,
     decide,
 )
 from moorage_cloud.models import (
@@ -38,13 +39,12 @@ from moorage_cloud.models import (
 )
 from moorage_cloud.requests import to_json
 
-from .asking import request_of
+from .asking import Thing, name_of, original, request_of
 from .caller import Caller
 from .messages import leave_message
 from .quota import charge
 
 _LOG = logging.getLogger(__name__)
-Thing = Volume | Snapshot
 
 
 class By(Struct, frozen=True):
@@ -141,6 +141,7 @@ def life_of(thing: Thing, operation: Operation | None) -> Life:
 def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
     task = life.task
     assert task is not None  # noqa: S101
+    about = original(thing) if task.verb is Verb.COPY else thing
     return Operation(
         volume=thing if isinstance(thing, Volume) else thing.volume,
         snapshot=_snapshot(thing),
@@ -149,6 +150,8 @@ def _operation(thing: Thing, life: Life, who: Caller, by: By) -> Operation:
         acts=list(task.acts),
         before=task.before,
         size=task.size,
+        data=name_of(about),
+        borrowed=0 if about is thing else about.generation,
         backend=by.backend,
         server=by.server,
         userid=who.user,
@@ -225,6 +228,8 @@ def _store(thing: Thing, operation: Operation | None, life: Life) -> None:
     if isinstance(thing, Volume):
         if operation and _had(thing, operation, life):
             thing.backend = operation.backend
+        if operation and operation.verb == Verb.COPY:
+            thing.uncopied = life.status is not Status.AVAILABLE
         _place(thing, life)
     thing.save()
 

@@ -27,6 +27,11 @@ def check_data(who: Caller, volume: Volume) -> None:
         If no cluster can look.
     """
     with changing(volume) as held:
+        if held.uncopied:
+            raise BadRequest(
+                f"the data of volume {held.uuid} was to be a copy that did not come to "
+                "its end: delete it"
+            )
         if not held.initialized:
             raise BadRequest(f"volume {held.uuid} has no data to look for")
         by = lender(held)

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A volume comes to be: on record and counted; no cluster is asked for anything."""
+"""A volume comes to be: on record and counted.
+
+No cluster is asked for anything, unless it is a copy: that is made at once.
+"""
 
 from collections.abc import Mapping
 
 from django.db import transaction
 from msgspec import Struct, field
 
-from moorage_cloud.conf import CONF
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import Status
-from moorage_cloud.models import Server, Volume, VolumeType
+from moorage_cloud.models import Image, Server, Snapshot, Volume, VolumeType
 
+from .asking import Stored, has_data
 from .attach import attach_new, check_detachable
 from .caller import Caller
+from .checks import check_metadata, check_size, check_text
+from .copies import begin_copy, check_fits, holding_original
 from .quota import charge
-
-MAX_METADATA = 10
-MAX_KEY = 64
-MAX_TEXT = 255
 
 
 class NewVolume(Struct, frozen=True, kw_only=True):
@@ -29,6 +30,8 @@ class NewVolume(Struct, frozen=True, kw_only=True):
         GiB.
     server
         One that it is attached to at once; None for none.
+    original
+        What it is to be a copy of; None for nothing.
     """
 
     size: int
@@ -39,6 +42,7 @@ class NewVolume(Struct, frozen=True, kw_only=True):
     server: Server | None = None
     delete_on_termination: bool = False
     bootable: bool = False
+    original: Stored | None = None
 
 
 def create(who: Caller, new: NewVolume) -> Volume:
@@ -50,6 +54,8 @@ def create(who: Caller, new: NewVolume) -> Volume:
         If something of it cannot be.
     OverLimit
         If the project's quota does not allow it.
+    Unavailable
+        If no cluster can copy the original now.
     """
     check_size(new.size)
     check_text("name", new.name)
@@ -57,58 +63,60 @@ def create(who: Caller, new: NewVolume) -> Volume:
     check_metadata(new.metadata)
     if new.server is None:
         check_detachable(new.volume_type)
-    with transaction.atomic():
-        if new.server:  # held before the quota is, as all do who hold both
-            Server.objects.select_for_update().get(pk=new.server.pk)
-        charge(who.project, new.volume_type.name, volumes=1, gigabytes=new.size)
-        volume = Volume.objects.create(
-            name=new.name,
-            description=new.description,
-            userid=who.user,
-            project=who.project,
-            size=new.size,
-            volume_type=new.volume_type,
-            metadata=dict(new.metadata),
-            delete_on_termination=new.delete_on_termination,
-            bootable=new.bootable,
-            status=Status.CREATING if new.server else Status.AVAILABLE,
+    if new.original is None:
+        with transaction.atomic():
+            if new.server:  # held before the quota is, as all do who hold both
+                Server.objects.select_for_update().get(pk=new.server.pk)
+            volume = _made(who, new)
+            if new.server:
+                attach_new(who, volume, new.server)
+        return volume
+    if new.server:
+        raise BadRequest(
+            "a volume that is a copy is attached when its data is there: make it "
+            "without a server"
         )
-        if new.server:
-            attach_new(who, volume, new.server)
+    with holding_original(new.original) as held:
+        check_fits(held, new.volume_type, new.size)
+        volume = _made(who, new, _told_of(held))
+        if volume.uncopied:
+            begin_copy(who, volume, held)
     return volume
 
 
-def check_size(size: object) -> None:
-    """Refuse what is no size of a volume, GiB."""
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise BadRequest(f"the size of a volume is a whole number of GiB, not '{size}'")
-    if size > CONF.max_volume_size:
-        raise BadRequest(
-            f"a volume has at most {CONF.max_volume_size} GiB, not {size} GiB"
-        )
+def _made(
+    who: Caller, new: NewVolume, original: Mapping[str, object] | None = None
+) -> Volume:
+    """Count a volume, and put it on record."""
+    charge(who.project, new.volume_type.name, volumes=1, gigabytes=new.size)
+    fields = {"bootable": new.bootable, "uncopied": False, **(original or {})}
+    begins = new.server or fields["uncopied"]
+    return Volume.objects.create(
+        name=new.name,
+        description=new.description,
+        userid=who.user,
+        project=who.project,
+        size=new.size,
+        volume_type=new.volume_type,
+        metadata=dict(new.metadata),
+        delete_on_termination=new.delete_on_termination,
+        status=Status.CREATING if begins else Status.AVAILABLE,
+        **fields,
+    )
 
 
-def check_text(what: str, text: str) -> None:
-    """Refuse a text that is too long."""
-    if len(text) > MAX_TEXT:
-        raise BadRequest(
-            f"{what} has {len(text)} characters, more than {MAX_TEXT} are not possible"
-        )
+def _told_of(stored: Stored) -> dict[str, object]:
+    """Return what is on record of a copy because of its original."""
+    copied = {"uncopied": has_data(stored)}
+    match stored:
+        case Image():
+            told = {"bootable": True, "image_metadata": stored.metadata}
+            return {"image_source": stored, **told, **copied}
+        case Snapshot():
+            return {"snapshot_source": stored, **_boots_as(stored.volume), **copied}
+        case Volume():
+            return {"volume_source": stored, **_boots_as(stored), **copied}
 
 
-def check_metadata(metadata: Mapping[str, str]) -> None:
-    """Refuse metadata that is too much."""
-    if len(metadata) > MAX_METADATA:
-        raise BadRequest(
-            f"a volume has at most {MAX_METADATA} items of metadata, not "
-            f"{len(metadata)}"
-        )
-    for key, value in metadata.items():
-        if not 1 <= len(key) <= MAX_KEY:
-            raise BadRequest(
-                f"a key of metadata has 1 to {MAX_KEY} characters: '{key}'"
-            )
-        if len(value) > MAX_TEXT:
-            raise BadRequest(
-                f"the value of '{key}' has more than {MAX_TEXT} characters"
-            )
+def _boots_as(volume: Volume) -> dict[str, object]:
+    return {"bootable": volume.bootable, "image_metadata": volume.image_metadata}

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from moorage_cloud.errors import BadRequest
-from moorage_cloud.life import Status
+from moorage_cloud.life import CutOff, Status
 from moorage_cloud.models import Snapshot, Transfer, Volume
 
+from .asking import Thing
 from .caller import Caller
-from .changing import Thing, changing, changing_snapshot, under_way
-from .create import check_metadata, check_text
+from .changing import begin, changing, changing_snapshot, under_way
+from .checks import check_metadata, check_text
 
 SETTABLE = frozenset(
     {Status.AVAILABLE, Status.IN_USE, Status.ERROR, Status.ERROR_DELETING}
@@ -95,21 +96,28 @@ def update_snapshot(
     return held
 
 
-def reset_snapshot(snapshot: Snapshot, status: str) -> None:
+def reset_snapshot(who: Caller, snapshot: Snapshot, status: str) -> None:
     """Set a snapshot's status to one that says what is so.
+
+    What a cluster was doing with it that is said to be off is over then.
 
     Raises
     ------
     BadRequest
-        If a verb is under way, or there is no such status of a snapshot.
+        If a verb is under way on a cluster that is on, or there is no such status of a
+        snapshot.
     """
     known = (Status.AVAILABLE, Status.ERROR, Status.ERROR_DELETING)
     if status not in known:
         words = ", ".join(known)
         raise BadRequest(f"a status that can be set is {words}, not '{status}'")
     with changing_snapshot(snapshot) as held:
-        if under_way(held):
+        operation = under_way(held)
+        if operation and not operation.backend.offline:
             raise BadRequest(f"snapshot {held.uuid} is {held.status}: it will end")
+        if operation:
+            begin(held, CutOff(f"cluster {operation.backend} is off"), who)
+            return
         held.status = status
         held.save()
 

@@ -6,7 +6,7 @@ from moorage_cloud.models import Volume
 
 from .caller import Caller
 from .changing import By, begin, changing
-from .create import check_size
+from .checks import check_size
 from .reach import check_server, lender
 
 

@@ -5,22 +5,28 @@ from django.db.models import QuerySet
 
 from moorage_cloud.conf import CONF
 from moorage_cloud.errors import BadRequest, BuildInProgress, Forbidden, Unavailable
-from moorage_cloud.models import Backend, Operation, Server, Volume
+from moorage_cloud.models import Backend, Image, Operation, Server, Volume
 
+from .asking import Stored
 from .changing import By
 
 
-def backends_of(volume: Volume) -> QuerySet[Backend]:
-    """Return the clusters that can have a volume's data.
+def backends_of(stored: Stored) -> QuerySet[Backend]:
+    """Return the clusters that can have a volume's data, a snapshot's or an image's.
 
     Where no second cluster sees its storage, it is the one that made it.
     """
-    domain = volume.volume_type.domain
+    domain, last = stored.volume_type.domain, _last(stored)
     if domain is not None:
         return domain.backends.all()
-    if volume.backend_id is not None:
-        return Backend.objects.filter(pk=volume.backend_id)
+    if last is not None:
+        return Backend.objects.filter(pk=last.pk)
     return Backend.objects.all()
+
+
+def _last(stored: Stored) -> Backend | None:
+    """Return the cluster that had the data last, as far as that is known."""
+    return None if isinstance(stored, Image) else stored.backend
 
 
 def check_reaches(volume: Volume, server: Server) -> None:
@@ -70,8 +76,8 @@ def check_slot(server: Server) -> None:
         )
 
 
-def lender(volume: Volume) -> By:
-    """Return who can work on a volume that is detached: the cluster that had it last.
+def lender(stored: Stored) -> By:
+    """Return who can work on what is detached: the cluster that had it last.
 
     Else another one that sees its storage. One that cannot have a disk without an
     instance does it with a stopped server that is there for that.
@@ -81,17 +87,17 @@ def lender(volume: Volume) -> By:
     Unavailable
         If none can.
     """
-    known = backends_of(volume).filter(offline=False)
-    usual = volume.backend_id
-    for backend in sorted(known, key=lambda one: (one.drained, one.pk != usual)):
+    known, last = backends_of(stored).filter(offline=False), _last(stored)
+    for backend in sorted(known, key=lambda one: (one.drained, one != last)):
         if backend.adopts:
             return By(backend)
         helper = _helper(backend)
         if helper:
             return By(backend, helper)
     raise Unavailable(
-        f"no cluster that sees the storage of volume {volume.uuid} is on and can have "
-        "a disk without an instance, or has a stopped helper server"
+        f"no cluster that sees the storage of {type(stored).__name__.lower()} "
+        f"{stored.uuid} is on and can have a disk without an instance, or has a "
+        "stopped helper server"
     )
 
 

@@ -30,7 +30,7 @@ def retype(volume: Volume, kind: VolumeType) -> Volume:
             return held
         if held.place is None:
             check_detachable(kind)
-        if held.initialized and _place(old) != _place(kind):
+        if held.initialized and old.place != kind.place:
             raise BadRequest(
                 f"the data of volume {held.uuid} would have to move from type "
                 f"'{old.name}' to '{kind.name}': that is not possible"
@@ -43,8 +43,3 @@ def retype(volume: Volume, kind: VolumeType) -> Volume:
         held.volume_type = kind
         held.save()
     return held
-
-
-def _place(kind: VolumeType) -> tuple[object, ...]:
-    """Return what says where the data is."""
-    return kind.disk_template, kind.pool, kind.domain_id, kind.params

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Copies in time of volumes that a server has."""
+"""Copies in time of volumes."""
 
 from collections.abc import Mapping
 
 from django.db import transaction
 from django.db.models import F
 
-from moorage_cloud.errors import BadRequest
-from moorage_cloud.life import Copy, Delete, Status
+from moorage_cloud.life import Delete, Status
 from moorage_cloud.models import Snapshot, Volume
 
+from .asking import has_data
 from .caller import Caller
-from .changing import By, begin, changing, changing_snapshot
-from .create import check_metadata, check_text
+from .changing import begin, changing, changing_snapshot
+from .checks import check_metadata, check_text
+from .copies import begin_copy, check_copied
 from .quota import charge
-from .reach import check_server, lender
+from .reach import lender
 
 
 def take_snapshot(
@@ -25,26 +26,22 @@ def take_snapshot(
     description: str = "",
     metadata: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """Take a snapshot of a volume that a server has; it is the volume's project's.
+    """Take a snapshot of a volume; it is the volume's project's.
 
     Raises
     ------
     BadRequest
-        If no server has it.
+        If its state does not allow it.
     OverLimit
         If the project's quota does not allow it.
+    Unavailable
+        If no server has it, and no cluster can have it now.
     """
     check_text("name", name)
     check_text("description", description)
     check_metadata(metadata or {})
     with changing(volume) as held:
-        place = held.place
-        if place is None or held.status != Status.IN_USE:
-            raise BadRequest(
-                f"Invalid volume: volume {held.uuid} must be in-use for a snapshot, "
-                f"and is '{held.status}'"
-            )
-        check_server(place.server)
+        check_copied(held)
         charge(held.project, held.volume_type.name, snapshots=1, gigabytes=held.size)
         Volume.objects.filter(pk=held.pk).update(
             snapshot_counter=F("snapshot_counter") + 1
@@ -58,13 +55,10 @@ def take_snapshot(
             size=held.size,
             number=held.snapshot_counter + 1,
             metadata=dict(metadata or {}),
+            status=Status.CREATING if has_data(held) else Status.AVAILABLE,
         )
-        begin(
-            snapshot,
-            Copy(place.server.pk),
-            who,
-            By(place.server.backend, place.server),
-        )
+        if has_data(held):
+            begin_copy(who, snapshot, held)
     return snapshot
 
 

@@ -14,7 +14,7 @@ from moorage_cloud.models import Transfer, Volume
 
 from .caller import Caller
 from .changing import changing
-from .create import check_text
+from .checks import check_text
 from .quota import charge, used_by
 
 

@@ -7,13 +7,11 @@ What is done about a volume that is not where it should be, `whereabouts.py` say
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from django.db.models import Exists, OuterRef
-
 from moorage_cloud.clusters import Cluster
 from moorage_cloud.conf import CONF
 from moorage_cloud.models import Backend, Operation, Server, Volume
 
-from .comparing_servers import compare_servers, compare_snapshots
+from .comparing_servers import compare_images, compare_servers, compare_snapshots
 from .doors import Connect
 from .finding import Finding
 from .settling import settle
@@ -58,6 +56,8 @@ def compare(backends: Sequence[Backend], connect: Connect) -> Iterator[Finding]:
     for backend in backends:  # a server that is gone has no volumes by then
         door = doors[backend.pk]
         yield from compare_snapshots(backend, disks[backend.pk], door)
+        lent = [one for one in disks[backend.pk] if record.lends(Had(backend, one))]
+        yield from compare_images(backend, lent, door)
         there = [one for one in servers.values() if one.backend_id == backend.pk]
         yield from compare_servers(backend, there, door)
 
@@ -86,8 +86,11 @@ def _jobs(
 
 
 def _resting() -> Iterator[Volume]:
-    under_way = Operation.objects.filter(
-        volume=OuterRef("pk"), snapshot=None, ended=None
-    )
-    found = Volume.objects.filter(~Exists(under_way), deleted=False)
-    yield from found.select_related("volume_type", "attachment__server__backend")
+    """Yield what nothing is done with: neither with itself, nor to copy it."""
+    under_way = Operation.objects.filter(ended=None)
+    busy = set(under_way.filter(snapshot=None).values_list("volume", flat=True))
+    copied = set(under_way.values_list("data", flat=True))
+    found = Volume.objects.filter(deleted=False)
+    for one in found.select_related("volume_type", "attachment__server__backend"):
+        if one.pk not in busy and one.backend_volume_uuid not in copied:
+            yield one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers and snapshots on record against what a cluster has."""
+"""Servers, snapshots and images on record against what a cluster has."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 
 from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.conf import CONF
-from moorage_cloud.models import Backend, Operation, Server, Snapshot
+from moorage_cloud.models import Backend, Image, Operation, Server, Snapshot
 from moorage_cloud.requests import RUNNING, STOPPED, Leave
 from moorage_cloud.verbs import server_is, server_is_gone
 
@@ -71,7 +71,7 @@ def compare_snapshots(
                 f"cluster {backend} has a disk {disk.name}, of which there is no "
                 "snapshot on record",
             )
-        elif not Operation.objects.filter(snapshot=snapshot, ended=None).exists():
+        elif not _is_busy(disk.name, snapshot=snapshot):
             # A key of its own: a job that failed is not to be the last one.
             key = f"leave-{snapshot.uuid}-{backend.pk}-{time.time_ns()}"
             request = Leave(name=disk.name, instance=disk.instance)
@@ -82,6 +82,42 @@ def compare_snapshots(
                 f"disk {disk.name}, and is to let go of it",
                 partial(door.submit, request, key, "cloud:reconcile"),
             )
+
+
+def compare_images(
+    backend: Backend, disks: Sequence[Disk], door: Cluster
+) -> Iterator[Finding]:
+    """Find images that a cluster had for a copy, and has still.
+
+    Parameters
+    ----------
+    disks
+        Those that no user's server has.
+    """
+    known = Image.objects.filter(deleted=False)
+    names = set(known.values_list("backend_image_name", flat=True))
+    for disk in disks:
+        if disk.name in names and not _is_busy(disk.name):
+            yield Finding(
+                "snapshot",
+                disk.name,
+                f"cluster {backend} has image {disk.name} as a disk, and is to let go "
+                "of it",
+                partial(
+                    door.submit,
+                    Leave(name=disk.name, instance=disk.instance),
+                    f"leave-{disk.name}-{backend.pk}-{time.time_ns()}",
+                    "cloud:reconcile",
+                ),
+            )
+
+
+def _is_busy(name: str, **thing: Snapshot) -> bool:
+    """Whether something is done with data, or with a thing itself."""
+    at_it = Operation.objects.filter(ended=None)
+    return at_it.filter(data=name).exists() or (
+        bool(thing) and at_it.filter(**thing).exists()
+    )
 
 
 def _named(name: str) -> Snapshot | None:

@@ -60,16 +60,17 @@ def _send(connect: Connect, message: Outbox) -> None:
 
 def _taken() -> Outbox | None:
     now = timezone.now()
-    # What is done with one helper goes in a row: it has few slots.
-    before = Operation.objects.filter(
-        ended=None,
-        server__helper=True,
-        server=OuterRef("operation__server"),
-        pk__lt=OuterRef("operation"),
+    earlier = Operation.objects.filter(
+        ended=None, backend__offline=False, pk__lt=OuterRef("operation")
     )
+    # What is done with one helper goes in a row: it has few slots.
+    helped = earlier.filter(server__helper=True, server=OuterRef("operation__server"))
+    # So does what is done with one volume: a cluster may have it to make a copy.
+    busy = earlier.exclude(data="").filter(data=OuterRef("operation__data"))
     waiting = Outbox.objects.filter(
         Q(taken_until=None) | Q(taken_until__lte=now),
-        ~Exists(before),
+        ~Exists(helped),
+        ~Exists(busy),
         not_before__lte=now,
         backend__offline=False,
     )

@@ -18,8 +18,8 @@ from moorage_cloud.life import Done, Failed
 from moorage_cloud.models import Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Destroy, disk_of, was_done, was_done_with_server
 from moorage_cloud.verbs import holding_server, server_request, server_went_on
-from moorage_cloud.verbs.asking import request_of
-from moorage_cloud.verbs.changing import Thing, changing, changing_snapshot, go_on
+from moorage_cloud.verbs.asking import Thing, request_of
+from moorage_cloud.verbs.changing import changing, changing_snapshot, go_on
 
 from .doors import Connect
 

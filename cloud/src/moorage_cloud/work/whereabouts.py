@@ -58,6 +58,11 @@ class Record(Struct, frozen=True):
         """Return the server that has a disk."""
         return self.servers.get((had.backend.pk, had.disk.instance or ""))
 
+    def lends(self, had: Had) -> bool:
+        """Whether a cluster has a disk for a while: no server of a user's has it."""
+        found = self.server(had)
+        return had.disk.instance is None or bool(found and found.helper)
+
     def rightful(self, volume: Volume, had: Had) -> Server | None:
         """Return the server that has a disk, if a cluster's word is enough for that.
 

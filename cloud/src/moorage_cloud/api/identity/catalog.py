@@ -12,6 +12,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "identity": ("keystone", "identity/v3"),
     "block-storage": ("cinder", "volume/v3"),
     "compute": ("nova", "compute/v2.1"),
+    "image": ("glance", "image"),
 }
 """By type: what clients call a service, and where it is."""
 

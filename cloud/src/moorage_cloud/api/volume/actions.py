@@ -14,6 +14,7 @@ from .shapes import (
     ReadOnly,
     ResetStatus,
     Retype,
+    Revert,
 )
 from .volumes import check_deletable
 
@@ -81,6 +82,24 @@ def retype(call: Call, volume_id: str, body: Retype) -> None:
     except NotFound as error:
         raise BadRequest(error.sentence) from None
     verbs.retype(volume, kind)
+
+
+@routes(
+    "POST",
+    ACTION,
+    action="revert",
+    rule="volume:revert_to_snapshot",
+    low="3.40",
+    status=202,
+)
+def revert(call: Call, volume_id: str, body: Revert) -> None:
+    """Refuse to put the data of a snapshot back in place: no storage here can."""
+    volume = call.volume(volume_id)
+    raise BadRequest(
+        f"Invalid volume: no storage puts the data of snapshot {body.snapshot_id} back "
+        f"in the place of volume {volume.uuid}: make a volume from the snapshot, and "
+        "attach that instead"
+    )
 
 
 @routes("POST", ACTION, action="os-set_bootable", rule="volume:update")

@@ -124,6 +124,7 @@ class VolumeShown(Struct, frozen=True, kw_only=True):
     name_id: str | UnsetType | None = field(
         name="os-vol-mig-status-attr:name_id", default=UNSET
     )
+    volume_image_metadata: dict[str, str] | UnsetType = UNSET
     server_id: str | UnsetType | None = UNSET
     delete_on_termination: bool | UnsetType = field(
         name="SNF:delete_on_termination", default=UNSET
@@ -265,6 +266,12 @@ class Retype(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     new_type: str
     migration_policy: str | None = None
+
+
+class Revert(Struct, frozen=True, forbid_unknown_fields=True):
+    """A volume is to have the data of a snapshot of it again."""
+
+    snapshot_id: str
 
 
 class Bootable(Struct, frozen=True, forbid_unknown_fields=True):

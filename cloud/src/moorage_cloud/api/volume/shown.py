@@ -74,6 +74,7 @@ class View:
             tenant=one.project if self.tenant else UNSET,
             migstat=None if self.admin else UNSET,
             name_id=None if self.admin else UNSET,
+            volume_image_metadata=one.image_metadata or UNSET,
             server_id=(
                 UNSET if not self.extended else str(server.uuid) if server else None
             ),

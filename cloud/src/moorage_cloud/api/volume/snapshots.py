@@ -198,7 +198,7 @@ ADMIN = "volume_extension:snapshot_admin_actions"
 )
 def reset_status(call: Call, snapshot_id: str, body: ResetStatus) -> None:
     """Set a status that says what is so."""
-    verbs.reset_snapshot(call.snapshot(snapshot_id), body.status or "")
+    verbs.reset_snapshot(call.who, call.snapshot(snapshot_id), body.status or "")
 
 
 @routes(

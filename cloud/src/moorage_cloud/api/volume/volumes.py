@@ -15,6 +15,7 @@ from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.life import Status
 from moorage_cloud.models import Server, Volume, VolumeType
 from moorage_cloud.verbs import caller
+from moorage_cloud.verbs.asking import Stored
 
 from .filters import between, equal, with_metadata
 from .shapes import (
@@ -54,17 +55,20 @@ def create_volume(call: Call, body: CreateVolume, query: Shown) -> OneVolume:
     """Make a volume."""
     new = body.volume
     _check_possible(new)
-    if new.size is None:
+    original = _original(call, new)
+    size = new.size or (original.size if original else None)
+    if size is None:
         raise BadRequest("Invalid input for field/attribute size: it is missing")
     made = verbs.create(
         call.who,
         verbs.NewVolume(
-            size=new.size,
-            volume_type=_type(call, new.volume_type),
+            size=size,
+            volume_type=_type(call, new.volume_type, original),
             name=new.name or new.display_name or "",
             description=new.description or new.display_description or "",
             metadata=new.metadata or {},
             server=_server(call, new.server_id),
+            original=original,
         ),
     )
     view = View(call, extended=query.extended, tenant=False)
@@ -82,16 +86,30 @@ def _check_possible(new: NewVolume) -> None:
     sources = {
         "a group": new.group_id or new.consistencygroup_id,
         "a backup": new.backup_id,
-        "an image": new.imageRef or new.image_id,
-        "a snapshot": new.snapshot_id,
-        "a volume": new.source_volid,
     }
     for what, given in sources.items():
         if given:
             raise BadRequest(f"a volume cannot be made from {what} here")
 
 
-def _type(call: Call, name: str | None) -> VolumeType:
+def _original(call: Call, new: NewVolume) -> Stored | None:
+    """Return what a volume is to be a copy of; None for nothing."""
+    image = new.imageRef or new.image_id
+    if sum(map(bool, (new.snapshot_id, new.source_volid, image))) > 1:
+        raise BadRequest(
+            "May specify only one of snapshot, imageRef or source volume: a volume has "
+            "one original"
+        )
+    if new.snapshot_id:
+        return caller.snapshot(call.who, new.snapshot_id)
+    if new.source_volid:
+        return caller.volume(call.who, new.source_volid)
+    return caller.image(image) if image else None
+
+
+def _type(call: Call, name: str | None, original: Stored | None) -> VolumeType:
+    if original and not name:
+        return original.volume_type
     try:
         return call.volume_type(name)
     except NotFound as error:
@@ -228,10 +246,12 @@ def _found(call: Call, query: VolumesQuery) -> QuerySet[Volume]:
         query.availability_zone not in {None, CONF.zone}
         or query.migration_status is not None
         or query.group_id is not None
-        or query.glance_metadata is not None
         or query.consumes_quota is False
     )
-    return found.none() if none else with_metadata(found, query.metadata)
+    if none:
+        return found.none()
+    found = with_metadata(found, query.glance_metadata, "image_metadata")
+    return with_metadata(found, query.metadata)
 
 
 def _types(call: Call, name: str) -> list[VolumeType]:

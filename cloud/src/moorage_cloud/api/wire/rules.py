@@ -72,6 +72,7 @@ _DEFAULTS = {
         "volume:create_snapshot",
         "volume:update_snapshot",
         "volume:delete_snapshot",
+        "volume:revert_to_snapshot",
         "volume:update_snapshot_metadata",
         "volume:delete_snapshot_metadata",
         "volume:create_transfer",
@@ -163,6 +164,8 @@ _DEFAULTS = {
         "volume_extension:types_extra_specs:index",
         "volume_extension:types_extra_specs:show",
         "volume_extension:availability_zone_list",
+        "get_images",
+        "get_image",
     ),
 }
 

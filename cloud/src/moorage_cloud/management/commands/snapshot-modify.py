@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find
-from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.command import ADMIN, CloudCommand
 from moorage_cloud.verbs import reset_snapshot, update_snapshot
 
 
@@ -32,6 +32,6 @@ class Command(CloudCommand):
         ):
             raise BadRequest("say --name, --description or --status")
         if options["status"] is not None:
-            reset_snapshot(snapshot, options["status"])
+            reset_snapshot(ADMIN, snapshot, options["status"])
         update_snapshot(snapshot, **words)
         self.tell(f"Successfully updated snapshot <{snapshot.pk}>")
