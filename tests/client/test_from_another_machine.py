@@ -16,7 +16,13 @@ from rapi_door import RapiDoor, rapi_door
 
 HERE = {
     *("gnt-cluster init", "gnt-cluster destroy", "gnt-cluster master-failover"),
-    *("gnt-instance console", "moorage backup", "moorage restore", "moorage watcher"),
+    *(
+        "gnt-instance console",
+        "moorage backup",
+        "moorage export-config",
+        "moorage restore",
+        "moorage watcher",
+    ),
     *("moorage rapi add-token", "moorage rapi list-tokens"),
     "moorage rapi remove-token",
 }
@@ -151,6 +157,7 @@ WORDS = {
     "gnt-cluster init": "demo",
     "gnt-instance console": "web1",
     "moorage backup": "file",
+    "moorage export-config": "file",
     "moorage restore": "file",
     "moorage rapi add-token": "robot",
     "moorage rapi remove-token": "robot",

@@ -49,12 +49,13 @@ class Berth(Pier):
     was_off: bool = False
     left: int = 0
     wide: set[str] = field(default_factory=set)
-    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         if not self.deaf:
-            said = self.reasons.setdefault(key, (reason, type(request).__name__))
-            assert said == (reason, type(request).__name__), "one key, two requests"
+            asked = (reason, type(request).__name__, getattr(request, "name", ""))
+            said = self.reasons.setdefault(key, asked)
+            assert said == asked, "one key, two requests"
         return super().submit(request, key, reason)
 
     def _answer(self) -> None:

@@ -54,4 +54,5 @@ def serve() -> None:
         print(told, flush=True)  # noqa: T201 - the answer
 
 
-serve()
+if __name__ == "__main__":
+    serve()

@@ -42,7 +42,7 @@ def test_a_password_gets_a_token_for_a_project(site: Site):
     }
     assert [role["name"] for role in told["roles"]] == ["reader", "member"]
     assert {one["type"] for one in told["catalog"]} == {
-        *("identity", "block-storage", "compute"),
+        *("identity", "block-storage", "compute", "image"),
     }
     token = answer.headers["X-Subject-Token"]
     listed = ask("GET", f"{VOLUME}/volumes", **{"X-Auth-Token": token})

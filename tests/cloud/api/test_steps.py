@@ -39,6 +39,7 @@ NOT_THERE = (
     "badRequest 400: There is no such action: ",
 )
 PLAUSIBLE = {
+    "glance_metadata": "{'os': 'debian'}",
     "created_at": "gt:2020-01-01",
     "updated_at": "gt:2020-01-01",
     "metadata": "{'k': 'v'}",
