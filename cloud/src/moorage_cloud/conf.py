@@ -2,6 +2,7 @@
 """What an administrator sets: a TOML file, read once when the service starts."""
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from msgspec import Struct, ValidationError, convert, field
 WHERE = "MOORAGE_CLOUD"
 """The variable that names the file."""
 USUAL = Path("/etc/moorage/cloud.toml")
+_URL = re.compile(r"https?://[^/?#\s\"]+(/[^?#\s\"]*)?")
 
 
 class Quota(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +48,10 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         again, with the same key.
     allowed_hosts
         Names by which clients may call the service; ``*`` is any.
+    url
+        The address under which clients reach the service, such as
+        ``https://cloud.example.org``; links and the catalog begin with it. Without one,
+        they begin as the request did.
     policy_file
         Rules that differ from the defaults, in the form that OpenStack's services have.
     token_lasts
@@ -76,6 +82,7 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: float = 30.0
     lease: float = 90.0
     allowed_hosts: tuple[str, ...] = ("*",)
+    url: str = ""
     policy_file: str = "/etc/moorage/policy.yaml"
     token_lasts: float = 3600.0
     zone: str = "nova"
@@ -84,6 +91,13 @@ class Conf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     metrics_dir: str = ""
     worker_gone: float = 60.0
     quota: Quota = field(default_factory=Quota)
+
+    def __post_init__(self) -> None:
+        """Refuse an address that no link can begin with."""
+        if self.url and not _URL.fullmatch(self.url):
+            raise ValueError(
+                f"url is to be http(s)://HOST[:PORT][/PATH], not {self.url}"
+            )
 
 
 def read(path: Path | None = None) -> Conf:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compute as a service: its versions and its routes."""
 
+from moorage_cloud.api.wire.address import address
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import (
     ApiVersion,
@@ -28,7 +29,7 @@ def _document(call: Call) -> ApiVersion:
         version=HIGH,
         min_version=LOW,
         updated="2013-07-23T11:33:21Z",
-        links=[Link("self", call.request.build_absolute_uri(f"/{ROOT}/"))],
+        links=[Link("self", address(call.request, f"/{ROOT}/"))],
         media_types=[
             MediaType(
                 "application/json", "application/vnd.openstack.compute+json;version=2.1"

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest
 
+from moorage_cloud.api.wire.address import address
+
 from .bodies import Address, ServiceAddresses
 
 REGION = "RegionOne"
@@ -30,7 +32,7 @@ def catalog(request: HttpRequest, project: str) -> list[ServiceAddresses]:
                     interface=interface,
                     region=REGION,
                     region_id=REGION,
-                    url=request.build_absolute_uri("/" + _place(place, project)),
+                    url=address(request, "/" + _place(place, project)),
                 )
                 for interface in ("public", "internal", "admin")
             ],

@@ -8,6 +8,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from msgspec import UNSET, Struct, UnsetType
 
+from moorage_cloud.api.wire.address import address
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.times import moment
@@ -89,7 +90,7 @@ def list_credentials(call: Call, user_id: str, query: CredentialQuery) -> Creden
     found = ApplicationCredential.objects.filter(user=user_id)
     if query.name is not None:
         found = found.filter(name=query.name)
-    pages = Pages(call.request.build_absolute_uri())
+    pages = Pages(address(call.request))
     return Credentials([_shown(call, one) for one in found], pages)
 
 

@@ -6,6 +6,7 @@ They are made and changed by the administrator's commands.
 
 from msgspec import Struct
 
+from moorage_cloud.api.wire.address import address
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.errors import NotFound
@@ -306,4 +307,4 @@ def _at(call: Call, what: str, key: str) -> Self:
 
 
 def _pages(call: Call) -> Pages:
-    return Pages(call.request.build_absolute_uri())
+    return Pages(address(call.request))

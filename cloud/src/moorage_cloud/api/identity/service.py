@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Identity as a service: its routes and its document."""
 
+from moorage_cloud.api.wire.address import address
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import (
     ApiVersion,
@@ -26,7 +27,7 @@ def _document(call: Call) -> ApiVersion:
         id="v3.14",
         status="stable",
         updated="2020-04-07T00:00:00Z",
-        links=[Link("self", call.request.build_absolute_uri(f"/{ROOT}/"))],
+        links=[Link("self", address(call.request, f"/{ROOT}/"))],
         media_types=[
             MediaType("application/json", "application/vnd.openstack.identity-v3+json")
         ],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Block storage as a service: its versions and its routes."""
 
+from moorage_cloud.api.wire.address import address
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.discovery import ApiVersion, ApiVersions, Link, MediaType
 from moorage_cloud.api.wire.routes import Routes
@@ -36,7 +37,7 @@ def _document(call: Call) -> ApiVersion:
         version=HIGH,
         min_version=LOW,
         updated="2023-08-31T00:00:00Z",
-        links=[Link("self", call.request.build_absolute_uri(f"/{ROOT}/"))],
+        links=[Link("self", address(call.request, f"/{ROOT}/"))],
         media_types=[
             MediaType(
                 "application/json", "application/vnd.openstack.volume+json;version=3"

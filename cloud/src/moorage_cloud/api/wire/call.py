@@ -15,6 +15,7 @@ from moorage_cloud.tracing import Trace
 from moorage_cloud.verbs import Caller, caller
 
 from . import policy
+from .address import address
 
 Thing = TypeVar("Thing", Volume, Snapshot, Server)
 
@@ -48,7 +49,7 @@ class Call(Struct, kw_only=True, dict=True):
     @cached_property
     def site(self) -> str:
         """The address of the whole service, without a slash at its end."""
-        return self.request.build_absolute_uri("/").rstrip("/")
+        return address(self.request, "/").rstrip("/")
 
     @cached_property
     def who(self) -> Caller:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
+from .address import address
 from .routes import Endpoint
 from .service import Service
 from .versions import MARK
@@ -23,7 +24,7 @@ JSON = "application/json"
 
 def show(request: HttpRequest, service: Service) -> HttpResponse:
     """Answer with the document of a service."""
-    found = document(service, request.build_absolute_uri(f"/{service.root}"))
+    found = document(service, address(request, f"/{service.root}"))
     return HttpResponse(msgspec.json.encode(found), content_type=JSON)
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from moorage_cloud.errors import BadRequest, NotFound
 
+from .address import address
 from .discovery import Link
 from .ordering import Behind
 
@@ -150,4 +151,4 @@ def _next(request: HttpRequest, last: Any) -> Link:  # noqa: ANN401 - any model
     query = {key: values[-1] for key, values in request.GET.lists()}
     query.pop("offset", None)
     query["marker"] = str(last.uuid)
-    return Link("next", request.build_absolute_uri(f"?{urlencode(query)}"))
+    return Link("next", address(request, f"?{urlencode(query)}"))

@@ -28,6 +28,7 @@ from moorage_cloud.identity.tokens import InvalidToken
 from moorage_cloud.identity.who import NOBODY, Identity, known_by
 from moorage_cloud.tracing import Trace
 
+from .address import address
 from .bodies import check_storable, decoded, read, read_query, written
 from .call import Call
 from .errors import TooLarge, Unauthorized
@@ -122,7 +123,7 @@ class Service(Struct, frozen=True, kw_only=True):
             request=request,
             trace=trace,
             version=spoken,
-            base=request.build_absolute_uri(f"/{self.root}"),
+            base=address(request, f"/{self.root}"),
             rule=endpoint.rule,
             identity=identity,
             status=endpoint.status,
@@ -164,7 +165,7 @@ class Service(Struct, frozen=True, kw_only=True):
         if isinstance(refusal, OverLimit):
             response["Retry-After"] = "0"
         if isinstance(refusal, Unauthorized):
-            uri = request.build_absolute_uri("/identity")
+            uri = address(request, "/identity")
             response["WWW-Authenticate"] = f'Keystone uri="{uri}"'
         return response
 
