@@ -14,6 +14,8 @@ from shutil import copytree
 from threading import Thread
 from typing import Any
 
+from msgspec import structs
+
 from moorage.api.features import FEATURES
 from moorage.api.rapi.route import Asked, Route
 from moorage.api.rapi.routes import ROUTES
@@ -133,6 +135,8 @@ class Towns:
         builder = (
             ClusterBuilder(nodes=1).instance(f"snf-{name}1").instance(f"snf-{name}2")
         )
+        known = builder.objects
+        known["cluster"] = structs.replace(known["cluster"], uuid=f"cluster-{name}")
         cluster = SimCluster(directory / "sim", self.san)
         await cluster.make(builder)
         self._stack.push_async_callback(cluster.stop)

@@ -3,12 +3,14 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from moorage.client import Client, Door
 from moorage.errors import MoorageError, NotFound, Refused
 
 from .clusters import (
+    AnotherCluster,
     ClusterRefused,
     ClusterSilent,
     Disk,
@@ -39,6 +41,8 @@ _STATES = {
 }
 _DOOR = frozenset({401, 403, 429, 503})
 """With which status a door refuses who asks, whatever they ask for."""
+_SURE = 5.0
+"""Seconds for which a cluster is taken for the one that it was."""
 _DISK = (
     *("name", "instance", "size", "volume", "provider", "iv_name"),
     *("epoch", "uuid"),
@@ -55,9 +59,14 @@ class MoorageCluster:
     ----------
     timeout
         Seconds without a word after which nobody answers.
+    uuid
+        Who is to answer; from anybody else nothing is believed, and nothing asked for.
+        Empty for whoever answers.
     """
 
-    def __init__(self, door: Door, timeout: float) -> None:
+    def __init__(self, door: Door, timeout: float, uuid: str = "") -> None:
+        self._uuid = uuid
+        self._sure_until = 0.0
         # A worker tries again by itself, with the time between two tries on record.
         self._client = Client(door, timeout=timeout, patience=0.0)
 
@@ -65,57 +74,77 @@ class MoorageCluster:
         """Hang up."""
         self._client.close()
 
-    def features(self) -> frozenset[str]:
-        """Return what clients may rely on."""
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask the cluster that is meant; whatever goes wrong is silence of its."""
         try:
-            return self._client.features()
+            self._check()
+            yield
+        except MoorageError as error:
+            self._sure_until = 0.0
+            raise ClusterSilent(str(error)) from None
+
+    def _check(self) -> None:
+        """Refuse whoever else answers by now."""
+        if self._uuid and time.monotonic() > self._sure_until:
+            told = str(self._client.info()["uuid"])
+            if told != self._uuid:
+                raise AnotherCluster(told)
+            self._sure_until = time.monotonic() + _SURE
+
+    def uuid(self) -> str:
+        """Return who answers."""
+        try:
+            return str(self._client.info()["uuid"])
         except MoorageError as error:
             raise ClusterSilent(str(error)) from None
+
+    def features(self) -> frozenset[str]:
+        """Return what clients may rely on."""
+        with self._asking():
+            return self._client.features()
 
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         """Make a job of a request; return its number."""
         trail = [["moorage-cloud", reason, time.time_ns()]]
-        try:
-            return self._client.submit({**opcode(request), "reason": trail}, key=key)
-        except MoorageError as error:
-            kind = ClusterRefused if _is_refusal(error) else ClusterSilent
-            raise kind(str(error)) from None
+        op = {**opcode(request), "reason": trail}
+        with self._asking():
+            try:
+                return self._client.submit(op, key=key)
+            except MoorageError as error:
+                if _is_refusal(error):
+                    raise ClusterRefused(str(error)) from None
+                raise
 
     def job(self, number: int) -> Job:
         """Return where a job stands."""
-        try:
-            found = self._client.job(number)
-        except NotFound:
-            return Job(JobState.UNKNOWN)
-        except MoorageError as error:
-            raise ClusterSilent(str(error)) from None
+        with self._asking():
+            try:
+                found = self._client.job(number)
+            except NotFound:
+                return Job(JobState.UNKNOWN)
         state = _STATES.get(found.status, JobState.UNDER_WAY)
         return Job(state, str(found.error or ""))
 
     def disk(self, name: str) -> Disk | None:
         """Return the disk with a name; None if the cluster has none."""
-        try:
-            found = self._client.query("disk", _DISK, ["==", "name", name])
-        except NotFound:
-            return None
-        except MoorageError as error:
-            raise ClusterSilent(str(error)) from None
+        with self._asking():
+            try:
+                found = self._client.query("disk", _DISK, ["==", "name", name])
+            except NotFound:
+                return None
         return next(map(_disk, found.objects()), None)
 
     def disks(self) -> list[Disk]:
         """Return all disks."""
-        try:
+        with self._asking():
             found = self._client.query("disk", _DISK).objects()
-        except MoorageError as error:
-            raise ClusterSilent(str(error)) from None
         return [_disk(one) for one in found]
 
     def instances(self) -> list[Instance]:
         """Return all instances."""
-        try:
+        with self._asking():
             found = self._client.query("instance", _INSTANCE).objects()
-        except MoorageError as error:
-            raise ClusterSilent(str(error)) from None
         return [
             Instance(
                 one["name"],
@@ -127,17 +156,19 @@ class MoorageCluster:
 
     def events(self, after: int | None, seconds: float) -> Iterator[Heard]:
         """Yield what happens behind an entry, for a while; None for from now on."""
-        try:
+        self._sure_until = 0.0
+        with self._asking():
             told = self._client.events(after, kinds=("job",), timeout=seconds)
             for entry in told:
+                if entry.reset:
+                    self._sure_until = 0.0
+                self._check()
                 jobs = {
                     event.job: Job(_STATES[event.status])
                     for event in entry.events
                     if event.status in _STATES
                 }
                 yield Heard(entry.number, jobs, entry.reset)
-        except MoorageError as error:
-            raise ClusterSilent(str(error)) from None
 
 
 def opcode(request: AnyRequest) -> Opcode:

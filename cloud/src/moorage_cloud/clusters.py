@@ -18,6 +18,20 @@ class ClusterSilent(Exception):
     """Nobody answered, or not in time: it may have been done, or not."""
 
 
+class AnotherCluster(ClusterSilent):
+    """Somebody else answers where the cluster was: whatever they say is not its word.
+
+    Parameters
+    ----------
+    uuid
+        Of whoever answers.
+    """
+
+    def __init__(self, uuid: str) -> None:
+        super().__init__(f"cluster {uuid} answers, which is not the one on record")
+        self.uuid = uuid
+
+
 class JobState(Enum):
     """Where a job stands."""
 
@@ -96,6 +110,9 @@ class Heard(Struct, frozen=True):
 
 class Cluster(Protocol):
     """A cluster behind its door; each call may raise :class:`ClusterSilent`."""
+
+    def uuid(self) -> str:
+        """Return who answers; another cluster of the same name has another uuid."""
 
     def features(self) -> frozenset[str]:
         """Return what clients may rely on."""

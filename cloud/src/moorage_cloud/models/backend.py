@@ -11,6 +11,11 @@ class Backend(models.Model):
     ----------
     clustername
         What people call it.
+    uuid
+        The cluster's own; empty if it was never asked. Who answers with another one is
+        not listened to: the numbers of its jobs mean other jobs.
+    stranger
+        The uuid of another cluster that answers in its place; empty for none.
     address, port
         Of its door; without an address it is the name.
     username, password
@@ -32,6 +37,8 @@ class Backend(models.Model):
     """
 
     clustername = models.CharField(max_length=128, unique=True)
+    uuid = models.CharField(max_length=64, blank=True)
+    stranger = models.CharField(max_length=64, blank=True)
     address = models.CharField(max_length=255, blank=True)
     port = models.PositiveIntegerField(default=5080)
     username = models.CharField(max_length=64, blank=True)

@@ -27,7 +27,8 @@ class Backends(Pages[Backend]):
     search_fields = ("=id", "clustername", "address")
     fields = (
         *("id", "clustername", "address", "port", "username", "ca", "drained"),
-        *("offline", "features", "event_number", "created", "updated"),
+        *("offline", "features", "uuid", "stranger", "event_number"),
+        *("created", "updated"),
     )
     changes = ("drained", "offline")
 

@@ -9,5 +9,5 @@ from .hearing import hear
 from .legacy import Plan, carry_out, plans, rename
 from .removing import remove_next
 from .sending import send_next
-from .settling import look_next, settle
+from .settling import forget_jobs, look_next, settle
 from .worker import Worker

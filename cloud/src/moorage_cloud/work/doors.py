@@ -22,7 +22,7 @@ class Doors:
     """The doors of all clusters; connections are kept, and threads share them."""
 
     def __init__(self) -> None:
-        self._known: dict[Door, MoorageCluster] = {}
+        self._known: dict[tuple[Door, str], MoorageCluster] = {}
         self._lock = Lock()
 
     def __call__(self, backend: Backend) -> Cluster:
@@ -34,10 +34,11 @@ class Doors:
             password=backend.password,
             ca=backend.ca,
         )
+        whose = (door, backend.uuid)
         with self._lock:
-            if door not in self._known:
-                self._known[door] = _opened(door)
-            return self._known[door]
+            if whose not in self._known:
+                self._known[whose] = _opened(door, backend.uuid)
+            return self._known[whose]
 
     def close(self) -> None:
         """Hang up everywhere."""
@@ -47,8 +48,8 @@ class Doors:
             self._known.clear()
 
 
-def _opened(door: Door) -> MoorageCluster:
+def _opened(door: Door, uuid: str) -> MoorageCluster:
     try:
-        return MoorageCluster(door, CONF.timeout)
+        return MoorageCluster(door, CONF.timeout, uuid)
     except MoorageError as error:  # such as a file of its authority that is gone
         raise ClusterSilent(str(error)) from None

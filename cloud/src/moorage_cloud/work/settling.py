@@ -15,7 +15,7 @@ from django.utils import timezone
 from moorage_cloud.clusters import Cluster, ClusterSilent, Job, JobState
 from moorage_cloud.conf import CONF
 from moorage_cloud.life import Done, Failed
-from moorage_cloud.models import Operation, Server, Snapshot, Volume
+from moorage_cloud.models import Backend, Operation, Server, Snapshot, Volume
 from moorage_cloud.requests import Destroy, disk_of, was_done, was_done_with_server
 from moorage_cloud.verbs import holding_server, server_request, server_went_on
 from moorage_cloud.verbs.asking import Thing, request_of
@@ -25,6 +25,11 @@ from .doors import Connect
 
 LONGEST = 60.0
 """Seconds between two looks at one job, at most."""
+_ABOUT = (
+    *("backend", "server"),
+    *("volume__volume_type", "snapshot__volume__volume_type"),
+)
+"""What is read together with an operation."""
 
 
 @contextmanager
@@ -124,6 +129,24 @@ def settle(operation: Operation, job: Job, cluster: Cluster) -> bool:
     return True
 
 
+def forget_jobs(backend: Backend, cluster: Cluster) -> None:
+    """Judge by what there is whatever waits for a job: their numbers mean others now.
+
+    Nobody knows how they ended, and that a new cluster lacks a disk does not mean that
+    its data was destroyed: they count as failed.
+
+    Raises
+    ------
+    ClusterSilent
+        If that cannot be seen now; what was judged by then stays so.
+    """
+    under_way = Operation.objects.filter(backend=backend, ended=None)
+    waiting = under_way.exclude(job=None).select_related(*_ABOUT)
+    lost = Job(JobState.FAILED, f"cluster {backend} was made anew")
+    for operation in waiting:
+        settle(operation, lost, cluster)
+
+
 def look_next(connect: Connect) -> bool:
     """Look at the job that is due first; return whether there was one."""
     operation = _due()
@@ -150,12 +173,7 @@ def _due() -> Operation | None:
     with transaction.atomic():
         found = (
             due.select_for_update(skip_locked=True, of=("self",))
-            .select_related(
-                "backend",
-                "server",
-                "volume__volume_type",
-                "snapshot__volume__volume_type",
-            )
+            .select_related(*_ABOUT)
             .order_by("look_at")
             .first()
         )

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from django.db import Error, close_old_connections, connection
 from django.utils import timezone
 
-from moorage_cloud.clusters import ClusterSilent
+from moorage_cloud.clusters import AnotherCluster, ClusterSilent
 from moorage_cloud.models import Backend, Heartbeat
 
 from .doors import Connect
@@ -135,9 +135,12 @@ class Worker:
                 hear(backend, heard, cluster, _NOTED)
         except ClusterSilent as silence:
             _LOG.warning("cluster %s does not tell what happens: %s", backend, silence)
+            if isinstance(silence, AnotherCluster):
+                Backend.objects.filter(pk=number).update(stranger=silence.uuid)
             self._stop.wait(_AGAIN)
         else:
-            Backend.objects.filter(pk=number).update(heard=timezone.now())
+            now = timezone.now()
+            Backend.objects.filter(pk=number).update(heard=now, stranger="")
         return True
 
     def _safely(self, what: Callable[[], bool]) -> bool:

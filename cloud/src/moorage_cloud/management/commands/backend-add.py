@@ -54,7 +54,7 @@ class Command(CloudCommand):
             ca=options["ca"],
         )
         if not options["no_check"]:
-            backend.features = sorted(_features(backend))
+            _ask(backend)
         backend.save()
         for one in options["domain"]:
             domain, _ = StorageDomain.objects.get_or_create(name=one)
@@ -67,10 +67,12 @@ class Command(CloudCommand):
             )
 
 
-def _features(backend: Backend) -> frozenset[str]:
+def _ask(backend: Backend) -> None:
+    """Keep who a cluster is, and what it can."""
     doors = Doors()
     try:
-        found = doors(backend).features()
+        cluster = doors(backend)
+        found, backend.uuid = cluster.features(), cluster.uuid()
     finally:
         doors.close()
     for feature, what in NEEDED.items():
@@ -78,4 +80,4 @@ def _features(backend: Backend) -> frozenset[str]:
             raise BadRequest(
                 f"cluster {backend} lacks '{feature}', which the service needs: {what}"
             )
-    return found
+    backend.features = sorted(found)

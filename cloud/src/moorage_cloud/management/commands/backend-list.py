@@ -14,6 +14,10 @@ class Command(ListCommand[Backend]):
     """List the clusters."""
 
     help = "List the clusters."
+    usual = (
+        *("id", "clustername", "port", "username", "domains", "servers", "under_way"),
+        *("drained", "offline", "stranger"),
+    )
     columns = {
         "id": lambda one: one.pk,
         "clustername": lambda one: one.clustername,
@@ -24,6 +28,8 @@ class Command(ListCommand[Backend]):
         "under_way": lambda one: one.operations.filter(ended=None).count(),
         "drained": lambda one: one.drained,
         "offline": lambda one: one.offline,
+        "uuid": lambda one: one.uuid,
+        "stranger": lambda one: one.stranger,
     }
 
     def rows(self, options: Mapping[str, Any]) -> QuerySet[Backend]:
