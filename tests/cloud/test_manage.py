@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, get_commands
 from snf_manage import types
 
+from moorage_cloud.manage import main
 from moorage_cloud.management import elsewhere
 from moorage_cloud.models import Backend
 
@@ -32,3 +33,16 @@ def test_nobody_who_answers_is_nobody_who_is_sure(
     with pytest.raises(CommandError, match="nobody answered, and nothing was changed"):
         types("backend-remove a")
     assert Backend.objects.filter(clustername="a").exists()
+
+
+def test_who_presses_control_c_sees_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    class Interrupted(StringIO):
+        def read(self, _size: int | None = -1) -> str:
+            raise KeyboardInterrupt
+
+    line = "snf-manage user-create gus --password-file -"
+    monkeypatch.setattr("sys.argv", line.split())
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 130
