@@ -130,7 +130,28 @@ def test_keys_are_forgotten_after_a_day() -> None:
     assert (("repeat", "old"), None) in writes
 
 
-async def test_a_user_has_so_many_keys_a_day_and_others_have_theirs(
+def test_who_uses_very_many_has_the_oldest_forgotten_after_an_hour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repeats, "MOST", 2)
+    now = 0.0
+    known = repeats.Repeats(lambda: now)
+    caller = Job(id=1, ops=[]).caller
+    for number in range(2):
+        known.add(f"k{number}", add(), Job(id=number, ops=[]))
+        now += 60
+    with pytest.raises(WrongState, match="within an hour"):
+        known.check(str(caller))
+    now = repeats.LEAST + 30
+    known.check(str(caller))
+    writes = known.add("k2", add(), Job(id=2, ops=[]))
+    assert [name for (_, name), value in writes if value is None] == ["k0"]
+    assert (known.job("k0", add()), known.job("k1", add())) == (None, 1)
+    with pytest.raises(WrongState):
+        known.check(str(caller))
+
+
+async def test_a_user_has_so_many_keys_an_hour_and_others_have_theirs(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repeats, "MOST", 2)
@@ -144,5 +165,5 @@ async def test_a_user_has_so_many_keys_a_day_and_others_have_theirs(
     await cluster.boot()
     with pytest.raises(WrongState):
         await deeds.submit_once(at(cluster), add("n2"), ANNA, "k2")
-    monkeypatch.setattr(repeats, "LASTS", -1.0)
+    monkeypatch.setattr(repeats, "LEAST", -1.0)
     assert await deeds.submit_once(at(cluster), add("n2"), ANNA, "k2") == 4

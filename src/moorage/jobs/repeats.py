@@ -3,12 +3,12 @@
 
 Who lost the answer to a request does not know whether it was heard, and asks again with
 the same key. A key is kept for a day, per user, in the commit that queues the job: so
-the next master knows it, too.
+the next master knows it, too. Of whoever uses very many, the oldest is forgotten for a
+new one once it is an hour old.
 """
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
@@ -25,8 +25,10 @@ KIND = "repeat"
 """The kind of the records; the name is made of the user and the key."""
 LASTS = 86400.0
 """Seconds that a key is kept."""
+LEAST = 3600.0
+"""Seconds that it is kept though its user has many."""
 MOST = 10_000
-"""Keys of one user that are kept: more requests with a key are refused."""
+"""Keys of one user that are kept; with so many within `LEAST`, more are refused."""
 _LONGEST = 255
 
 
@@ -63,14 +65,15 @@ class Repeats:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._made: dict[str, Made] = {}  # oldest first
-        self._of_users: Counter[str] = Counter()
+        self._of_users: dict[str, dict[str, None]] = {}  # likewise
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
         """Take over what a store has, oldest first."""
         found = {name: json.decode(one, type=Made) for name, one in records.items()}
-        self._made = dict(sorted(found.items(), key=lambda one: one[1].time))
-        self._of_users = Counter(one.user for one in found.values())
+        self._made, self._of_users = {}, {}
+        for name, made in sorted(found.items(), key=lambda one: one[1].time):
+            self._keep(name, made)
 
     def turn(self, name: str) -> asyncio.Lock:
         """Return the lock of a key: two that come together make one job.
@@ -99,12 +102,9 @@ class Repeats:
 
     def check(self, user: str) -> None:
         """Raise `WrongState` if a user has so many keys that no other one is kept."""
-        many = self._of_users[user] - sum(
-            self._made[one].user == user for one in takewhile(self._is_over, self._made)
-        )
-        if many >= MOST:
+        if len(self._of_users.get(user, ())) >= MOST and not self._spare(user):
             raise WrongState(
-                f"{user} has used {MOST} keys of requests within a day: none is kept "
+                f"{user} has used {MOST} keys of requests within an hour: none is kept "
                 "any more",
                 hint="without a key a job is made each time",
             )
@@ -115,16 +115,33 @@ class Repeats:
         made = Made(job=job.id, time=now, digest=_digest(ops), user=user)
         old = list(takewhile(self._is_over, self._made))
         for one in old:
-            self._of_users[self._made.pop(one).user] -= 1
-        self._of_users += Counter()  # forgets who has none
+            self._forget(one)
         if name in self._made:
-            self._of_users[self._made[name].user] -= 1
-        self._made[name] = made
-        self._of_users[user] += 1
+            self._forget(name)
+        if len(self._of_users.get(user, ())) >= MOST:
+            old += (spare := self._spare(user))
+            for one in spare:
+                self._forget(one)
+        self._keep(name, made)
         return [
             *(((KIND, one), None) for one in old),
             ((KIND, name), json.encode(made)),
         ]
+
+    def _keep(self, name: str, made: Made) -> None:
+        self._made[name] = made
+        self._of_users.setdefault(made.user, {})[name] = None
+
+    def _forget(self, name: str) -> None:
+        user = self._made.pop(name).user
+        del self._of_users[user][name]
+        if not self._of_users[user]:
+            del self._of_users[user]
+
+    def _spare(self, user: str) -> list[str]:
+        """Return the oldest key of a user, if it is old enough to be forgotten."""
+        oldest = next(iter(self._of_users[user]))
+        return [oldest] if self._clock() - self._made[oldest].time > LEAST else []
 
     def _is_over(self, name: str) -> bool:
         return self._clock() - self._made[name].time > LASTS

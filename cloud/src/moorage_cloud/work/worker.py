@@ -20,8 +20,11 @@ from .sending import send_next
 from .settling import look_next
 
 _LOG = logging.getLogger(__name__)
-_PAUSE = 0.1
-"""Seconds between two looks at the database when there is nothing to do."""
+_PAUSE = 0.05
+"""Seconds between two looks at the database when there was something to do just now."""
+_SENDS, _LOOKS = 0.4, 1.0
+"""Seconds between two looks when there has been nothing for a while: for what somebody
+waits for, and for what happens when something has gone wrong."""
 _AGAIN = 1.0
 """Seconds before a cluster that does not answer is listened to again."""
 _NOTED = 1.0
@@ -57,9 +60,9 @@ class Worker:
     def start(self) -> None:
         """Start all threads."""
         for _ in range(self._senders):
-            self._spawn(lambda: self._over_and_over(send_next))
-        self._spawn(lambda: self._over_and_over(look_next))
-        self._spawn(lambda: self._over_and_over(remove_next))
+            self._spawn(lambda: self._over_and_over(send_next, _SENDS))
+        self._spawn(lambda: self._over_and_over(look_next, _LOOKS))
+        self._spawn(lambda: self._over_and_over(remove_next, _LOOKS))
         self._spawn(self._find_clusters)
         self._spawn(self._beat)
 
@@ -82,12 +85,15 @@ class Worker:
         self._threads.append(thread)
         thread.start()
 
-    def _over_and_over(self, turn: Callable[[Connect], bool]) -> None:
+    def _over_and_over(self, turn: Callable[[Connect], bool], longest: float) -> None:
+        pause = _PAUSE
         try:
             while not self._stop.is_set():
-                busy = self._safely(lambda: turn(self._connect))
-                if not busy:
-                    self._stop.wait(_PAUSE)
+                if self._safely(lambda: turn(self._connect)):
+                    pause = _PAUSE
+                else:
+                    self._stop.wait(pause)
+                    pause = min(2 * pause, longest)
         finally:
             connection.close()
 
