@@ -52,9 +52,9 @@ class Command(CloudCommand):
         named = options["backend_id"]
         known = [find.backend(named)] if named else list(Backend.objects.all())
         backends = [one for one in known if named or not one.offline]
-        for one in known:
-            if one not in backends:
-                self.tell(f"cluster {one} is said to be off, and is not asked")
+        for off in known:
+            if off not in backends:
+                self.tell(f"cluster {off} is said to be off, and is not asked")
         wanted, fixes = _named(options, "detect"), _named(options, "fix")
         every = options["detect_all"] or options["fix_all"] or not (wanted or fixes)
         told = {*KINDS.values()} if every else wanted | fixes
