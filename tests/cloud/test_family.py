@@ -4,6 +4,7 @@
 import csv
 import json
 import sys
+from io import StringIO
 from pathlib import Path
 from subprocess import PIPE, Popen, run
 
@@ -100,10 +101,32 @@ def test_volumes_are_changed_on_record_and_taken_by_force(quay: Quay):
         f"volume-modify {volume.pk} --status available"
     )
     types(f"volume-modify {volume.pk} --status error")
-    types(f"volume-force-detach {volume.pk} -f")
+    told = types(f"volume-force-detach {volume.pk} -f")
+    assert told == f"Cluster a is asked to take volume <{volume.pk}> off\n"
     quay.settle()
     assert quay.again(volume).status == "available"
     assert "is not attached" in refused(f"volume-force-detach {volume.pk} -f")
+
+
+def test_whoever_removes_what_a_server_has_is_told_so(
+    quay: Quay, monkeypatch: pytest.MonkeyPatch
+):
+    volume = made(quay, "a1")
+    monkeypatch.setattr("sys.stdin", StringIO("n\n"))
+    told = types(f"volume-remove {volume.pk}")
+    assert told.startswith(f"Server a1 has volume {volume.pk}. Are you sure ")
+    assert quay.again(volume).status == "in-use"
+
+
+def test_a_cluster_that_is_off_is_not_compared_and_has_nothing(quay: Quay):
+    volume = made(quay, "a1")
+    types("backend-modify a --offline")
+    told = types(f"volume-force-detach {volume.pk} -f")
+    assert told == f"Volume <{volume.pk}> is taken from its server\n"
+    told = types("reconcile-servers --detect-all")
+    assert told.startswith("cluster a is said to be off, and is not asked\n")
+    types("backend-modify a --offline False")
+    assert "which is on record as detached" in types("reconcile-servers --fix-all")
 
 
 @requirement("S1-47")

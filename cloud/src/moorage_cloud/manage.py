@@ -26,6 +26,8 @@ def main() -> None:
     except BrokenPipeError:  # whoever read it has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
 
 def _become_owner(directory: Path) -> None:

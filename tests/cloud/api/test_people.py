@@ -61,6 +61,7 @@ def test_a_new_password_ends_tokens(site: Site, word: str):
     [
         ("project-create green", "there is a project 'green' already"),
         ("user-create gus --project blue", "there is no project 'blue'"),
+        ("user-create gus --password-file /bin/true", "cannot be read"),
         ("user-create gus --password-file /nowhere", "cannot be read"),
         ("user-create gus --password-file /dev/null", "a user needs a password"),
         ("user-modify gus --enable", "there is no user 'gus'"),
@@ -123,3 +124,19 @@ def test_a_name_does_not_speak_to_the_administrators_terminal(site: Site):
     assert "\x1b" not in told + types("volume-show", number)
     (row,) = json.loads(types("volume-list --fields name -o json"))
     assert row["name"].startswith("a\x1b")
+
+
+def test_nobody_is_without_a_name(word: str):
+    for name in ("", " ", "a\nb"):
+        with pytest.raises(CommandError, match="is no name"):
+            types("project-create", name)
+        with pytest.raises(CommandError, match="is no name"):
+            types("user-create", name, "--password-file", word)
+    assert not User.objects.exists()
+    assert not Project.objects.exists()
+
+
+def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", StringIO())
+    with pytest.raises(CommandError, match=r"no terminal .* --password-file"):
+        types("user-create gus")

@@ -28,6 +28,7 @@ def user(name: str) -> User:
 
 def add_project(name: str, description: str = "") -> Project:
     """Make a project; `Conflict` if there is one of that name."""
+    _check(name)
     try:
         with transaction.atomic():
             return Project.objects.create(name=name, description=description)
@@ -39,6 +40,7 @@ def add_user(
     name: str, password: str, usual: Project | None = None, email: str = ""
 ) -> User:
     """Make a user; `Conflict` if there is one of that name."""
+    _check(name)
     if not password:
         raise BadRequest("a user needs a password")
     made = User(name=name, email=email, default_project=usual)
@@ -61,3 +63,8 @@ def withdraw(who: User, where: Project, role: Role) -> bool:
     """Take a role from somebody; return whether they had it."""
     gone, _ = Assignment.objects.filter(user=who, project=where, role=role).delete()
     return bool(gone)
+
+
+def _check(name: str) -> None:
+    if not name.strip() or not name.isprintable():
+        raise BadRequest(f"{name!r} is no name: it is empty, or cannot be printed")

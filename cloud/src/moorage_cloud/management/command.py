@@ -48,11 +48,22 @@ class CloudCommand(BaseCommand):
         self.stdout.write(line)
 
     def sure(self, question: str, options: Mapping[str, Any]) -> bool:
-        """Return whether somebody is sure; ``-f`` says so beforehand."""
+        """Return whether somebody is sure; ``-f`` says so beforehand.
+
+        Raises
+        ------
+        CommandError
+            If nobody answers.
+        """
         if options["force"]:
             return True
         self.stdout.write(f"{question} [Y/N] ", ending="")
-        return input().strip().lower() in {"y", "yes"}
+        try:
+            return input().strip().lower() in {"y", "yes"}
+        except EOFError:
+            raise CommandError(
+                "nobody answered, and nothing was changed; -f is yes"
+            ) from None
 
     def show(self, rows: Sequence[Row], columns: Sequence[str], form: str) -> None:
         """Print rows as a table, or for a program."""

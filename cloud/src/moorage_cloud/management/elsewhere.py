@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Commands of the earlier system that this service has none of, and what does it."""
+"""Commands of the earlier system or of Django that are not for here, and what is."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,6 @@ _ELSEWHERE: Mapping[str, str] = {
     "server-import": _MADE,
     "server-export": "an instance is exported on its cluster, by gnt-backup export",
     "flavor": _MADE,
-    "image": _MADE,
     "network": "networks are the clusters' own, by gnt-network",
     "subnet": "networks are the clusters' own, by gnt-network",
     "port": "network cards are the clusters' own, by gnt-instance modify",
@@ -19,6 +18,8 @@ _ELSEWHERE: Mapping[str, str] = {
     "reconcile-resources-cyclades": "quota --check and quota --fix do that",
     "reconcile-networks": "networks are the clusters' own",
     "reconcile-pools": "names and addresses are the clusters' own",
+    "changepassword": "user-modify NAME --password does it, and ends their tokens",
+    "createsuperuser": "an administrator is made by user-create --role admin",
 }
 
 

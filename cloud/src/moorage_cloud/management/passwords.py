@@ -24,15 +24,19 @@ def read(where: str | None) -> str:
     Raises
     ------
     BadRequest
-        If there is none, or it was typed in two ways.
+        If there is none, it was typed in two ways, or nobody can be asked.
     """
     if where is None:
+        if not sys.stdin.isatty():
+            raise BadRequest(
+                "there is no terminal to ask for the password: say --password-file"
+            )
         word = getpass("Password: ")
         if word != getpass("Once more: "):
             raise BadRequest("that is not the same password")
         return word
     try:
         text = sys.stdin.read() if where == "-" else Path(where).read_text()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(f"the password cannot be read: {error}") from None
     return text.partition("\n")[0]

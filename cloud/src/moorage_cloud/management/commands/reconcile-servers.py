@@ -50,8 +50,11 @@ class Command(CloudCommand):
     def go(self, options: Mapping[str, Any]) -> None:
         """Look, and fix what is to be fixed; without any option, only look."""
         named = options["backend_id"]
-        known = Backend.objects.filter(offline=False)
-        backends = [find.backend(named)] if named else list(known)
+        known = [find.backend(named)] if named else list(Backend.objects.all())
+        backends = [one for one in known if named or not one.offline]
+        for off in known:
+            if off not in backends:
+                self.tell(f"cluster {off} is said to be off, and is not asked")
         wanted, fixes = _named(options, "detect"), _named(options, "fix")
         every = options["detect_all"] or options["fix_all"] or not (wanted or fixes)
         told = {*KINDS.values()} if every else wanted | fixes

@@ -28,6 +28,12 @@ class Command(CloudCommand):
         """Do it."""
         volume = find.volume(options["volume_id"])
         question = f"Are you sure you want to take volume {volume.pk} by force ?"
-        if self.sure(question, options):
-            force_detach(ADMIN, volume)
+        if not self.sure(question, options):
+            return
+        force_detach(ADMIN, volume)
+        place = find.volume(str(volume.pk)).place
+        if place is None:
             self.tell(f"Volume <{volume.pk}> is taken from its server")
+        else:
+            backend = place.server.backend
+            self.tell(f"Cluster {backend} is asked to take volume <{volume.pk}> off")

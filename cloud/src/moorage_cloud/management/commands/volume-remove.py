@@ -25,6 +25,8 @@ class Command(CloudCommand):
         """Do it."""
         volume = find.volume(options["volume_id"])
         question = f"Are you sure you want to remove volume {volume.pk} ?"
+        if volume.server:
+            question = f"Server {volume.server.name} has volume {volume.pk}. {question}"
         if not self.sure(question, options):
             return
         delete(ADMIN, volume)
