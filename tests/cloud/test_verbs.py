@@ -236,6 +236,7 @@ def test_a_disk_of_before_is_not_taken_for_what_was_asked(docks, volume):
     docks.settle()
     put(docks, volume)
     assert pier.known[volume.backend_volume_uuid].epoch == found.epoch + EPOCHS
+    assert docks.again(volume).fault == ""  # what failed once is over
 
 
 def test_data_that_was_not_destroyed_is_not_told_to_be_gone(docks, volume):

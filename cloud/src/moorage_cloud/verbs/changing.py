@@ -180,8 +180,7 @@ def _carry_out(
 
 
 def _end(thing: Thing, operation: Operation | None, end: End) -> None:
-    if end.result is Result.FAILED:
-        thing.fault = end.why
+    thing.fault = end.why if end.result is Result.FAILED else ""
     if operation:
         operation.result, operation.why = end.result, end.why
         operation.ended = timezone.now()
