@@ -6,7 +6,6 @@ modules: they are about the wire, or take long for other reasons.
 """
 
 import atexit
-import logging
 import os
 from collections.abc import Iterator
 from itertools import count
@@ -34,10 +33,6 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "moorage_cloud.settings"
 import django  # noqa: E402
 
 django.setup()
-# Other tests of this process have a root logger of their own.
-logging.getLogger().handlers.clear()
-logging.getLogger().setLevel(logging.WARNING)
-logging.getLogger("moorage_cloud").setLevel(logging.INFO)
 
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402

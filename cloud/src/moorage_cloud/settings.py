@@ -96,8 +96,9 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"lines": {"()": "moorage_cloud.tracing.JsonLines"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
-    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
+        "moorage_cloud": {"level": "INFO"},
         # Each request has a line of its own already.
         "django.request": {"level": "ERROR"},
         # It would write elsewhere.
