@@ -92,10 +92,10 @@ frames: $(INSTALLED) ## Send malformed frames to a master and its door: SEED=1 F
 	MOORAGE_SEED=$(SEED) MOORAGE_FRAMES=$(FRAMES) $(BIN)/pytest tests/e2e/test_malformed_frames.py
 
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
-	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
+	PYTHONHASHSEED=$(SEED) $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
 
 cloud-stateful: $(INSTALLED) ## Do anything to a simulated cloud, in any order: SEED=1 STEPS=100000
-	PYTHONHASHSEED=0 $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
+	PYTHONHASHSEED=$(SEED) $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
 
 slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)

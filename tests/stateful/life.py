@@ -275,6 +275,9 @@ class Life(RuleBasedStateMachine):
             assert not late, told
         if opcode["OP_ID"] == "OP_DISK_GROW" and not isinstance(error, Refused):
             self.expected.grew(opcode["disk"])
+        if opcode["OP_ID"] == "OP_BACKUP_REMOVE" and not isinstance(error, Refused):
+            assert self.upset, f"{op.summary} stopped half-way: {op.error}"
+            self.expected.doubt(opcode)  # on no record: it is gone, or it is not
         if op.committed_to():
             assert self.upset, f"{op.summary} stopped half-way: {op.error}"
             self.expected.doubt(opcode)
