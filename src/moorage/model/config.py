@@ -53,6 +53,8 @@ LISTED_BY = {
     "network": "gnt-network list",
 }
 """What shows the names of a kind of object."""
+_TOLD = 20
+"""Disks of one name that a refusal names."""
 _FEW = 200
 """Names that a mistyped one is compared with, each of them."""
 _LONGEST = 64
@@ -73,7 +75,7 @@ class Config:
     kinds
         Uuids by kind.
     names
-        Uuids by (kind, name); only disks of old configurations share one.
+        Uuids by (kind, name); only disks share one.
     shorts
         Uuids of machines by (kind, what comes before one of their names' dots).
     owners
@@ -93,6 +95,11 @@ class Config:
         address is of one card.
     networked
         Uuids of the instances by the uuid of each network that a card of theirs is in.
+    unowned
+        Uuids of the disks that belong to no instance, by their name.
+    soles
+        Uuids of the disks whose storage knows them by name, by each name that no other
+        disk may have.
     cnames
         Uuids of the disks by the name, not their own, that storage scripts know their
         volumes as.
@@ -118,6 +125,8 @@ class Config:
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    unowned: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    soles: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     cnames: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     lists: dict[type[Entity], Ordered[Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -187,7 +196,8 @@ class Config:
     def get(self, cls: type[E], ref: str) -> E:
         """Return the object that `ref` names, by uuid or name.
 
-        A machine goes by the first part of its name, too, and has no letter case.
+        A machine goes by the first part of its name, too, and has no letter case. An
+        attached disk also goes by ``INSTANCE/NAME``.
 
         Raises
         ------
@@ -200,16 +210,35 @@ class Config:
         if isinstance(found, cls):
             return found
         ref = self.full_name(cls, ref)
-        uuids = self.names.get((KIND_OF[cls], ref), NO_UUIDS)
-        if len(uuids) > 1:
-            raise Ambiguous(
-                f"{len(uuids)} disks are named '{ref}'",
-                hint="use the uuid: " + " or ".join(sorted(uuids)),
-                uuids=sorted(uuids),
-            )
-        for uuid in uuids:
-            return cast("E", self.objects[uuid])
-        raise self._unknown(KIND_OF[cls], ref)
+        named = self.called(cls, ref)
+        if len(named) > 1:
+            raise self._ambiguous(ref, cast("list[Disk]", named))
+        if not named:
+            raise self._unknown(KIND_OF[cls], ref)
+        return named[0]
+
+    def _ambiguous(self, ref: str, disks: list[Disk]) -> Ambiguous:
+        words = sorted(map(self.word_for, disks))
+        more = len(words) - _TOLD
+        told = [*words[:_TOLD], *([f"{more} others"] if more > 0 else [])]
+        return Ambiguous(
+            f"{len(disks)} disks are named '{ref}'",
+            hint="say which: " + " or ".join(told),
+            uuids=sorted(disk.uuid for disk in disks),
+        )
+
+    def word_for(self, disk: Disk) -> str:
+        """Return what means a disk, and no other one: its name, if that does.
+
+        Else it is ``INSTANCE/NAME``, or the uuid.
+        """
+        if not disk.name:
+            return disk.uuid
+        if len(self.names.get((KIND_OF[Disk], disk.name), NO_UUIDS)) < 2:
+            return disk.name
+        owner = self.owner(disk)
+        word = f"{owner.name}/{disk.name}" if owner else ""
+        return word if word and len(self.called(Disk, word)) == 1 else disk.uuid
 
     def full_name(self, cls: type[Entity], word: str) -> str:
         """Return the name of the machine that a word stands for; the word, if none.
@@ -235,13 +264,52 @@ class Config:
         return found[0] if found else word
 
     def called(self, cls: type[E], name: str) -> list[E]:
-        """Return every object of a class that bears a name."""
+        """Return every object of a class that bears a name.
+
+        That of an attached disk may be ``INSTANCE/NAME``.
+        """
+        if cls is Disk and "/" in name:
+            of, _, name = name.rpartition("/")
+            machine = self.full_name(Instance, of)
+            known = self.knows(Instance, machine)
+            found = self.disks_of(self.instance(machine)) if known else []
+            return [cast("E", one) for one in found if name in (one.name, one.uuid)]
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
         return [cast("E", self.objects[uuid]) for uuid in uuids]
 
     def known_as(self, name: str) -> list[Disk]:
         """Return the disks that are called otherwise than storage scripts call them."""
         return self._below(Disk, self.cnames, name)
+
+    def namesakes(
+        self,
+        name: str,
+        owner: Instance | None,
+        *,
+        sole: bool = False,
+        but: Disk | None = None,
+    ) -> list[Disk]:
+        """Return the disks beside which another one cannot be called `name`.
+
+        Parameters
+        ----------
+        owner
+            The instance that has the other one; None if none does.
+        sole
+            Whether its storage knows it by that name.
+        but
+            The other one itself, if it is there.
+        """
+        found = {*self.soles.get(name, NO_UUIDS)}
+        if owner:
+            found.update(one.uuid for one in self.disks_of(owner) if one.name == name)
+        else:
+            found.update(self.unowned.get(name, NO_UUIDS))
+        if sole:
+            found.update(self.names.get((KIND_OF[Disk], name), NO_UUIDS))
+            found.update(self.cnames.get(name, NO_UUIDS))
+        found.discard(but.uuid if but else "")
+        return sorted((cast("Disk", self.objects[uuid]) for uuid in found), key=by_name)
 
     def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
         """Return the objects of a class that an index has below a key, by name."""
@@ -312,7 +380,7 @@ class Config:
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
         found = isinstance(self.objects.get(ref), cls)
-        return found or bool(self.names.get((KIND_OF[cls], ref), NO_UUIDS))
+        return found or bool(self.called(cls, ref))
 
     def disks_of(self, instance: Instance) -> list[Disk]:
         """Return the attached disks, in the order of their slots."""

@@ -40,6 +40,8 @@ class Provider(Struct, frozen=True, kw_only=True):
         Why it is not valid; empty when it is.
     places
         The parameters that name directories, which the node opens for the scripts.
+    by_name
+        Whether it knows volumes by the names of their disks (``VOL_CNAME``).
     """
 
     name: str
@@ -48,6 +50,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     places: tuple[str, ...] = ()
+    by_name: bool = False
 
     @property
     def valid(self) -> bool:

@@ -115,6 +115,9 @@ class Disk(Entity, frozen=True, kw_only=True):
     unproven
         Whether nobody knows that the disk's volume is its own: it may be somebody
         else's of the same name, and is not removed until somebody says that it is not.
+    by_name
+        Whether its storage knows the volume by :attr:`known_as` alone: then no other
+        disk of the cluster has that name, nor its own.
     behind
         Uuid of the node whose copy of a mirrored disk may lack what was written last,
         as it was last seen; None if both copies had it.
@@ -139,6 +142,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     behind: str | None = None
     adopted: bool = False
     unproven: bool = False
+    by_name: bool = False
 
     @property
     def was_there(self) -> bool:
@@ -166,6 +170,11 @@ class Disk(Entity, frozen=True, kw_only=True):
     def known_as(self) -> str:
         """What storage scripts know the volume as; empty for none."""
         return (self.name or "") if self.cname is None else self.cname
+
+    @property
+    def sole_names(self) -> set[str]:
+        """The names that no other disk of the cluster may have."""
+        return {self.name or "", self.known_as} - {""} if self.by_name else set()
 
 
 class Nic(Struct, frozen=True, kw_only=True):

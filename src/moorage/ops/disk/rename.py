@@ -13,7 +13,7 @@ from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import disk_words
 from moorage.ops.volumes.disk_access import able, can, candidates
-from moorage.ops.volumes.disk_names import check_unused, hold_names
+from moorage.ops.volumes.disk_names import check_unused, hold_name, named
 from moorage.ops.volumes.disk_params import (
     ask_listed,
     check_listed,
@@ -26,14 +26,23 @@ from moorage.storage import Can
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
-    To its storage the volume stays what it was: a provider that knows volumes by the
-    names of disks would take another one for it. Raise `Refused` for a name that no
+    Raise `Refused` for a name that no
     disk can have, or another one has.
     """
     new = disk_words.checked_name(name)
     if new:
-        check_unused(config, new, disk)
-    return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}
+        owner = config.owner(disk)
+        check_unused(config, new, owner, sole=disk.by_name, disk=disk)
+    return named(disk, new)
+
+
+def hold_rename(config: Config, disk: Disk, name: object) -> Iterator[Lock]:
+    """Hold what a disk is called and will be, and the instance that it has it of."""
+    owner = config.owner(disk)
+    if owner:
+        yield Lock("instance", owner.uuid)
+    for one in (disk.name, name):
+        yield from hold_name(one, sole=disk.by_name, owned=owner is not None)
 
 
 def _lifted(disk: Disk) -> dict[str, Any]:
@@ -78,7 +87,8 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     disk
         Name or uuid.
     new_name
-        One that no other disk has; ``none`` takes the name away.
+        One that no other disk of its instance has, or that belongs to none as it does;
+        ``none`` takes the name away.
     """
 
     op_id = "OP_DISK_RENAME"
@@ -91,7 +101,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
-        yield from hold_names(disk.name, self.new_name)
+        yield from hold_rename(view.config, disk, self.new_name)
 
     def check(self, view: View) -> None:
         """Refuse names that are taken, or would be for something else."""
@@ -155,7 +165,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         yield Lock("disk", disk.uuid)
         if self.name is not UNSET:
             yield from _hold_noting(view.config, disk)
-            yield from hold_names(disk.name, self.name)
+            yield from hold_rename(view.config, disk, self.name)
         if owner:
             yield Lock("instance", owner.uuid)
 
