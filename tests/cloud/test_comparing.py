@@ -58,6 +58,15 @@ def test_what_an_unknown_instance_has_is_not_to_be_had(docks: Docks, volume: Vol
     assert docks.again(volume).status == "in-use"
 
 
+def test_what_another_guest_has_says_nothing_of_the_size(docks: Docks, volume: Volume):
+    attached(docks, volume, "a1")
+    name = volume.backend_volume_uuid
+    docks.piers["a"].known[name] = Disk(name, "renamed", 4096)
+    assert len(set_right(docks)) == 1
+    assert docks.again(volume).size == 1
+    assert quota.usage("red")["gigabytes"] == 1
+
+
 def test_what_another_server_has_is_there(docks: Docks, volume: Volume):
     attached(docks, volume, "a1")
     moved(docks, volume, "snf-a2")

@@ -95,7 +95,8 @@ def of_volume(
     if own:
         if own[0].disk.instance != server.instance:
             yield _moved(record, volume, server, own[0])
-        yield from _of_size(volume, own[0])
+        else:
+            yield from _of_size(volume, own[0])
     elif newer:
         yield _moved(record, volume, server, newer[0])
         others.remove(newer[0])
