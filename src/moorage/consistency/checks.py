@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from . import parameters, shared
 from .parts import (
     WORDS,
-    Cluster,
     Complaint,
     Complaints,
     Instance,
@@ -51,10 +50,11 @@ def settings(parts: Parts) -> Complaints:
                 f"Invalid value of '{template}:access': '{access}' (expected one of "
                 f"{', '.join(_ACCESS)})"
             )
-    yield from _enabled(cluster)
 
 
-def _enabled(cluster: Cluster) -> Complaints:
+def enabled(parts: Parts) -> Complaints:
+    """Find a cluster of Ganeti's that could have no guests, or no disks."""
+    cluster = parts.cluster
     if not cluster.enabled_hypervisors:
         yield _cluster("enabled hypervisors list doesn't have any entries")
     if not cluster.enabled_disk_templates:
@@ -239,5 +239,5 @@ OF_OBJECTS: tuple[Check, ...] = (
     *(shared.owners, shared.macs, shared.ports, shared.minors, shared.addresses),
 )
 """What can be wrong with objects, wherever they are."""
-OF_FILES: tuple[Check, ...] = (keys, slots)
-"""What can be wrong with a file alone: elsewhere it is said once."""
+OF_FILES: tuple[Check, ...] = (enabled, keys, slots)
+"""What can be wrong with a file alone: a store says it once, or none enables all."""
