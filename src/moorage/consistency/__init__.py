@@ -37,7 +37,8 @@ def complaints(document: Mapping[str, Any]) -> Complaints:
 def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
     """Yield what is wrong with the objects of a store, one of which is the cluster.
 
-    They have no keys beside their uuids, and their places are no part of disks.
+    They have no keys beside their uuids, their places are no part of disks, a card may
+    be without a cable, and the master's address is that of its node.
     """
     document: dict[str, Any] = {place: {} for place in _PLACES.values()}
     for one in sorted(entities, key=lambda it: str(getattr(it, "name", ""))):
@@ -45,7 +46,8 @@ def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
         if kind in _PLACES:
             document[_PLACES[kind]][one.uuid] = encode(one)
         elif isinstance(one, Cluster):
-            document["cluster"] = encode(one) | {"ipolicy": _policy(one)}
+            own = {"ipolicy": _policy(one), "master_ip": ""}
+            document["cluster"] = encode(one) | own
     return _found(document, checks.OF_OBJECTS)
 
 
