@@ -32,6 +32,12 @@ ConfigWriter._WriteConfig = lambda *args, **more: None  # it is only looked at
 writer = ConfigWriter(cfg_file=sys.argv[1], offline=True, accept_foreign=True)
 print(json.dumps(writer.VerifyConfig()))
 """
+_COLUMNS = """
+import json, sys
+from ganeti import query
+fields = getattr(query, sys.argv[1].upper() + "_FIELDS")
+print(json.dumps({name: (one[0].title, one[0].kind) for name, one in fields.items()}))
+"""
 
 
 class Ganeti:
@@ -61,6 +67,11 @@ class Ganeti:
     def verify(self, path: Path) -> list[str]:
         """Return the complaints of its library about a configuration of 3.0."""
         found: list[str] = json.loads(self._run(_VERIFY, str(path)))
+        return found
+
+    def columns(self, resource: str) -> dict[str, list[str]]:
+        """Return title and kind of each field that its lists have."""
+        found: dict[str, list[str]] = json.loads(self._run(_COLUMNS, resource))
         return found
 
     def _run(self, code: str, *words: str) -> str:
