@@ -37,6 +37,12 @@ def verified(path):
         return [f"{type(error).__name__}: {error}"]
 print(json.dumps([verified(path) for path in sys.argv[1:]]))
 """
+_COLUMNS = """
+import json, sys
+from ganeti import query
+fields = getattr(query, sys.argv[1].upper() + "_FIELDS")
+print(json.dumps({name: (one[0].title, one[0].kind) for name, one in fields.items()}))
+"""
 
 
 class Ganeti:
@@ -66,6 +72,11 @@ class Ganeti:
     def verify(self, *paths: Path) -> list[list[str]]:
         """Return the complaints of its library about each configuration of 3.0."""
         found: list[list[str]] = json.loads(self._run(_VERIFY, *map(str, paths)))
+        return found
+
+    def columns(self, resource: str) -> dict[str, list[str]]:
+        """Return title and kind of each field that its lists have."""
+        found: dict[str, list[str]] = json.loads(self._run(_COLUMNS, resource))
         return found
 
     def _run(self, code: str, *words: str) -> str:
