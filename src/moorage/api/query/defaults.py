@@ -15,8 +15,23 @@ from moorage import backend
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 from moorage.model import Cluster, Config, Instance, hvparams
+from moorage.model.hvignored import IGNORED
 from moorage.ops.asking import node_tasks
 from moorage.ops.ndparams import DEFAULTS
+
+from .field import Column
+
+NDP = {
+    "cpu_speed": Column("ndp/cpu_speed", "float"),
+    "exclusive_storage": Column("ExclusiveStorage", "bool"),
+    "oob_program": Column("OutOfBandProgram", "other"),
+    "ovs": Column("OpenvSwitch", "bool"),
+    "ovs_link": Column("OpenvSwitchLink", "other"),
+    "ovs_name": Column("OpenvSwitchName", "other"),
+    "spindle_count": Column("SpindleCount", "number"),
+    "ssh_port": Column("ndp/ssh_port", "number"),
+}
+"""Columns of the node parameters."""
 
 
 def node(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,14 +48,16 @@ def hypervisor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         typed = to_builtins(hvparams.parameters(own))
     except BadInput:  # an earlier version took it: shown as it is
-        return found
+        typed = {}
+    typed |= {key: one.typed(own[key]) for key, one in IGNORED.items() if key in own}
     return found | {key: typed[key] for key in own.keys() & typed.keys()}
 
 
 @cache
 def _all(name: str) -> dict[str, Any]:
     """Return the parameters of a hypervisor that nobody has set anything of."""
-    return hvparams.filled(name, {})
+    usual = {key: one.default for key, one in IGNORED.items()} if name == KVM else {}
+    return {**usual, **hvparams.filled(name, {})}
 
 
 def of_instance(config: Config, instance: Instance) -> dict[str, Any]:
