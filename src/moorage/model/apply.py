@@ -2,9 +2,9 @@
 """From one snapshot to the next: objects in and out, indexes kept, rules held.
 
 The rules that no commit can break: an object is replaced only by its successor; a name
-stands for one object of its kind, that of a disk for one of its instance's, or one that
-belongs to none, or where storage knows it by name, one of all; a disk has at most one owner; an epoch never falls;
-no two disks share a port or a node's minor; no reference dangles; a disk of a storage
+stands for one object of its kind, that of a disk for one of its instance's, or of those
+that belong to none, or where storage may know it by name, for one of all; a disk has at
+most one owner; an epoch never falls; no two disks share a port or a node's minor; no reference dangles; a disk of a storage
 pool, and an instance with a card in a network, is in a node group that the pool or the
 network is connected to; an address of a network is of one card. Disks that shared a
 name before this was a rule may keep it.
@@ -304,15 +304,19 @@ def _check_name(before: Config, after: Config, uuid: str) -> None:
     old, new = before.objects.get(uuid), after.objects.get(uuid)
     if not isinstance(new, Disk):
         return
-    had = old.sole_names | {old.name} if isinstance(old, Disk) else set()
+    was = old if isinstance(old, Disk) else None
+    had = was.sole_names | {was.name or ""} if was else set()
     owner = after.owner(new)
+    taken = [
+        name
+        for name in (new.sole_names | {new.name or ""}) - {""} - had
+        if after.namesakes(name, owner, sole=name in new.sole_names, but=new)
+    ]
     moved = (owner.uuid if owner else None) != before.owners.get(uuid)
-    for name in (new.sole_names | {new.name or ""}) - {""}:
-        if not moved and name in had:
-            continue
-        sole = name in new.sole_names
-        if after.namesakes(name, owner, sole=sole, but=new):
-            raise Conflict(f"the name '{name}' is taken", name=name)
+    if moved and new.name and after.beside(new.name, owner) - {uuid}:
+        taken.append(new.name)
+    if taken:
+        raise Conflict(f"the name '{taken[0]}' is taken", name=taken[0])
 
 
 def _check_unused(config: Config, entity: Entity) -> None:

@@ -300,16 +300,18 @@ class Config:
         but
             The other one itself, if it is there.
         """
-        found = {*self.soles.get(name, NO_UUIDS)}
-        if owner:
-            found.update(one.uuid for one in self.disks_of(owner) if one.name == name)
-        else:
-            found.update(self.unowned.get(name, NO_UUIDS))
+        found = {*self.soles.get(name, NO_UUIDS), *self.beside(name, owner)}
         if sole:
             found.update(self.names.get((KIND_OF[Disk], name), NO_UUIDS))
             found.update(self.cnames.get(name, NO_UUIDS))
         found.discard(but.uuid if but else "")
         return sorted((cast("Disk", self.objects[uuid]) for uuid in found), key=by_name)
+
+    def beside(self, name: str, owner: Instance | None) -> set[str]:
+        """Return the uuids of the disks of a name that an instance has, or nobody."""
+        if owner is None:
+            return {*self.unowned.get(name, NO_UUIDS)}
+        return {one.uuid for one in self.disks_of(owner) if one.name == name}
 
     def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
         """Return the objects of a class that an index has below a key, by name."""

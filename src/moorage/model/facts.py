@@ -40,8 +40,9 @@ class Provider(Struct, frozen=True, kw_only=True):
         Why it is not valid; empty when it is.
     places
         The parameters that name directories, which the node opens for the scripts.
-    by_name
-        Whether it knows volumes by the names of their disks (``VOL_CNAME``).
+    by_uuid
+        Whether it says that it knows volumes by ``VOL_NAME`` alone. Of another one
+        nobody knows that it does not go by the names of disks (``VOL_CNAME``).
     """
 
     name: str
@@ -50,7 +51,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     places: tuple[str, ...] = ()
-    by_name: bool = False
+    by_uuid: bool = False
 
     @property
     def valid(self) -> bool:

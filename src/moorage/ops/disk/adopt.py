@@ -176,11 +176,11 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
             name=disk_words.checked_name(self.name),
             mode=self.mode,
             epoch=disk_words.checked_epoch(self.epoch, adopts=True),
-            by_name=self._by_name(view),
+            by_uuid=self._by_uuid(view),
         )
 
-    def _by_name(self, view: View) -> bool:
-        """Whether the provider, if there is one, knows volumes by name."""
+    def _by_uuid(self, view: View) -> bool:
+        """Whether the provider, if there is one, knows volumes by ``VOL_NAME`` alone."""
         named = dict(self.place(view).params).get("provider")
         told = view.told(node_tasks.providers_on(self.node_of(view).uuid)) or []
         found = provider_called(str(named), told)

@@ -12,7 +12,7 @@ from moorage.model import Config, Disk, Node, successor
 from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import disk_words
-from moorage.ops.volumes.disk_access import able, can, candidates
+from moorage.ops.volumes.disk_access import can, candidates
 from moorage.ops.volumes.disk_names import check_unused, hold_name, named
 from moorage.ops.volumes.disk_params import (
     ask_listed,

@@ -27,6 +27,7 @@ from moorage.ops.volumes.disk_access import (
     group_of,
     worker,
 )
+from moorage.ops.volumes.disk_names import check_sole
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.ops.volumes.units import has_room, unit_of

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What disks may be called, and which disk a name or uuid means.
 
-A disk is asked for by slot, by name or by uuid. So a name is unique among the disks of an
-instance, and among those that belong to none, and is nothing that could be read as one
-of the other two, or as a word of ``--disk``. Where storage knows volumes by the names of
-disks (``VOL_CNAME``), one name is one volume: there it is unique in the cluster.
+A disk is asked for by slot, by name or by uuid. So a name is unique among the disks of
+an instance, and among those that belong to none, and is nothing that could be read as
+one of the other two, or as a word of ``--disk``. Where storage may know volumes by the
+names of disks (``VOL_CNAME``), one name is one volume, unique in the cluster.
 """
 
 import re
@@ -48,18 +48,18 @@ def check_disk_name(name: str) -> str:
 
 
 class _Told(dict[str, bool]):
-    """Whether each provider knows volumes by name, as a node of it said last."""
+    """Whether each provider knows volumes by uuid, as a node of it said last."""
 
 
 def note(view: View, provider: Provider) -> bool:
-    """Return whether a provider knows volumes by name; later jobs lock names by it."""
-    view.kept.of(_Told)[provider.name] = provider.by_name
-    return provider.by_name
+    """Return whether a provider knows volumes by uuid; later jobs lock names by it."""
+    view.kept.of(_Told)[provider.name] = provider.by_uuid
+    return provider.by_uuid
 
 
 def may_be_sole(view: View, driver: object, *, provided: bool) -> bool:
     """Whether the names of disks may be those of volumes; so while nobody has told."""
-    return provided and view.kept.of(_Told).get(str(driver), True)
+    return provided and not view.kept.of(_Told).get(str(driver), False)
 
 
 def check_unused(
@@ -140,7 +140,7 @@ def freed_name(config: Config, disk: Disk) -> str | None:
     >>> freed_name(Config(), Disk(uuid="u", dev_type="ext", logical_id=(), size=1))
     """
     name = disk.name
-    if not name or not config.namesakes(name, None, but=disk):
+    if not name or not config.beside(name, None) - {disk.uuid}:
         return name
     stem = name[: LONGEST - 8]
     tried = (f"{stem}-{number}" for number in count(2))
@@ -223,5 +223,5 @@ def to_attach(config: Config, ref: str) -> Disk:
     Raise `NotFound` if there is none, and `Ambiguous` if it could be several.
     """
     found = config.objects.get(ref)
-    free = [] if isinstance(found, Disk) else config.unowned.get(ref, ())
-    return config.disk(next(iter(free)) if len(free) == 1 else ref)
+    free = () if isinstance(found, Disk) else tuple(config.unowned.get(ref, ()))
+    return config.disk(free[0] if len(free) == 1 else ref)

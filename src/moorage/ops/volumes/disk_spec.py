@@ -144,15 +144,15 @@ def new_disk(
         identity=_identity(view, wanted, node),
         epoch=wanted.epoch,
         adopted=wanted.adopts,
-        by_name=_is_by_name(view, wanted, node),
+        by_uuid=_is_by_uuid(view, wanted, node),
         ctime=view.now,
         mtime=view.now,
         tags=wanted.tags,
     )
 
 
-def _is_by_name(view: View, wanted: DiskSpec, node: Node) -> bool:
-    """Whether the storage of a new disk knows it by name, as a node says."""
+def _is_by_uuid(view: View, wanted: DiskSpec, node: Node) -> bool:
+    """Whether the storage of a new disk knows it by ``VOL_NAME`` alone, as a node says."""
     if not wanted.kind.capabilities.provider:
         return False
     told = view.told(providers_on(node.uuid)) or []
