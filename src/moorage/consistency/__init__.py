@@ -14,7 +14,13 @@ from moorage.model.objects import Entity
 from . import checks
 from .parts import CONFIG, Complaint, Complaints, parts_of
 
-__all__ = ["CONFIG", "Complaint", "complaints", "complaints_of_objects"]
+__all__ = [
+    "CONFIG",
+    "Complaint",
+    "Complaints",
+    "complaints",
+    "complaints_of_objects",
+]
 _PLACES = {
     "node": "nodes",
     "nodegroup": "nodegroups",

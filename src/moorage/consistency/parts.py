@@ -33,6 +33,11 @@ class Complaint(Struct, frozen=True):
     message: str
     code: str = CONFIG
 
+    @property
+    def object(self) -> str:
+        """Kind and name: ``disk data1``."""
+        return f"{self.kind} {self.name}".rstrip()
+
 
 Complaints = Iterator[Complaint]
 Params = dict[str, Any]
