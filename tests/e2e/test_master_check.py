@@ -21,7 +21,7 @@ from moorage.jobs.locks import Lock
 from moorage.model import Change
 from moorage.model.change import KIND_OF
 from moorage.model.change import encode as encode_object
-from moorage.model.objects import Cluster, Entity, Instance, NodeGroup
+from moorage.model.objects import Cluster, Entity, Instance, Node, NodeGroup
 from moorage.node.certificates.authority import Authority
 from moorage.store import SqliteStore, Write, create
 from moorage.testing.cluster import ClusterBuilder
@@ -152,7 +152,9 @@ async def test_a_store_that_is_missing_or_empty(places: MasterPlaces) -> None:
     assert not places.store.exists()
 
 
+@pytest.mark.requirement("S3-15")
 async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
+    """The texts of ``gnt-cluster verify``, where no master starts on such a store."""
     guest = Instance(uuid="i", name="web1", primary_node="gone", disks=("nope",))
     other = replace(guest, uuid="j", name="web2")
     await written(places, [put(guest), put(other)])
@@ -163,6 +165,23 @@ async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
     assert "disk nope is attached to instance web" in text
     said = "cannot be attached to instance web"
     assert said in text
+    assert "Instance 'web1' has invalid disk 'nope'" in text
+    assert "instance 'web1' has invalid primary node 'gone'" in text
+    assert "Instance 'web2' has disk 'nope', which instance 'web1' has too" in text
+
+
+async def test_a_group_that_is_gone_is_told_of_with_all_that_misses_it(
+    places: MasterPlaces,
+) -> None:
+    """One object that is not there hides no other, and is said in Ganeti's words."""
+    change = _change()
+    (group,) = (one for one in change.put if isinstance(one, NodeGroup))
+    await written(places, [(("nodegroup", group.uuid), None)])
+    status, lines = check(places)
+    assert status == 1
+    told = "\n".join(lines)
+    for node in (one for one in change.put if isinstance(one, Node)):
+        assert f"Node '{node.name}' has invalid group '{group.uuid}'" in told
 
 
 async def test_a_cluster_without_its_node(places: MasterPlaces) -> None:

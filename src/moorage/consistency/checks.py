@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from . import parameters, shared
 from .parts import (
     WORDS,
-    Cluster,
     Complaint,
     Complaints,
     Instance,
@@ -40,8 +39,6 @@ def settings(parts: Parts) -> Complaints:
     ):
         if why := parameters.misfit(params, types):
             yield _cluster(f"cluster has invalid {attribute}: {why}")
-    if why := parameters.card(default(cluster.nicparams)):
-        yield _cluster(f"cluster has invalid nicparams: {why}")
     for why in parameters.policy(cluster.ipolicy, of_cluster=True):
         yield _cluster(f"cluster has {why}")
     for template in _WITH_ACCESS:
@@ -51,10 +48,11 @@ def settings(parts: Parts) -> Complaints:
                 f"Invalid value of '{template}:access': '{access}' (expected one of "
                 f"{', '.join(_ACCESS)})"
             )
-    yield from _enabled(cluster)
 
 
-def _enabled(cluster: Cluster) -> Complaints:
+def enabled(parts: Parts) -> Complaints:
+    """Find a cluster of Ganeti's that could have no guests, or no disks."""
+    cluster = parts.cluster
     if not cluster.enabled_hypervisors:
         yield _cluster("enabled hypervisors list doesn't have any entries")
     if not cluster.enabled_disk_templates:
@@ -159,16 +157,36 @@ def instances(parts: Parts) -> Complaints:
 
 def _parameters(parts: Parts, instance: Instance) -> Iterator[str]:
     usual, name = parts.cluster, instance.name
-    for number, nic in enumerate(instance.nics):
-        own = default(usual.nicparams) | nic.nicparams if nic.nicparams else {}
-        for why in (parameters.misfit(own, parameters.CARDS), parameters.card(own)):
-            if why:
-                yield f"instance {name} nic {number} has invalid nicparams: {why}"
+    for number, own in _cards(parts, instance):
+        if why := parameters.misfit(own, parameters.CARDS):
+            yield _card(name, number, why)
     if not instance.beparams:
         return
     own = default(usual.beparams) | instance.beparams
     if why := parameters.misfit(own, parameters.BACK_END):
         yield f"instance {name} has invalid beparams: {why}"
+
+
+def _cards(parts: Parts, instance: Instance) -> Iterator[tuple[int, Params]]:
+    """Yield the parameters of cards that have some of their own, filled in."""
+    for number, nic in enumerate(instance.nics):
+        if nic.nicparams:
+            yield number, default(parts.cluster.nicparams) | nic.nicparams
+
+
+def _card(name: str, number: int, why: str) -> str:
+    return f"instance {name} nic {number} has invalid nicparams: {why}"
+
+
+def links(parts: Parts) -> Complaints:
+    """Find cards that would be connected to nothing."""
+    if why := parameters.card(default(parts.cluster.nicparams)):
+        yield _cluster(f"cluster has invalid nicparams: {why}")
+    for instance in parts.instances.values():
+        for number, own in _cards(parts, instance):
+            if why := parameters.card(own):
+                told = _card(instance.name, number, why)
+                yield Complaint("instance", instance.name, told)
 
 
 def _dangling(parts: Parts, instance: Instance) -> Iterator[str]:
@@ -239,5 +257,5 @@ OF_OBJECTS: tuple[Check, ...] = (
     *(shared.owners, shared.macs, shared.ports, shared.minors, shared.addresses),
 )
 """What can be wrong with objects, wherever they are."""
-OF_FILES: tuple[Check, ...] = (keys, slots)
-"""What can be wrong with a file alone: elsewhere it is said once."""
+OF_FILES: tuple[Check, ...] = (enabled, keys, links, slots)
+"""What can be wrong with a file alone: a store says it once, or none enables all."""

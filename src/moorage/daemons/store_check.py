@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import DecodeError, ValidationError, json
 
+from moorage.consistency import complaints_of_objects
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
 from moorage.jobs import repeats
@@ -104,6 +105,8 @@ def _objects(records: _Records) -> Checked:
         faults.append(f"there are {len(clusters)} records of the cluster, and not one")
     elif clusters[0].master_node not in config.objects:
         faults.append(f"the master's node {clusters[0].master_node} is not there")
+    else:
+        faults += [one.message for one in complaints_of_objects(entities)]
     return Checked(faults, f"{len(entities)} objects")
 
 

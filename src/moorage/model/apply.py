@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from rpds import HashTrieMap
 
-from moorage.errors import Conflict
+from moorage.errors import Conflict, NotFound
 
 from .change import KIND_OF, KINDS, Change
 from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
@@ -63,6 +63,8 @@ def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
             _check_references(config, entity)
         except Conflict as error:
             broken.append(error)
+        except NotFound as missing:  # what it refers to refers to what is not there
+            broken.append(Conflict(f"{_word(entity)}: {missing.message}"))
     return config, broken
 
 
