@@ -21,6 +21,8 @@ INFO = {
     "pnode_group_name": "default",
     "pnode_group_uuid": "99ff",
     "snodes": [],
+    "snodes_group_names": [],
+    "snodes_group_uuids": [],
     "os": "tiny+small",
     "os_instance": {"motd": "a: b"},
     "os_actual": {"motd": "a: b", "lang": "C"},
@@ -129,7 +131,7 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert root["logical_id"] == ["san", "x.ext.disk0"]
     assert root["on primary"] == "kvm:nbd:unix:/x.sock"
     assert mirror["on primary"] == (
-        "/dev/drbd0 (StandAlone, UpToDate/DUnknown, status *DEGRADED*)"
+        "/dev/drbd0 StandAlone, UpToDate/DUnknown, status *DEGRADED*"
     )
     assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
 

@@ -14,7 +14,6 @@ from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
 from .option_syntax import key_values, names
-from .yamlish import Flow
 
 
 def _known() -> ModuleType:
@@ -145,22 +144,25 @@ def shown(told: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for number, pair in enumerate(told.get("minmax") or ()):
-        for side in ("min", "max"):
-            yield f"bounds specs {side}/{number}", _words(pair[side])
-    if told.get("std"):
-        yield "std", _words(told["std"])
-    for part in ("disk-templates", *_known().RATIOS):
-        if part in told:
-            value = told[part]
-            word = "allowed disk templates" if part == "disk-templates" else part
-            yield word, Flow(value) if isinstance(value, list) else value
-
-
-def _words(sizes: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{name}={sizes[name]}" for name in _known().SIZES if name in sizes
+    bounds = enumerate(told.get("minmax") or ())
+    yield (
+        "bounds specs",
+        [
+            {f"{side}/{number}": _sizes(pair[side]) for side in ("min", "max")}
+            for number, pair in bounds
+        ],
     )
+    if told.get("std"):
+        yield "std", _sizes(told["std"])
+    if "disk-templates" in told:
+        yield "allowed disk templates", ", ".join(told["disk-templates"])
+    for part in _known().RATIOS:
+        if part in told:
+            yield part, told[part]
+
+
+def _sizes(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {name: sizes[name] for name in sorted(_known().SIZES) if name in sizes}
 
 
 def flags(policy: Mapping[str, Any], *, standard: bool) -> Iterator[str]:
