@@ -180,7 +180,13 @@ def differing(theirs: Any, ours: Any, where: str = "") -> Iterator[str]:
         yield f"{where}: {theirs!r}, not {ours!r}"
 
 
-@pytest.mark.parametrize("line", ["gnt-cluster info", "gnt-instance info web1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("gnt-cluster info", "gnt-instance info web1"),
+        *("gnt-group info default", "gnt-node info node1"),
+    ],
+)
 async def test_what_info_commands_print_is_what_ganetis_print(ganeti, line):
     """The same lines, whoever prints them; those of Moorage's own come on top."""
     disks = [{"size": 64, "provider": "san"}, {"size": 64, "dev_type": "plain"}]
@@ -188,6 +194,8 @@ async def test_what_info_commands_print_is_what_ganetis_print(ganeti, line):
     fields = {"instance_name": "web1", "disk_template": "ext", "disks": disks}
     fields |= {"pnode": "node1", "snode": "node2", "os_type": "tiny", "nics": [{}]}
     await ganeti.cluster.run("OP_INSTANCE_CREATE", **fields, hvparams={"acpi": False})
+    own = {"ipolicy": {"vcpu-ratio": 3.0}, "ndparams": {"spindle_count": 2}}
+    await ganeti.cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **own)
     status, theirs = await ganeti(line)
     assert status == 0
     told = yaml.safe_load(theirs), yaml.safe_load(await ganeti.ours(line))

@@ -10,7 +10,7 @@ from moorage.cli.fields import fills
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
-from moorage.cli.yamlish import Flow, lines
+from moorage.cli.yamlish import Flow, defaulted, lines
 from moorage.errors import BadInput
 from moorage.units import format_size
 
@@ -82,7 +82,7 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
         **_standstill(one),
         "Nodes": list(_nodes(one)),
         "Operating system": one["os"],
-        "Operating system parameters": _filled(one["os_instance"], one["os_actual"]),
+        "Operating system parameters": defaulted(one["os_instance"], one["os_actual"]),
     }
     shown["Allocated network port"] = one["network_port"]
     return {**shown, **_guest(one)}
@@ -112,8 +112,8 @@ def _guest(one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Hypervisor": one["hypervisor"],
         **_screen(one),
-        "Hypervisor parameters": _filled(one["hv_instance"], one["hv_actual"]),
-        "Back-end parameters": _filled(one["be_instance"], _back_end(one)),
+        "Hypervisor parameters": defaulted(one["hv_instance"], one["hv_actual"]),
+        "Back-end parameters": defaulted(one["be_instance"], _back_end(one)),
         "NICs": [_nic(number, given) for number, given in enumerate(one["nics"])],
         "Disk template": one["disk_template"],
         "Disks": [disk(number, d) for number, d in enumerate(one["disks"])],
@@ -132,15 +132,6 @@ def _nodes(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     others = zip(names, groups, one["snodes_group_uuids"], strict=True)
     told = (f"{name} (group {at}, group UUID {uuid})" for name, at, uuid in others)
     yield {"secondaries": ", ".join(told)}
-
-
-def _filled(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters; those that are not the instance's own as ``default (x)``."""
-    filled = {**actual, **own}
-    return {
-        key: filled[key] if key in own else f"default ({filled[key]})"
-        for key in sorted(filled)
-    }
 
 
 def _nic(number: int, given: Sequence[Any]) -> dict[str, Any]:
