@@ -136,6 +136,22 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("0.0.0.0", "vnc to node1:11000 (display 5100)"),  # noqa: S104 - it is shown
+        ("127.0.0.1", "vnc to 127.0.0.1:11000 (node node1) (display 5100)"),
+    ],
+)
+def test_where_a_screen_is_is_told_in_ganetis_words(
+    master, typed, address: str, told: str
+) -> None:
+    actual = INFO["hv_actual"] | {"vnc_bind_address": address}
+    master.result = {"0a1b": INFO | {"hv_actual": actual}}
+    (shown,) = yaml.safe_load(typed("gnt-instance info web1").out)
+    assert shown["console connection"] == told
+
+
 def test_info_as_json(master, typed) -> None:
     master.result = {"0a1b": INFO}
     assert json.loads(typed("gnt-instance info web1 --json").out) == [INFO]

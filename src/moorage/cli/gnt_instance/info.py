@@ -93,8 +93,9 @@ def _screen(one: Mapping[str, Any]) -> dict[str, str]:
     address = (one.get("hv_actual") or {}).get("vnc_bind_address")
     if not (address and one["network_port"]) or address.startswith("/"):
         return {}
-    host, port = one["pnode"] if address in _ANY else address, one["network_port"]
-    return {"console connection": f"vnc to {host}:{port} (display {port - _DISPLAYS})"}
+    node, port = one["pnode"], one["network_port"]
+    told = f"{node}:{port}" if address in _ANY else f"{address}:{port} (node {node})"
+    return {"console connection": f"vnc to {told} (display {port - _DISPLAYS})"}
 
 
 _DISPLAYS = 5900
