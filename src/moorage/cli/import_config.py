@@ -27,6 +27,7 @@ def _import(call: Call) -> int:
         return 1
     if call.option("dry_run"):
         return 0
+    found.check()
     call.warn(f"Make this the whole configuration of cluster {plan.cluster}?")
     found.do()
     call.terminal.talk(f"Imported cluster {plan.cluster}. Next: gnt-cluster verify")

@@ -64,6 +64,25 @@ class _Given(Struct):
     tcpudp_port_pool: list[int] = []
 
 
+def expected(document: Document) -> Config:
+    """Return the cluster that a file would come into, had all of its nodes joined."""
+    group = NodeGroup(uuid="-group", name="default")
+    nodes = [
+        Node(
+            uuid=f"-{uuid}",
+            name=part["name"],
+            primary_ip=part.get("primary_ip") or "",
+            secondary_ip=part.get("secondary_ip") or "",
+            group=group.uuid,
+        )
+        for uuid, part in document["nodes"].items()
+    ]
+    lead = document["cluster"].get("master_node")
+    own = [one.uuid for one in nodes if one.uuid == f"-{lead}"] or [nodes[0].uuid]
+    cluster = Cluster(uuid="-cluster", cluster_name="expected", master_node=own[0])
+    return assembled([group, *nodes, cluster])[0]
+
+
 def joined(here: Config) -> dict[str, Node]:
     """Return the nodes that a cluster has, by name."""
     return {one.name: one for one in here.all(Node)}

@@ -15,7 +15,7 @@ from msgspec import DecodeError, json
 
 from moorage.client import Client, Socket
 from moorage.config_data import NEWEST, Document, read, upgrade, version_of
-from moorage.config_data.importing import Beside, Imported, imported
+from moorage.config_data.importing import Beside, Imported, expected, imported
 from moorage.config_data.importing_plan import (
     ERROR,
     NOTICE,
@@ -80,9 +80,9 @@ class Import:
         BadInput
             If a file cannot be read, or is none of Ganeti's.
         MoorageError
-            If there is no cluster, or its store is damaged.
+            If the store is damaged. Without one, the plan is that of a cluster whose
+            nodes are those of the file.
         """
-        master.check_cluster(places)
         self._places = places
         self._down = down
         found = read(_content(file))
@@ -90,12 +90,16 @@ class Import:
         self._version = version_of(found)
         self._beside = _beside(file.with_name(file.name + BESIDE))
         self._jobs = _last_job(directory) if directory else 0
-        self.plan = self._planned(_state(places))
+        there = places.store.exists()
+        here = _state(places) if there else expected(self._document)
+        self.plan = self._planned(here, there=there)
 
-    def _planned(self, here: Config) -> Plan:
+    def _planned(self, here: Config, *, there: bool) -> Plan:
         made = self._made(here)
+        alone = "there is no cluster here: all nodes of the file are taken as joined"
         wrong = complaints(self._document)
         told = [
+            *(() if there else (Finding(NOTICE, "cluster", alone),)),
             *(Finding(NOTICE, "file", note) for note in self._notes),
             *(Finding(WARNING, one.object, one.message) for one in wrong),
             *(Finding(ERROR, "machine", one) for one in _running()),
@@ -109,6 +113,10 @@ class Import:
     def _made(self, here: Config) -> Imported:
         return imported(self._document, here, _fresh, self._beside)
 
+    def check(self) -> None:
+        """Raise `NotFound` if there is no cluster for it to come into."""
+        master.check_cluster(self._places)
+
     def do(self) -> None:
         """Make it the cluster's state; the master is stopped and started.
 
@@ -117,6 +125,7 @@ class Import:
         WrongState
             If something stands in the way, by now or before: nothing was changed.
         """
+        self.check()
         _check(self.plan.findings)
         was_running = master.stop(self._places)
         try:
