@@ -26,8 +26,9 @@ from moorage.config_data import (
 from moorage.config_data.importing import Imported, imported
 from moorage.config_data.importing_plan import ERROR, findings
 from moorage.errors import BadInput
-from moorage.model import Cluster, Config, Instance, Node, NodeGroup
+from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply, assembled
+from moorage.model.change import Change
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from support.damage import damage
 from support.sampling import SEED
@@ -127,6 +128,36 @@ def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
             after = apply(here(*known), found.change(here(*known)))
             assert dict(after.objects) == dict(found.config.objects)
             exported(after)
+
+
+@pytest.mark.oracle
+def test_two_disks_of_one_name(ganeti: Ganeti) -> None:
+    """Only one has it here; a provider is told it of both, and so is Ganeti again."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    first, second, *_ = document["disks"].values()
+    first["name"] = second["name"] = "root"
+    found = came_in(document)
+    assert [of for of, _ in found.aside if "disk" in of] == [f"disk {second['uuid']}"]
+    disks = [found.config.get(Disk, one["uuid"]) for one in (first, second)]
+    assert [one.name for one in disks] == ["root", None]
+    assert {one.known_as for one in disks} == {"root"}
+    target = here(*names(document))
+    out = exported(apply(target, found.change(target))).document["disks"]
+    assert [out[one["uuid"]]["name"] for one in (first, second)] == ["root", "root"]
+
+
+@pytest.mark.oracle
+def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    found = came_in(document)
+    config = apply(here(*names(document)), found.change(here(*names(document))))
+    told = " ".join(why for _, why in found.aside)
+    assert "-D drbd has no effect here, and goes out again: c-delay-target=1" in told
+    assert "c-plan-ahead" not in found.config.cluster.diskparams["drbd"]
+    changed = successor(config.cluster, 2.0, diskparams={"drbd": {"metavg": "other"}})
+    out = exported(apply(config, Change((changed,)))).document["cluster"]
+    assert out["diskparams"]["drbd"]["c-plan-ahead"] == 1
+    assert out["diskparams"]["drbd"]["metavg"] == "other"
 
 
 MADE: list[tuple[str, dict[str, Any]]] = [

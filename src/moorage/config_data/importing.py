@@ -229,7 +229,7 @@ class _Reading:
             {"uuid": f"{uuid}-{number}", **child}
             for number, child in enumerate(part.get("children") or ())
         ]
-        words = {"children": children, "name": self._called(part)}
+        words = {"children": children, **self._called(part)}
         disk = _made(Disk, {**part, **more, **words})
         if not disk.volumes:
             raise BadInput("it has no volume")
@@ -299,15 +299,18 @@ class _Reading:
             self.aside.append(("cluster", told + ", ".join(without)))
         return found
 
-    def _called(self, part: Part) -> str | None:
-        """Return the name of a disk; None where another disk had it before."""
+    def _called(self, part: Part) -> Part:
+        """Return the name of a disk; none where another disk had it before.
+
+        Its provider is told the old one all the same: the volume may go by it.
+        """
         name = part.get("name")
         if name and name in self._names:
             told = f"another disk is named '{name}', too: it comes in without a name"
             self.aside.append((f"disk {part.get('uuid')}", told))
-            return None
+            return {"name": None, "cname": name}
         self._names.add(name)
-        return name
+        return {}
 
 
 def _made(cls: type[E], part: Part) -> E:
