@@ -130,6 +130,11 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_changed(
     hands.type("gnt-disk remove -f mine")
     hands.type("gnt-node modify -C no node3")
     hands.type("gnt-node remove node3")
+    hands.type("gnt-debug delay --submit 5")
+    (number,) = (one["id"] for one in hands.ask("gnt-job list --running -o id"))
+    told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
+    assert f"jobs are under way, job {number} among them" in told
+    hands.type(f"gnt-job watch {number}")
     hands.type(f"moorage {' '.join(WORDS)} {file}")
     assert roles(hands) == {"node1": "M", "node2": "C", "elsewhere": "O"}
 

@@ -7,7 +7,7 @@ its own, and candidates fetch it when the master is back.
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from moorage.config_data.importing_plan import (
 )
 from moorage.config_data.verify import complaints
 from moorage.errors import BadInput, Failed, WrongState
+from moorage.jobs.job import decode as decode_job
 from moorage.model import Config
 from moorage.model.commits import Write
 from moorage.store import ConfigStore, inspect, loaded, store_at
@@ -91,7 +92,7 @@ class Import:
         self._beside = _beside(file.with_name(file.name + BESIDE))
         self._jobs = _last_job(directory) if directory else 0
         there = places.store.exists()
-        here = _state(places) if there else expected(self._document)
+        here = _state(places)[0] if there else expected(self._document)
         self.plan = self._planned(here, there=there)
 
     def _planned(self, here: Config, *, there: bool) -> Plan:
@@ -127,6 +128,7 @@ class Import:
         """
         self.check()
         _check(self.plan.findings)
+        _check_idle(_state(self._places)[1].get("job", {}))
         was_running = master.stop(self._places)
         try:
             as_owner(self._places.root, self._written)
@@ -145,6 +147,7 @@ class Import:
                 here = config_store.config
                 made = self._made(here)
                 _check(findings(made, here, down=self._down))
+                _check_idle(others.get("job", {}))
                 queue = others.get("queue", {})
                 last = max(self._jobs, int(queue.get("last", b"0")))
                 numbers = _numbers(self._document, last)
@@ -183,6 +186,17 @@ def _check(told: Iterable[Finding]) -> None:
             )
 
 
+def _check_idle(jobs: Mapping[str, bytes]) -> None:
+    """Raise `WrongState` if a job would be carried on about what is gone then."""
+    known = (decode_job(value) for value in jobs.values())
+    under_way = sorted(job.id for job in known if not job.finished)
+    if under_way:
+        raise WrongState(
+            f"jobs are under way, job {under_way[0]} among them",
+            hint=f"gnt-job watch {under_way[0]}",
+        )
+
+
 def _numbers(document: Document, last: int) -> list[Write]:
     """Return the records of the numbers that go on where Ganeti's ended."""
     serial = int(document.get("serial_no") or 1)
@@ -192,11 +206,11 @@ def _numbers(document: Document, last: int) -> list[Write]:
     ]
 
 
-def _state(places: MasterPlaces) -> Config:
+def _state(places: MasterPlaces) -> tuple[Config, dict[str, dict[str, bytes]]]:
     found = inspect(places.store, live=process.holder(places.lock) is not None)
     if found.faults:
         raise Failed(f"{places.store} is damaged: {found.faults[0]}", hint=ADVICE)
-    return loaded(found.records)[0]
+    return loaded(found.records)
 
 
 def _fresh() -> str:
