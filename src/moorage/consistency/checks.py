@@ -60,7 +60,7 @@ def enabled(parts: Parts) -> Complaints:
 
 
 def master(parts: Parts) -> Complaints:
-    """Find a master that is none, and too few candidates."""
+    """Find a master that is none, or cannot lead."""
     cluster, nodes = parts.cluster, parts.nodes
     node = nodes.get(cluster.master_node)
     if node is None:
@@ -71,6 +71,11 @@ def master(parts: Parts) -> Complaints:
             yield Complaint("node", node.name, told)
         if node.offline:
             yield Complaint("node", node.name, "Master node is offline")
+
+
+def candidates(parts: Parts) -> Complaints:
+    """Find too few candidates."""
+    cluster, nodes = parts.cluster, parts.nodes
     now = sum(one.master_candidate for one in nodes.values())
     able = sum(
         one.master_capable and not (one.offline or one.drained)
@@ -257,5 +262,5 @@ OF_OBJECTS: tuple[Check, ...] = (
     *(shared.owners, shared.macs, shared.ports, shared.minors, shared.addresses),
 )
 """What can be wrong with objects, wherever they are."""
-OF_FILES: tuple[Check, ...] = (enabled, keys, links, slots)
+OF_FILES: tuple[Check, ...] = (candidates, enabled, keys, links, slots)
 """What can be wrong with a file alone: a store says it once, or none enables all."""
