@@ -23,7 +23,7 @@ from moorage.config_data import (
     read,
     upgrade,
 )
-from moorage.config_data.importing import Imported, imported
+from moorage.config_data.importing import Imported, expected, imported
 from moorage.config_data.importing_plan import ERROR, findings
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
@@ -243,3 +243,10 @@ async def test_what_is_stored_here_goes_out_and_comes_in_equal(sim: SimCluster) 
     again = exported(after, NEWEST, ADDRESS)
     assert comparable(again.document) == comparable(made.document)
     assert again.beside == made.beside
+
+
+@pytest.mark.oracle
+def test_a_file_without_nodes_is_no_clusters(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    with pytest.raises(BadInput, match="it has no nodes"):
+        expected(document | {"nodes": {}})
