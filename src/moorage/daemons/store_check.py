@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from msgspec import DecodeError, ValidationError, json
+from msgspec import json
 
 from moorage.consistency import complaints_of_objects
 from moorage.copies import replication
@@ -13,12 +13,13 @@ from moorage.jobs import repeats
 from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
-from moorage.model.apply import assembled
+from moorage.model.apply import assembled, headless
 from moorage.model.audit import Chain
 from moorage.model.change import decode
+from moorage.model.misfit import UNREADABLE, why
 from moorage.model.objects import Entity
 from moorage.model.story import REMOVED, Event
-from moorage.store import audit, feed, inspect, stories
+from moorage.store import audit, feed, inspect, stories, whole
 from moorage.units import counted
 
 from . import master, process
@@ -33,7 +34,6 @@ _OTHERS = frozenset(
 """Kinds of records that are no objects of the configuration."""
 
 _Records = Mapping[str, Mapping[str, bytes]]
-_UNREADABLE = (DecodeError, ValidationError, UnicodeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,18 @@ def _objects(records: _Records) -> Checked:
         for name, value in records.get(kind, {}).items():
             try:
                 entities.append(_object(kind, name, value))
-            except _UNREADABLE as error:
-                faults.append(f"the record of {kind} {name}: {error}")
+            except UNREADABLE as error:
+                faults.append(f"the record of {kind} {name}: {why(error)}")
+    serial = records.get("config", {}).get("serial_no", b"0")
+    try:
+        whole(serial)
+    except ValueError as error:
+        faults.append(f"the configuration's serial number: {error}")
     config, broken = assembled(entities)
     faults += [error.message for error in broken]
-    clusters = list(config.all(Cluster))
-    if len(clusters) != 1:
-        faults.append(f"there are {len(clusters)} records of the cluster, and not one")
-    elif clusters[0].master_node not in config.objects:
-        faults.append(f"the master's node {clusters[0].master_node} is not there")
-    else:
+    if why_not := headless(config):
+        faults.append(why_not)
+    if config.count(Cluster) == 1:
         faults += [one.message for one in complaints_of_objects(entities)]
     return Checked(faults, f"{len(entities)} objects")
 
@@ -124,16 +126,25 @@ def _jobs(records: _Records) -> Checked:
     for name, value in records.get("job", {}).items():
         try:
             job = decode_job(value)
-        except _UNREADABLE as error:
-            faults.append(f"the record of job {name}: {error}")
+        except UNREADABLE as error:
+            faults.append(f"the record of job {name}: {why(error)}")
             continue
         jobs.append(job)
         faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
-    begun = [job for job in jobs if job.ops and job.current.status in BEGUN]
+    begun = [job for job in jobs if job.current.status in BEGUN]
     faults += _shared_locks(begun)
+    for name, value in records.get(repeats.KIND, {}).items():
+        try:
+            repeats.decoded(value)
+        except UNREADABLE as error:
+            faults.append(f"key {name} of requests: {why(error)}")
     last = records.get("queue", {}).get("last", b"0")
-    if not last.isdigit() or int(last) < max((job.id for job in jobs), default=0):
-        faults.append(f"the last job's number is {last!r}: one would be given twice")
+    try:
+        highest = max((job.id for job in jobs), default=0)
+        if whole(last) < highest:
+            faults.append(f"the last job's number is {last!r}, and there is {highest}")
+    except ValueError as error:
+        faults.append(f"the last job's number: {error}")
     return Checked(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
 
 
@@ -146,8 +157,8 @@ def _stories(records: _Records) -> Checked:
         try:
             uuid, _ = stories.parsed(name)
             last[uuid] = stories.decoded(found[name])
-        except _UNREADABLE as error:
-            faults.append(f"the event of a disk, {name}: {error}")
+        except UNREADABLE as error:
+            faults.append(f"the event of a disk, {name}: {why(error)}")
     for uuid, event in last.items():
         if (event.kind == REMOVED) == (uuid in records.get("disk", {})):
             there = "is gone" if event.kind == REMOVED else "goes on"
@@ -161,8 +172,8 @@ def _feed(records: _Records) -> Iterator[str]:
     for name, value in records.get(feed.KIND, {}).items():
         try:
             feed.decoded(value)
-        except _UNREADABLE as error:
-            yield f"entry {name} of the feed: {error}"
+        except UNREADABLE as error:
+            yield f"entry {name} of the feed: {why(error)}"
 
 
 def _audit(records: _Records) -> Iterator[str]:
@@ -175,8 +186,6 @@ def _audit(records: _Records) -> Iterator[str]:
 def _wrong(job: Job, name: str) -> Iterator[str]:
     if str(job.id) != name:
         yield f"it is that of job {job.id}"
-    if not job.ops:
-        yield "it has no operation"
     for op in job.ops:
         if not -1 <= op.cursor <= len(op.tasks):
             yield f"it is at task {op.cursor} of {len(op.tasks)}"

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from moorage.model.audit import ARCHIVE, DRAIN, PRIORITY, UNDRAIN, Deed, deed
 from moorage.model.caller import MASTER, Caller
 from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
-from moorage.store import ConfigStore, Write
+from moorage.store import ConfigStore, Write, believed, whole
 
 from . import audited, repeats
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
@@ -84,16 +85,25 @@ class Queue:
 
         One whose last operation has, and that a crash kept from being closed, is among
         them.
+
+        Raises
+        ------
+        Damaged
+            If a record is none of ours.
         """
         told = records.get("queue", {})
         self.draining = "draining" in told
-        self.repeats.load(records.get(repeats.KIND, {}))
-        found = sorted(
-            map(decode, records.get("job", {}).values()), key=lambda job: job.id
+        keys, last = records.get(repeats.KIND, {}), told.get("last", b"0")
+        believed("a key of requests", lambda: self.repeats.load(keys))
+        read = (
+            believed(f"the record of job {name}", partial(decode, one))
+            for name, one in records.get("job", {}).items()
         )
+        found = sorted(read, key=lambda job: job.id)
         self.jobs = {job.id: job for job in found}
         self._statuses = {job.id: job.status for job in found}
-        self._last = max([int(told.get("last", b"0")), *self.jobs])
+        number = believed("the last job's number", lambda: whole(last))
+        self._last = max([number, *self.jobs])
         left = [job for job in found if job.end_timestamp is None]
         for job in left:
             self.working[job.id] = job

@@ -69,8 +69,14 @@ class Repeats:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def load(self, records: Mapping[str, bytes]) -> None:
-        """Take over what a store has, oldest first."""
-        found = {name: json.decode(one, type=Made) for name, one in records.items()}
+        """Take over what a store has, oldest first.
+
+        Raises
+        ------
+        ValueError
+            If a record is none.
+        """
+        found = {name: decoded(one) for name, one in records.items()}
         self._made, self._of_users = {}, {}
         for name, made in sorted(found.items(), key=lambda one: one[1].time):
             self._keep(name, made)
@@ -145,6 +151,17 @@ class Repeats:
 
     def _is_over(self, name: str) -> bool:
         return self._clock() - self._made[name].time > LASTS
+
+
+def decoded(data: bytes) -> Made:
+    """Return what a record says that a request made.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    return json.decode(data, type=Made)
 
 
 def named(user: str, key: str) -> str:
