@@ -63,11 +63,11 @@ def edited(places: MasterPlaces, statement: str) -> None:
         database.execute(statement)
 
 
-def check(places: MasterPlaces) -> tuple[int, list[str]]:
+def check(places: MasterPlaces, *more: str) -> tuple[int, list[str]]:
     """Type the command; return its status, and the lines that it prints."""
     out, err = io.StringIO(), io.StringIO()
     terminal = Terminal(out, err, io.StringIO(), {})
-    argv = ["master", "check", "--dir", str(places.root)]
+    argv = ["master", "check", "--dir", str(places.root), *more]
     status = run(moorage.PROGRAM, argv, terminal)
     return status, (out.getvalue() + err.getvalue()).splitlines()
 
@@ -173,6 +173,13 @@ async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
     assert "Instance 'web1' has invalid disk 'nope'" in text
     assert "instance 'web1' has invalid primary node 'gone'" in text
     assert "Instance 'web2' has disk 'nope', which instance 'web1' has too" in text
+    coded = check(places, "--error-codes")[1]
+    assert (
+        "ERROR:ECLUSTERCFG:instance:web1:Instance 'web1' has invalid disk 'nope'"
+        in (coded)
+    )
+    dangling = "the following instances have a non-existing primary-node: web1"
+    assert f"ERROR:ECLUSTERDANGLINGINST:instance:web1:{dangling}" in coded
 
 
 async def test_a_group_that_is_gone_is_told_of_with_all_that_misses_it(
@@ -187,6 +194,9 @@ async def test_a_group_that_is_gone_is_told_of_with_all_that_misses_it(
     told = "\n".join(lines)
     for node in (one for one in change.put if isinstance(one, Node)):
         assert f"Node '{node.name}' has invalid group '{group.uuid}'" in told
+    coded = check(places, "--error-codes")[1]
+    codes = {one.split(":")[1] for one in coded if ":node:node1:" in one}
+    assert codes == {"ECLUSTERCFG", "ECLUSTERDANGLINGNODES"}
 
 
 NESTED = b'{"more": ' + b"[" * 9999

@@ -12,9 +12,10 @@ from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity
 
 from . import checks
-from .parts import CONFIG, Complaint, Complaints, parts_of
+from .parts import CODES, CONFIG, Complaint, Complaints, parts_of
 
 __all__ = [
+    "CODES",
     "CONFIG",
     "Complaint",
     "Complaints",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 from . import parameters, shared
 from .parts import (
+    NO_GROUP,
+    NO_NODE,
     WORDS,
     Complaint,
     Complaints,
@@ -121,7 +123,7 @@ def nodes(parts: Parts) -> Complaints:
                 "the following nodes (and their instances) belong to a non existing "
                 f"group: {node.name} ({', '.join(homes[uuid])})"
             )
-            yield Complaint("node", node.name, told, "ECLUSTERDANGLINGNODES")
+            yield Complaint("node", node.name, told, NO_GROUP)
         for told in _wrong_with(parts, node):
             yield Complaint("node", node.name, told)
 
@@ -150,7 +152,7 @@ def instances(parts: Parts) -> Complaints:
         name = instance.name
         if instance.primary_node not in parts.nodes:
             told = f"the following instances have a non-existing primary-node: {name}"
-            yield Complaint("instance", name, told, "ECLUSTERDANGLINGINST")
+            yield Complaint("instance", name, told, NO_NODE)
         for told in (*_dangling(parts, instance), *_parameters(parts, instance)):
             yield Complaint("instance", name, told)
 

@@ -11,6 +11,9 @@ from moorage.model.misfit import misfit
 
 CONFIG = "ECLUSTERCFG"
 """Ganeti's code of what is wrong with a configuration."""
+NO_GROUP, NO_NODE = "ECLUSTERDANGLINGNODES", "ECLUSTERDANGLINGINST"
+"""Of nodes whose group, and of instances whose node is not there."""
+CODES = (CONFIG, NO_GROUP, NO_NODE)
 
 
 class Complaint(Struct, frozen=True):

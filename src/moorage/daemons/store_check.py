@@ -3,10 +3,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec import json
 
-from moorage.consistency import complaints_of_objects
+from moorage.consistency import Complaint, complaints_of_objects
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
 from moorage.jobs import repeats
@@ -43,10 +44,17 @@ class Checked:
     Attributes
     ----------
     faults
-        What is wrong, each in a sentence.
+        What is wrong; about the cluster is what is wrong with the store.
     summary
         How much was looked at.
     """
+
+    faults: list[Complaint]
+    summary: str
+
+
+class _Part(NamedTuple):
+    """What was found in some of the records: the same, in words."""
 
     faults: list[str]
     summary: str
@@ -67,15 +75,21 @@ def check(places: MasterPlaces) -> Checked:
     except OSError as error:
         raise Failed(f"{places.store} cannot be read: {error.strerror}") from error
     records = _by_kind(found.records)
-    objects, jobs = _objects(records), _jobs(records)
-    told = _stories(records)
-    faults = [*found.faults, *objects.faults, *jobs.faults, *told.faults]
-    faults += _feed(records)
-    faults += _audit(records)
+    faults = [*found.faults, *_unknown(records)]
+    entities = list(_entities(records, faults))
+    config, broken = assembled(entities)
+    faults += [error.message for error in broken]
+    if why_not := headless(config):
+        faults.append(why_not)
+    jobs, told = _jobs(records), _stories(records)
+    faults += [*jobs.faults, *told.faults, *_feed(records), *_audit(records)]
     faults += _keys(places)
+    complaints = [Complaint("cluster", "", one) for one in faults]
+    if config.count(Cluster) == 1:
+        complaints += complaints_of_objects(entities)
+    objects = f"{len(entities)} objects"
     state = f"version {found.version}, term {found.term}"
-    summary = f"{objects.summary}, {jobs.summary}, {told.summary}, {state}"
-    return Checked(faults, summary)
+    return Checked(complaints, f"{objects}, {jobs.summary}, {told.summary}, {state}")
 
 
 def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
@@ -85,31 +99,24 @@ def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
     return found
 
 
-def _objects(records: _Records) -> Checked:
-    """Decode the configuration, and look whether it fits together."""
-    faults = [
-        f"there are records of kind '{kind}', which nobody knows"
-        for kind in sorted(records.keys() - KINDS.keys() - _OTHERS)
-    ]
-    entities: list[Entity] = []
-    for kind in KINDS:
-        for name, value in records.get(kind, {}).items():
-            try:
-                entities.append(_object(kind, name, value))
-            except UNREADABLE as error:
-                faults.append(f"the record of {kind} {name}: {why(error)}")
+def _unknown(records: _Records) -> Iterator[str]:
+    for kind in sorted(records.keys() - KINDS.keys() - _OTHERS):
+        yield f"there are records of kind '{kind}', which nobody knows"
     serial = records.get("config", {}).get("serial_no", b"0")
     try:
         whole(serial)
     except ValueError as error:
-        faults.append(f"the configuration's serial number: {error}")
-    config, broken = assembled(entities)
-    faults += [error.message for error in broken]
-    if why_not := headless(config):
-        faults.append(why_not)
-    if config.count(Cluster) == 1:
-        faults += [one.message for one in complaints_of_objects(entities)]
-    return Checked(faults, f"{len(entities)} objects")
+        yield f"the configuration's serial number: {error}"
+
+
+def _entities(records: _Records, faults: list[str]) -> Iterator[Entity]:
+    """Yield the objects of the configuration; note which ones cannot be read."""
+    for kind in KINDS:
+        for name, value in records.get(kind, {}).items():
+            try:
+                yield _object(kind, name, value)
+            except UNREADABLE as error:
+                faults.append(f"the record of {kind} {name}: {why(error)}")
 
 
 def _object(kind: str, name: str, value: bytes) -> Entity:
@@ -119,7 +126,7 @@ def _object(kind: str, name: str, value: bytes) -> Entity:
     return found
 
 
-def _jobs(records: _Records) -> Checked:
+def _jobs(records: _Records) -> _Part:
     """Decode the jobs, and look whether a master could carry them on."""
     faults: list[str] = []
     jobs: list[Job] = []
@@ -145,10 +152,10 @@ def _jobs(records: _Records) -> Checked:
             faults.append(f"the last job's number is {last!r}, and there is {highest}")
     except ValueError as error:
         faults.append(f"the last job's number: {error}")
-    return Checked(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
+    return _Part(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
 
 
-def _stories(records: _Records) -> Checked:
+def _stories(records: _Records) -> _Part:
     """Decode what is told of disks, and look whether it ends where they do."""
     faults: list[str] = []
     last: dict[str, Event] = {}
@@ -163,7 +170,7 @@ def _stories(records: _Records) -> Checked:
         if (event.kind == REMOVED) == (uuid in records.get("disk", {})):
             there = "is gone" if event.kind == REMOVED else "goes on"
             faults.append(f"by its story, disk {uuid} {there}: by its record, not so")
-    return Checked(
+    return _Part(
         faults, f"{counted(len(found), 'event')} of {counted(len(last), 'disk')}"
     )
 
