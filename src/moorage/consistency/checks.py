@@ -5,6 +5,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from moorage.hypervisors import FAKE
+
 from . import parameters, shared
 from .parts import (
     NO_GROUP,
@@ -110,6 +112,43 @@ def _filled_policy(usual: Params, own: Params) -> Params:
     if isinstance(both[0], dict) and isinstance(both[1], dict):
         found["std"] = both[0] | both[1]
     return found
+
+
+def hypervisors(parts: Parts) -> Complaints:
+    """Find parameters of hypervisors that are of a wrong type, or not there."""
+    return _hypervisors(parts, parameters.HYPERVISORS)
+
+
+def guests(parts: Parts) -> Complaints:
+    """Find such parameters among those that guests are started with here."""
+    return _hypervisors(parts, parameters.STARTED_WITH)
+
+
+def _hypervisors(parts: Parts, types: parameters.Types) -> Complaints:
+    cluster = parts.cluster
+    found = [
+        *(
+            ("", "cluster", name, cluster.hvparams.get(name, {}))
+            for name in cluster.enabled_hypervisors
+        ),
+        *(
+            ("", f"os {system}", name, params)
+            for system, known in cluster.os_hvp.items()
+            for name, params in known.items()
+        ),
+        *(
+            (one.name, f"instance {one.name}", one.hypervisor, one.hvparams)
+            for one in parts.instances.values()
+        ),
+    ]
+    for owner, source, hypervisor, params in found:
+        # What is set there, not what it inherits: each is told once.
+        given = {name: value for name, value in params.items() if value is not None}
+        why = parameters.misfit(given, types)
+        if why and hypervisor != FAKE:
+            told = f"hypervisor {source} parameters syntax check"
+            told = f"{told} (source {hypervisor}): {why}"
+            yield Complaint("instance" if owner else "cluster", owner, told)
 
 
 def nodes(parts: Parts) -> Complaints:
@@ -254,10 +293,12 @@ def slots(parts: Parts) -> Complaints:
 
 
 Check = Callable[[Parts], Complaints]
-OF_OBJECTS: tuple[Check, ...] = (
+OF_BOTH: tuple[Check, ...] = (
     *(settings, master, groups, nodes, instances, disks),
     *(shared.owners, shared.macs, shared.ports, shared.minors, shared.addresses),
 )
 """What can be wrong with objects, wherever they are."""
-OF_FILES: tuple[Check, ...] = (enabled, keys, links, slots)
+OF_STORES: tuple[Check, ...] = (guests,)
+"""What can be wrong with a store alone: commands let the rest through."""
+OF_FILES: tuple[Check, ...] = (hypervisors, enabled, keys, links, slots)
 """What can be wrong with a file alone: a store says it once, or none enables all."""

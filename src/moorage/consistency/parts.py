@@ -56,6 +56,7 @@ class Cluster(Struct):
     enabled_hypervisors: list[str] = []
     enabled_disk_templates: list[str] = []
     hvparams: Grouped = {}
+    os_hvp: dict[str, Grouped] = {}
     beparams: Grouped = {}
     nicparams: Grouped = {}
     diskparams: Grouped = {}
@@ -107,6 +108,8 @@ class Instance(Named):
     primary_node: str = ""
     disks: list[str] = []
     nics: list[Nic] = []
+    hypervisor: str = ""
+    hvparams: Params = {}
     beparams: Params = {}
     network_port: int | None = None
 
