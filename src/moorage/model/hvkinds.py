@@ -27,7 +27,7 @@ def _types() -> Mapping[str, Kind]:
     usual = {name: one.default for name, one in IGNORED.items()}
     for name in Parameters.__struct_fields__:
         usual[name] = getattr(Parameters(), name)
-    return {name: type(one) for name, one in usual.items()} | _NOT_OF_KVM
+    return {**_NOT_OF_KVM, **{name: type(one) for name, one in usual.items()}}
 
 
 TYPES = _types()
