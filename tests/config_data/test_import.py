@@ -160,6 +160,25 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     assert out["diskparams"]["drbd"]["metavg"] == "other"
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [("instances", "name"), ("nodes", "name"), ("disks", "uuid"), ("nics", "uuid")],
+)
+def test_nothing_is_called_as_a_path(ganeti: Ganeti, place: str, key: str) -> None:
+    """Nodes have files that are called after what comes in."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    instances = document["instances"].values()
+    parts = {
+        **document,
+        "nics": {0: next(one for it in instances for one in it["nics"])},
+    }
+    next(iter(parts[place].values()))[key] = "../../etc/cron.d/x"
+    known = here("node1.example.com", "node2.example.com", "node3.example.com")
+    wrong = imported(document, known, fresh(), {}).wrong
+    assert any("nothing can be called '../../etc/cron.d/x'" in one for one in wrong)
+
+
 MADE: list[tuple[str, dict[str, Any]]] = [
     ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0"}}),
     (

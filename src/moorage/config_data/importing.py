@@ -5,6 +5,7 @@ The cluster that it comes into gives what a file cannot: keys of nodes, where ea
 reached, who leads.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -46,6 +47,8 @@ E = TypeVar("E", bound=Struct)
 Beside = Mapping[str, Mapping[str, Any]]
 """The file beside an export: objects by kind and uuid."""
 
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
+"""Uuids and names of machines, as widely as Ganeti has them."""
 _STATES = ("primary_ip", "secondary_ip", "offline", "drained", "master_candidate")
 """What is so here, whatever the file says of a node: no word of the file's goes out."""
 _OF_THE_NODE = (*_STATES, "port", "pins", "master_certs", "led_with")
@@ -207,6 +210,11 @@ class _Reading:
                 self.wrong.append(
                     f"{word} has the uuid {made.uuid}, and the key {uuid}"
                 )
+            self.wrong += [
+                f"{word}: nothing can be called '{one[:80]}'"
+                for one in _words(made)
+                if not _WORD.fullmatch(one)
+            ]
             yield made
 
     def _node(self, part: Part) -> Node:
@@ -311,6 +319,15 @@ class _Reading:
             return {"name": None, "cname": name}
         self._names.add(name)
         return {}
+
+
+def _words(made: Entity) -> Iterator[str]:
+    """Yield what files of nodes may be called after an object."""
+    yield made.uuid
+    if isinstance(made, Node | Instance):
+        yield made.name
+    if isinstance(made, Instance):
+        yield from (nic.uuid for nic in made.nics)
 
 
 def _made(cls: type[E], part: Part) -> E:
