@@ -89,6 +89,12 @@ def test_a_random_defect_is_told_by_the_command(
         assert looked_at(json.dumps(document).encode(), tmp_path)
 
 
+def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.16")) | {"nodes": {}}
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert "it has no nodes" in said
+
+
 def looked_at(data: bytes, directory: Path) -> str:
     """Return what ``moorage import-config --dry-run`` says of a file."""
     file, root = directory / "config.data", directory / "master"

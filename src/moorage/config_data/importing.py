@@ -68,7 +68,15 @@ class _Given(Struct):
 
 
 def expected(document: Document) -> Config:
-    """Return the cluster that a file would come into, had all of its nodes joined."""
+    """Return the cluster that a file would come into, had all of its nodes joined.
+
+    Raises
+    ------
+    BadInput
+        If it has none.
+    """
+    if not document["nodes"]:
+        raise BadInput("it is no configuration of a cluster: it has no nodes")
     group = NodeGroup(uuid="-group", name="default")
     nodes = [
         Node(
