@@ -68,15 +68,8 @@ class Repeats:
         self._of_users: dict[str, dict[str, None]] = {}  # likewise
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def load(self, records: Mapping[str, bytes]) -> None:
-        """Take over what a store has, oldest first.
-
-        Raises
-        ------
-        ValueError
-            If a record is none.
-        """
-        found = {name: decoded(one) for name, one in records.items()}
+    def load(self, found: Mapping[str, Made]) -> None:
+        """Take over what a store has, oldest first."""
         self._made, self._of_users = {}, {}
         for name, made in sorted(found.items(), key=lambda one: one[1].time):
             self._keep(name, made)
