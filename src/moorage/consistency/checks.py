@@ -120,7 +120,7 @@ def hypervisors(parts: Parts) -> Complaints:
 
 
 def guests(parts: Parts) -> Complaints:
-    """Find such parameters among those that guests are started with here."""
+    """Find parameters that guests are started with, and that are of a wrong type."""
     return _hypervisors(parts, parameters.STARTED_WITH)
 
 

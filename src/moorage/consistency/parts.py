@@ -12,8 +12,12 @@ from moorage.model.misfit import misfit
 CONFIG = "ECLUSTERCFG"
 """Ganeti's code of what is wrong with a configuration."""
 NO_GROUP, NO_NODE = "ECLUSTERDANGLINGNODES", "ECLUSTERDANGLINGINST"
-"""Of nodes whose group, and of instances whose node is not there."""
-CODES = (CONFIG, NO_GROUP, NO_NODE)
+CODES = {
+    CONFIG: "what does not fit together in a configuration",
+    NO_GROUP: "nodes whose group is not there",
+    NO_NODE: "instances whose node is not there",
+}
+"""All of them, each with what it says."""
 
 
 class Complaint(Struct, frozen=True):
