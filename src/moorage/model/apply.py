@@ -23,7 +23,16 @@ from .change import KIND_OF, KINDS, Change
 from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
 from .hostnames import beginnings
 from .networks import MAC, addresses
-from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
+from .objects import (
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Network,
+    Node,
+    NodeGroup,
+    StoragePool,
+)
 from .ordered import Ordered
 from .pair import pair_of
 
@@ -66,6 +75,16 @@ def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
         except NotFound as missing:  # what it refers to refers to what is not there
             broken.append(Conflict(f"{_word(entity)}: {missing.message}"))
     return config, broken
+
+
+def headless(config: Config) -> str:
+    """Return why nobody can lead a configuration; empty if its master can."""
+    clusters = list(config.all(Cluster))
+    if len(clusters) != 1:
+        return f"there are {len(clusters)} records of the cluster, and not one"
+    master = clusters[0].master_node
+    there = master in config.objects
+    return "" if there else f"the master's node {master} is not there"
 
 
 def apply(config: Config, change: Change) -> Config:

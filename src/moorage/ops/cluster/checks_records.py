@@ -36,7 +36,7 @@ def presets(seen: Seen) -> Iterator[Finding]:
 def consistent(seen: Seen) -> Iterator[Finding]:
     """Find all that Ganeti's own check of a configuration finds."""
     for one in complaints_of_objects(seen.config.objects.values()):
-        yield Finding(one.object, one.message)
+        yield Finding(one.object, one.message, ecode=one.code)
 
 
 def disks(seen: Seen) -> Iterator[Finding]:
