@@ -37,6 +37,18 @@ def verified(path):
         return [f"{type(error).__name__}: {error}"]
 print(json.dumps([verified(path) for path in sys.argv[1:]]))
 """
+_FORCED = """
+import json, sys
+from ganeti import constants, errors, utils
+def forced(name, value):
+    try:
+        utils.ForceDictType({name: value}, constants.HVS_PARAMETER_TYPES)
+    except errors.GenericError as error:
+        return str(error)
+    return ""
+values, names = json.loads(sys.argv[1]), [*constants.HVS_PARAMETER_TYPES, "colour"]
+print(json.dumps({name: [forced(name, one) for one in values] for name in names}))
+"""
 _COLUMNS = """
 import json, sys
 from ganeti import query
@@ -72,6 +84,11 @@ class Ganeti:
     def verify(self, *paths: Path) -> list[list[str]]:
         """Return the complaints of its library about each configuration of 3.0."""
         found: list[list[str]] = json.loads(self._run(_VERIFY, *map(str, paths)))
+        return found
+
+    def hypervisor_parameters(self, *values: Any) -> dict[str, list[str]]:
+        """Return what it says of each value of each parameter; empty where it fits."""
+        found: dict[str, list[str]] = json.loads(self._run(_FORCED, json.dumps(values)))
         return found
 
     def columns(self, resource: str) -> dict[str, list[str]]:

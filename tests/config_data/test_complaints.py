@@ -311,3 +311,45 @@ def test_what_ganetis_library_overlooks_is_told_of(recorded: Any, defect: str) -
     before = set(complaints(recorded))
     new = [one for one in complaints(made(recorded, change)) if one not in before]
     assert kind in {one.kind for one in new}
+
+
+VALUES = ("words", "12", "", True, False, 7, "true", "False", [], None)
+
+
+def test_parameters_of_hypervisors_are_of_ganetis_types(
+    ganeti: Ganeti, recorded: Any
+) -> None:
+    """Its master looks, not its library; what is not set is as the cluster has it."""
+    theirs = ganeti.hypervisor_parameters(*VALUES)
+    document = deepcopy(recorded)
+    instance = parts_of(document).instance
+    instance["hypervisor"] = "kvm"
+    where = f"hypervisor instance {instance['name']} parameters syntax check"
+    for name, told in theirs.items():
+        for value, why in zip(VALUES, told, strict=True):
+            if value is None or (value == "" and "integer" in why):
+                continue  # it is not set
+            instance["hvparams"] = {name: value}
+            said = [one.message for one in complaints(document) if where in one.message]
+            assert said == ([f"{where} (source kvm): {why}"] if why else [])
+
+
+@pytest.mark.parametrize("place", ["cluster", "os deb", "instance"])
+def test_where_a_parameter_of_a_hypervisor_is_set(recorded: Any, place: str) -> None:
+    document = deepcopy(recorded)
+    at = parts_of(document)
+    wrong = {"acpi": "perhaps"}
+    (hypervisor, *_) = at.cluster["enabled_hypervisors"]
+    if place == "cluster":
+        at.cluster["hvparams"][hypervisor].update(wrong)
+    elif place == "os deb":
+        at.cluster["os_hvp"] = {"deb": {"xen-pvm": wrong}}
+    else:
+        at.instance["hvparams"] = wrong
+    new = set(complaints(document)) - set(complaints(recorded))
+    (one,) = new
+    assert (one.kind, one.code) == (
+        place.partition(" ")[0].replace("os", "cluster"),
+        "ECLUSTERCFG",
+    )
+    assert "'acpi' (value perhaps) is not a valid boolean" in one.message

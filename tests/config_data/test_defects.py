@@ -1,54 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recorded files with random defects: refused or told of, and never a traceback."""
 
+import io
 import json
 import random
-from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from ganetis_files import Ganeti
+from moorage.cli import moorage
+from moorage.cli.main import run
+from moorage.cli.terminal import Terminal
 from moorage.config_data import KNOWN, NEWEST, Version, read, upgrade
 from moorage.config_data.verify import complaints
 from moorage.errors import BadInput
+from support.damage import damage
 from support.sampling import SEED
 
 pytestmark = pytest.mark.oracle
 RECORDED = [str(one) for one in KNOWN if one < Version(3, 0)]
 DEFECTS = 60
-OF_OTHER_TYPES: tuple[Any, ...] = (
-    *(None, True, -1, 0.5, 2**80, "", "mars", "\x00", [], {}, [[]], {"a": {"b": [1]}}),
-    ["x", {"y": None}],
-)
-
-
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every container in a document, with each key or index in it."""
-    if isinstance(value, dict | list):
-        keys = value if isinstance(value, dict) else range(len(value))
-        for key in list(keys):
-            yield value, key
-            yield from places(value[key])
-
-
-def damage(document: Any, dice: random.Random) -> None:
-    """Make one defect: missing, of another type, dangling, or what another has."""
-    everywhere = list(places(document))
-    holder, key = dice.choice(everywhere)
-    kind = dice.randrange(4)
-    if kind == 0:
-        del holder[key]
-    elif kind == 1:
-        holder[key] = dice.choice(OF_OTHER_TYPES)
-    elif kind == 2:
-        other, place = dice.choice(everywhere)
-        holder[key] = json.loads(json.dumps(other[place]))
-    elif isinstance(holder, dict):
-        holder[f"{key}x"] = holder.pop(key)
-    else:
-        holder.append(holder[key])
 
 
 def outcome(data: bytes) -> str:
@@ -93,7 +66,43 @@ def test_a_file_that_is_cut_off(ganeti: Ganeti, version: str) -> None:
     ],
     ids=["not UTF-8", "NaN", "infinite", "huge", "nested", "100 MB of nesting"],
 )
-def test_what_no_file_holds(ganeti: Ganeti, value: bytes, why: str) -> None:
+def test_what_no_file_holds(
+    ganeti: Ganeti, tmp_path: Path, value: bytes, why: str
+) -> None:
     data = ganeti.recorded("2.16")
     at = data.index(b'"serial_no"')
-    assert why in outcome(data[:at] + b'"more": ' + value + b", " + data[at:])
+    data = data[:at] + b'"more": ' + value + b", " + data[at:]
+    assert why in outcome(data)
+    assert why in looked_at(data, tmp_path)
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_a_random_defect_is_told_by_the_command(
+    ganeti: Ganeti, tmp_path: Path, version: str
+) -> None:
+    """A plan, or why there is none; and nothing is made."""
+    dice = random.Random(f"{SEED} {version} command")  # noqa: S311
+    data = ganeti.recorded(version)
+    for _ in range(10):
+        document = json.loads(data)
+        damage(document, dice)
+        assert looked_at(json.dumps(document).encode(), tmp_path)
+
+
+def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.16")) | {"nodes": {}}
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert "it has no nodes" in said
+
+
+def looked_at(data: bytes, directory: Path) -> str:
+    """Return what ``moorage import-config --dry-run`` says of a file."""
+    file, root = directory / "config.data", directory / "master"
+    file.write_bytes(data)
+    out, err = io.StringIO(), io.StringIO()
+    words = ["import-config", "--dry-run", "--dir", str(root), str(file)]
+    status = run(moorage.PROGRAM, words, Terminal(out, err, io.StringIO(), {}))
+    assert status in (0, 1)
+    assert "unhandled error" not in err.getvalue()
+    assert not root.exists()
+    return out.getvalue() + err.getvalue()

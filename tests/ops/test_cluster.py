@@ -441,9 +441,17 @@ async def test_verify_finds_what_ganetis_check_of_a_configuration_finds(
     for name in ("web1", "web2"):
         nic = Nic(uuid=f"{name}-nic", mac="aa:00:00:00:00:01")
         builder.instance(name, nics=(nic,), network_port=11000)
+    told = "hypervisor instance web3 parameters syntax check"
+    wrong = {"hypervisor": "kvm", "hvparams": {"acpi": "perhaps", "soundhw": 1}}
+    builder.instance("web3", **wrong)
     cluster = await SimCluster.start(tmp_path, builder)
     found = (await cluster.run("OP_CLUSTER_VERIFY"))["errors"]
     assert [(one["object"], one["message"], one["ecode"]) for one in found] == [
+        (
+            "instance web3",
+            f"{told} (source kvm): 'acpi' (value perhaps) is not a valid boolean",
+            "ECLUSTERCFG",
+        ),
         (
             "instance web2",
             "instance 'web2' has NIC 0 mac aa:00:00:00:00:01 duplicate",

@@ -12,9 +12,16 @@ from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity
 
 from . import checks
-from .parts import CONFIG, Complaint, Complaints, parts_of
+from .parts import CODES, CONFIG, Complaint, Complaints, parts_of
 
-__all__ = ["CONFIG", "Complaint", "complaints", "complaints_of_objects"]
+__all__ = [
+    "CODES",
+    "CONFIG",
+    "Complaint",
+    "Complaints",
+    "complaints",
+    "complaints_of_objects",
+]
 _PLACES = {
     "node": "nodes",
     "nodegroup": "nodegroups",
@@ -31,7 +38,7 @@ def complaints(document: Mapping[str, Any]) -> Complaints:
     Whatever JSON it is, it is told of: an object that cannot be read is named, and
     looked at no further.
     """
-    return _found(document, (*checks.OF_FILES, *checks.OF_OBJECTS))
+    return _found(document, (*checks.OF_FILES, *checks.OF_BOTH))
 
 
 def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
@@ -48,7 +55,7 @@ def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
         elif isinstance(one, Cluster):
             own = {"ipolicy": _policy(one), "master_ip": ""}
             document["cluster"] = encode(one) | own
-    return _found(document, checks.OF_OBJECTS)
+    return _found(document, (*checks.OF_STORES, *checks.OF_BOTH))
 
 
 def _policy(cluster: Cluster) -> dict[str, Any]:

@@ -5,8 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from moorage.hypervisors import FAKE
+
 from . import parameters, shared
 from .parts import (
+    NO_GROUP,
+    NO_NODE,
     WORDS,
     Complaint,
     Complaints,
@@ -60,7 +64,7 @@ def enabled(parts: Parts) -> Complaints:
 
 
 def master(parts: Parts) -> Complaints:
-    """Find a master that is none, and too few candidates."""
+    """Find a master that is none, or cannot lead."""
     cluster, nodes = parts.cluster, parts.nodes
     node = nodes.get(cluster.master_node)
     if node is None:
@@ -71,6 +75,11 @@ def master(parts: Parts) -> Complaints:
             yield Complaint("node", node.name, told)
         if node.offline:
             yield Complaint("node", node.name, "Master node is offline")
+
+
+def candidates(parts: Parts) -> Complaints:
+    """Find too few candidates."""
+    cluster, nodes = parts.cluster, parts.nodes
     now = sum(one.master_candidate for one in nodes.values())
     able = sum(
         one.master_capable and not (one.offline or one.drained)
@@ -110,6 +119,43 @@ def _filled_policy(usual: Params, own: Params) -> Params:
     return found
 
 
+def hypervisors(parts: Parts) -> Complaints:
+    """Find parameters of hypervisors that are of a wrong type, or not there."""
+    return _hypervisors(parts, parameters.HYPERVISORS)
+
+
+def guests(parts: Parts) -> Complaints:
+    """Find parameters that guests are started with, and that are of a wrong type."""
+    return _hypervisors(parts, parameters.STARTED_WITH)
+
+
+def _hypervisors(parts: Parts, types: parameters.Types) -> Complaints:
+    cluster = parts.cluster
+    found = [
+        *(
+            ("", "cluster", name, cluster.hvparams.get(name, {}))
+            for name in cluster.enabled_hypervisors
+        ),
+        *(
+            ("", f"os {system}", name, params)
+            for system, known in cluster.os_hvp.items()
+            for name, params in known.items()
+        ),
+        *(
+            (one.name, f"instance {one.name}", one.hypervisor, one.hvparams)
+            for one in parts.instances.values()
+        ),
+    ]
+    for owner, source, hypervisor, params in found:
+        # What is set there, not what it inherits: each is told once.
+        given = {name: value for name, value in params.items() if value is not None}
+        why = parameters.misfit(given, types)
+        if why and hypervisor != FAKE:
+            told = f"hypervisor {source} parameters syntax check"
+            told = f"{told} (source {hypervisor}): {why}"
+            yield Complaint("instance" if owner else "cluster", owner, told)
+
+
 def nodes(parts: Parts) -> Complaints:
     """Find nodes in two states at once, in no group, or with wrong parameters."""
     homes: dict[str, list[str]] = defaultdict(list)
@@ -121,7 +167,7 @@ def nodes(parts: Parts) -> Complaints:
                 "the following nodes (and their instances) belong to a non existing "
                 f"group: {node.name} ({', '.join(homes[uuid])})"
             )
-            yield Complaint("node", node.name, told, "ECLUSTERDANGLINGNODES")
+            yield Complaint("node", node.name, told, NO_GROUP)
         for told in _wrong_with(parts, node):
             yield Complaint("node", node.name, told)
 
@@ -150,7 +196,7 @@ def instances(parts: Parts) -> Complaints:
         name = instance.name
         if instance.primary_node not in parts.nodes:
             told = f"the following instances have a non-existing primary-node: {name}"
-            yield Complaint("instance", name, told, "ECLUSTERDANGLINGINST")
+            yield Complaint("instance", name, told, NO_NODE)
         for told in (*_dangling(parts, instance), *_parameters(parts, instance)):
             yield Complaint("instance", name, told)
 
@@ -252,10 +298,12 @@ def slots(parts: Parts) -> Complaints:
 
 
 Check = Callable[[Parts], Complaints]
-OF_OBJECTS: tuple[Check, ...] = (
+OF_BOTH: tuple[Check, ...] = (
     *(settings, master, groups, nodes, instances, disks),
     *(shared.owners, shared.macs, shared.ports, shared.minors, shared.addresses),
 )
 """What can be wrong with objects, wherever they are."""
-OF_FILES: tuple[Check, ...] = (enabled, keys, links, slots)
+OF_STORES: tuple[Check, ...] = (guests,)
+"""What can be wrong with a store alone: commands let the rest through."""
+OF_FILES: tuple[Check, ...] = (*(candidates, hypervisors, enabled, keys, links, slots),)
 """What can be wrong with a file alone: a store says it once, or none enables all."""

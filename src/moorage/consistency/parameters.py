@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from moorage.backend import MEMORY
 from moorage.disk_templates import FACTS
 from moorage.errors import BadInput
+from moorage.model.hvkinds import TYPES
+from moorage.model.hvparams import Parameters
 from moorage.policy_sizes import POLICY_SIZES
 from moorage.units import parse_size
 
@@ -70,6 +72,20 @@ NODES: Types = {
     **dict.fromkeys(("exclusive_storage", "ovs"), _TRUTH),
     "cpu_speed": _NUMBER,
 }
+_HERE = frozenset({"0", "1", "on", "off", "yes", "no"})
+_KINDS: Mapping[type, Type] = {
+    bool: Type("boolean", lambda v: _is_truth(v) or v.lower() in _HERE),
+    int: Type("integer", lambda v: v == "" or _WHOLE.fits(v)),
+    str: _TEXT,
+}
+"""What can be read here as such a value; Ganeti reads fewer words."""
+HYPERVISORS: Types = {name: _KINDS[kind] for name, kind in TYPES.items()}
+_ANY = Type("", lambda _: True)
+STARTED_WITH: Types = {
+    name: one if name in Parameters.__struct_fields__ else _ANY
+    for name, one in HYPERVISORS.items()
+}
+"""The same, but for what has no effect here: any value of that is accepted."""
 _SIZES: Types = {size.name: _WHOLE for size in POLICY_SIZES}
 _RATIOS = ("spindle-ratio", "vcpu-ratio")
 _TEMPLATES = "disk-templates"

@@ -11,6 +11,13 @@ from moorage.model.misfit import misfit
 
 CONFIG = "ECLUSTERCFG"
 """Ganeti's code of what is wrong with a configuration."""
+NO_GROUP, NO_NODE = "ECLUSTERDANGLINGNODES", "ECLUSTERDANGLINGINST"
+CODES = {
+    CONFIG: "what does not fit together in a configuration",
+    NO_GROUP: "nodes whose group is not there",
+    NO_NODE: "instances whose node is not there",
+}
+"""All of them, each with what it says."""
 
 
 class Complaint(Struct, frozen=True):
@@ -33,6 +40,11 @@ class Complaint(Struct, frozen=True):
     message: str
     code: str = CONFIG
 
+    @property
+    def object(self) -> str:
+        """Kind and name: ``disk data1``."""
+        return f"{self.kind} {self.name}".rstrip()
+
 
 Complaints = Iterator[Complaint]
 Params = dict[str, Any]
@@ -48,6 +60,7 @@ class Cluster(Struct):
     enabled_hypervisors: list[str] = []
     enabled_disk_templates: list[str] = []
     hvparams: Grouped = {}
+    os_hvp: dict[str, Grouped] = {}
     beparams: Grouped = {}
     nicparams: Grouped = {}
     diskparams: Grouped = {}
@@ -99,6 +112,8 @@ class Instance(Named):
     primary_node: str = ""
     disks: list[str] = []
     nics: list[Nic] = []
+    hypervisor: str = ""
+    hvparams: Params = {}
     beparams: Params = {}
     network_port: int | None = None
 

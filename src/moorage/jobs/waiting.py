@@ -214,9 +214,8 @@ class Waiting:
 
     def keep_locks(self, job: Job, op: Op, operation: Operation) -> None:
         """Give back the locks of nodes that were not chosen, and of an allocator."""
-        locks = operation.locks(self._view(job))
-        wanted = {(one.level, one.name) for one in locks}
-        op.locks = [one for one in op.locks if (one.level, one.name) in wanted]
+        wanted = set(operation.locks(self._view(job)))
+        op.locks = [one for one in op.locks if one in wanted]
         self.locks.release(job.id, but=op.locks)
 
     async def _heard_of(

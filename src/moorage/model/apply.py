@@ -2,12 +2,12 @@
 """From one snapshot to the next: objects in and out, indexes kept, rules held.
 
 The rules that no commit can break: an object is replaced only by its successor; a name
-stands for one object of its kind, that of a disk for one of its instance's, or of those
-that belong to none, or where storage may know it by name, for one of all; a disk has at
-most one owner; an epoch never falls; no two disks share a port or a node's minor; no reference dangles; a disk of a storage
-pool, and an instance with a card in a network, is in a node group that the pool or the
-network is connected to; an address of a network is of one card. Disks that shared a
-name before this was a rule may keep it.
+stands for one object of its kind, that of a disk for one of its instance's, or for one of
+those that belong to none; where storage may know volumes by name, one name is one volume;
+a disk has at most one owner; an epoch never falls; no two disks share a port or a node's
+minor; no reference dangles; a disk of a storage pool, and an instance with a card in a
+network, is in a node group that the pool or the network is connected to; an address of a
+network is of one card. What broke a rule on names before it was one may go on so.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -24,7 +24,16 @@ from .change import KIND_OF, KINDS, Change
 from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
 from .hostnames import beginnings
 from .networks import MAC, addresses
-from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
+from .objects import (
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Network,
+    Node,
+    NodeGroup,
+    StoragePool,
+)
 from .ordered import Ordered
 from .pair import pair_of
 
@@ -71,6 +80,16 @@ def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
     return config, broken
 
 
+def headless(config: Config) -> str:
+    """Return why nobody can lead a configuration; empty if its master can."""
+    clusters = list(config.all(Cluster))
+    if len(clusters) != 1:
+        return f"there are {len(clusters)} records of the cluster, and not one"
+    master = clusters[0].master_node
+    there = master in config.objects
+    return "" if there else f"the master's node {master} is not there"
+
+
 def apply(config: Config, change: Change) -> Config:
     """Return the snapshot after `change`.
 
@@ -87,7 +106,7 @@ def apply(config: Config, change: Change) -> Config:
     disks = _touched(config, change)
     new = replace(new, unowned=_unowned(config, new, disks))
     for uuid in disks:
-        _check_name(config, new, uuid)
+        _check_names(config, new, uuid)
     for entity in change.put:
         _check_references(new, entity)
     for entity in change.drop:
@@ -149,8 +168,6 @@ def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
 def _places_of(disk: Disk) -> Iterator[tuple[str, Any]]:
     if disk.pool:
         yield "pooled", disk.pool
-    if disk.cname:
-        yield "cnames", disk.cname
     yield from (("soles", name) for name in disk.sole_names)
     pair = pair_of(disk)
     if pair:
@@ -299,24 +316,29 @@ def _unowned(
     return index
 
 
-def _check_name(before: Config, after: Config, uuid: str) -> None:
-    """Raise `Conflict` if a disk comes to be called as another one beside it."""
+def _check_names(before: Config, after: Config, uuid: str) -> None:
+    """Raise `Conflict` if a disk comes to be called as another one is."""
     old, new = before.objects.get(uuid), after.objects.get(uuid)
     if not isinstance(new, Disk):
         return
     was = old if isinstance(old, Disk) else None
-    had = was.sole_names | {was.name or ""} if was else set()
-    owner = after.owner(new)
-    taken = [
-        name
-        for name in (new.sole_names | {new.name or ""}) - {""} - had
-        if after.namesakes(name, owner, sole=name in new.sole_names, but=new)
-    ]
-    moved = (owner.uuid if owner else None) != before.owners.get(uuid)
-    if moved and new.name and after.beside(new.name, owner) - {uuid}:
-        taken.append(new.name)
-    if taken:
-        raise Conflict(f"the name '{taken[0]}' is taken", name=taken[0])
+    moved = before.owners.get(uuid) != after.owners.get(uuid)
+    name, volume = new.name or "", new.known_as if new.by_name else ""
+    if name and (moved or was is None or was.name != name):
+        _check_alone(name, after.beside(name, after.owner(new)) - {uuid})
+    if volume and (was is None or not was.by_name or was.known_as != volume):
+        _check_alone(volume, _volumes(after, volume) - {uuid})
+
+
+def _volumes(config: Config, name: str) -> set[str]:
+    """Return the uuids of the disks whose storage may know them by a name."""
+    found = (config.objects[uuid] for uuid in config.soles.get(name, NO_UUIDS))
+    return {one.uuid for one in found if isinstance(one, Disk) and one.known_as == name}
+
+
+def _check_alone(name: str, others: set[str]) -> None:
+    if others:
+        raise Conflict(f"the name '{name}' is taken", name=name)
 
 
 def _check_unused(config: Config, entity: Entity) -> None:

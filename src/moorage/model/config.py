@@ -8,7 +8,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 from __future__ import annotations  # rpds types take no subscript at run time
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -98,11 +98,8 @@ class Config:
     unowned
         Uuids of the disks that belong to no instance, by their name.
     soles
-        Uuids of the disks whose storage knows them by name, by each name that no other
-        disk may have.
-    cnames
-        Uuids of the disks by the name, not their own, that storage scripts know their
-        volumes as.
+        Uuids of the disks whose storage may know them by name, by their names and by
+        what their volumes were made as.
     lists
         The objects of classes that somebody wanted by name, in that order.
     hosting
@@ -127,7 +124,6 @@ class Config:
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     unowned: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     soles: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
-    cnames: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     lists: dict[type[Entity], Ordered[Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -197,7 +193,7 @@ class Config:
         """Return the object that `ref` names, by uuid or name.
 
         A machine goes by the first part of its name, too, and has no letter case. An
-        attached disk also goes by ``INSTANCE/NAME``.
+        attached disk goes by ``INSTANCE/NAME``, too.
 
         Raises
         ------
@@ -211,34 +207,39 @@ class Config:
             return found
         ref = self.full_name(cls, ref)
         named = self.called(cls, ref)
-        if len(named) > 1:
-            raise self._ambiguous(ref, cast("list[Disk]", named))
         if not named:
             raise self._unknown(KIND_OF[cls], ref)
+        if len(named) > 1:
+            raise self.ambiguous(ref, cast("list[Disk]", named))
         return named[0]
 
-    def _ambiguous(self, ref: str, disks: list[Disk]) -> Ambiguous:
+    def ambiguous(self, ref: str, disks: Sequence[Disk]) -> Ambiguous:
+        """Return the refusal of a name that several disks share, with a word for each.
+
+        The word is ``INSTANCE/NAME`` where that means the disk alone, or its uuid.
+        """
         words = sorted(map(self.word_for, disks))
-        more = len(words) - _TOLD
-        told = [*words[:_TOLD], *([f"{more} others"] if more > 0 else [])]
+        more = [f"{len(words) - _TOLD} others"] if len(words) > _TOLD else []
         return Ambiguous(
             f"{len(disks)} disks are named '{ref}'",
-            hint="say which: " + " or ".join(told),
+            hint="say which: " + " or ".join([*words[:_TOLD], *more]),
             uuids=sorted(disk.uuid for disk in disks),
         )
 
     def word_for(self, disk: Disk) -> str:
-        """Return what means a disk, and no other one: its name, if that does.
+        """Return what means a disk and no other one, in the next command.
 
-        Else it is ``INSTANCE/NAME``, or the uuid.
+        It is its name if no other disk is named so, or ``INSTANCE/NAME``, or its uuid.
         """
-        if not disk.name:
-            return disk.uuid
-        if len(self.names.get((KIND_OF[Disk], disk.name), NO_UUIDS)) < 2:
+        if disk.name and not self.shares_name(disk):
             return disk.name
         owner = self.owner(disk)
         word = f"{owner.name}/{disk.name}" if owner else ""
-        return word if word and len(self.called(Disk, word)) == 1 else disk.uuid
+        return word if word and self.called(Disk, word) == [disk] else disk.uuid
+
+    def shares_name(self, disk: Disk) -> bool:
+        """Whether another disk bears the name of a disk that has one."""
+        return len(self.names.get((KIND_OF[Disk], disk.name or ""), NO_UUIDS)) > 1
 
     def full_name(self, cls: type[Entity], word: str) -> str:
         """Return the name of the machine that a word stands for; the word, if none.
@@ -266,28 +267,18 @@ class Config:
     def called(self, cls: type[E], name: str) -> list[E]:
         """Return every object of a class that bears a name.
 
-        That of an attached disk may be ``INSTANCE/NAME``.
+        An attached disk also bears ``INSTANCE/NAME``, unless another is named that.
         """
-        if cls is Disk and "/" in name:
-            of, _, name = name.rpartition("/")
-            machine = self.full_name(Instance, of)
-            known = self.knows(Instance, machine)
-            found = self.disks_of(self.instance(machine)) if known else []
-            return [cast("E", one) for one in found if name in (one.name, one.uuid)]
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
+        of, _, rest = name.rpartition("/")
+        of = self.full_name(Instance, of) if of and cls is Disk else ""
+        if of and not uuids and self.knows(Instance, of):
+            disks = self.disks_of(self.instance(of))
+            return [cast("E", disk) for disk in disks if disk.name == rest]
         return [cast("E", self.objects[uuid]) for uuid in uuids]
 
-    def known_as(self, name: str) -> list[Disk]:
-        """Return the disks that are called otherwise than storage scripts call them."""
-        return self._below(Disk, self.cnames, name)
-
     def namesakes(
-        self,
-        name: str,
-        owner: Instance | None,
-        *,
-        sole: bool = False,
-        but: Disk | None = None,
+        self, name: str, owner: Instance | None, *, sole: bool, but: Disk | None = None
     ) -> list[Disk]:
         """Return the disks beside which another one cannot be called `name`.
 
@@ -296,14 +287,13 @@ class Config:
         owner
             The instance that has the other one; None if none does.
         sole
-            Whether its storage knows it by that name.
+            Whether its storage may know it by that name.
         but
             The other one itself, if it is there.
         """
-        found = {*self.soles.get(name, NO_UUIDS), *self.beside(name, owner)}
+        found = self.beside(name, owner)
         if sole:
-            found.update(self.names.get((KIND_OF[Disk], name), NO_UUIDS))
-            found.update(self.cnames.get(name, NO_UUIDS))
+            found |= {*self.soles.get(name, NO_UUIDS)}
         found.discard(but.uuid if but else "")
         return sorted((cast("Disk", self.objects[uuid]) for uuid in found), key=by_name)
 

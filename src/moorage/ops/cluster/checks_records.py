@@ -36,7 +36,7 @@ def presets(seen: Seen) -> Iterator[Finding]:
 def consistent(seen: Seen) -> Iterator[Finding]:
     """Find all that Ganeti's own check of a configuration finds."""
     for one in complaints_of_objects(seen.config.objects.values()):
-        yield Finding(f"{one.kind} {one.name}".rstrip(), one.message)
+        yield Finding(one.object, one.message, ecode=one.code)
 
 
 def disks(seen: Seen) -> Iterator[Finding]:
@@ -51,8 +51,9 @@ def disks(seen: Seen) -> Iterator[Finding]:
 def _wrong(seen: Seen, disk: Disk) -> str:
     if not disk.name:
         return ""
-    if len(seen.config.called(Disk, disk.name)) > 1:
-        return f"another disk is named '{disk.name}' too"
+    config, name = seen.config, disk.name
+    if config.namesakes(name, config.owner(disk), sole=disk.by_name, but=disk):
+        return f"another disk is named '{name}' too"
     try:
         check_disk_name(disk.name)
     except BadInput as error:

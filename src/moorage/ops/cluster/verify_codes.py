@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable
 
-from moorage.consistency import CONFIG
+from moorage.consistency import CODES, CONFIG
 from moorage.errors import BadInput, NotFound
 from moorage.model import Config
 
@@ -75,9 +75,9 @@ KINDS = {
 HOOKS = "ENODEHOOKS"
 UNUSED = frozenset(
     {
-        *("ECLUSTERFILECHECK", "ECLUSTERDANGLINGNODES", "ECLUSTERDANGLINGINST"),
-        *("EINSTANCEBADNODE", "EINSTANCEWRONGNODE", "EINSTANCESPLITGROUPS"),
-        *("EINSTANCEUNSUITABLENODE", "EINSTANCEMISSINGCFGPARAMETER"),
+        *("ECLUSTERFILECHECK", "EINSTANCEBADNODE", "EINSTANCEWRONGNODE"),
+        *("EINSTANCESPLITGROUPS", "EINSTANCEUNSUITABLENODE"),
+        "EINSTANCEMISSINGCFGPARAMETER",
         *("ENODEDRBDVERSION", "ENODEDRBDHELPER", "ENODEFILECHECK", "ENODEHV"),
         *("ENODEOS", "ENODESSH", "ENODETIME", "ENODEOOBPATH", "ENODEUSERSCRIPTS"),
         "ENODESHAREDFILESTORAGEPATHUNUSABLE",
@@ -97,7 +97,8 @@ def code(finding: Finding) -> str:
 
 def known() -> frozenset[str]:
     """Return every code that there is."""
-    return frozenset({*filter(None, CHECKS.values()), *KINDS.values(), HOOKS})
+    checks = filter(None, CHECKS.values())
+    return frozenset({*checks, *KINDS.values(), *CODES, HOOKS})
 
 
 def check_codes(names: Iterable[str]) -> None:

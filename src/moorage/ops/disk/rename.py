@@ -26,8 +26,7 @@ from moorage.storage import Can
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
-    Raise `Refused` for a name that no
-    disk can have, or another one has.
+    Raise `Refused` for a name that no disk can have, or another one has.
     """
     new = disk_words.checked_name(name)
     if new:
@@ -99,6 +98,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, and both names."""
         disk = view.config.disk(self.disk)
+        owner = view.config.owner(disk)
         yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
         yield from hold_rename(view.config, disk, self.new_name)

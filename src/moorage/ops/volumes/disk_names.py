@@ -106,13 +106,12 @@ def check_sole(
 ) -> None:
     """Raise `Exists` if a disk's name would be that of another volume by its name.
 
-    Of others there may be one; whether it is where the disk is to be, is another
-    question: see :func:`check_unused`.
+    Whether another one has the name where the disk is to be, is another question: see
+    :func:`check_unused`.
     """
-    if sole or config.soles.get(name):
-        check_unused(
-            config, name, config.owner(disk) if disk else None, sole=sole, disk=disk
-        )
+    if sole:
+        owner = config.owner(disk) if disk else None
+        check_unused(config, name, owner, sole=True, disk=disk)
 
 
 def hold_name(name: object, *, sole: bool, owned: bool = False) -> Iterator[Lock]:
@@ -121,13 +120,14 @@ def hold_name(name: object, *, sole: bool, owned: bool = False) -> Iterator[Lock
     Parameters
     ----------
     sole
-        Whether it is to be alone in the cluster; if not, others may have it meanwhile.
+        Whether storage may know the disk by it: it is to be alone in the cluster.
     owned
         Whether an instance is to have the disk: whoever names its disks holds it.
     """
     if not name or name == "none":
         return
-    yield Lock("disk", str(name), shared=not sole)
+    if sole:
+        yield Lock("disk", str(name))
     if not owned:
         yield Lock("disk", f"{_DETACHED}/{name}")
 
@@ -147,7 +147,7 @@ def freed_name(config: Config, disk: Disk) -> str | None:
     return next(
         one
         for one in tried
-        if not config.called(Disk, one) and not config.namesakes(one, None)
+        if not config.called(Disk, one) and not config.soles.get(one)
     )
 
 
@@ -173,8 +173,7 @@ def leaving(config: Config, disk: Disk) -> dict[str, Any]:
     Many may go at once, and none waits for the other: one whose name others have, too,
     has none then.
     """
-    shared = disk.name and len(config.called(Disk, disk.name)) > 1
-    return named(disk, None) if shared else {}
+    return named(disk, None) if config.shares_name(disk) else {}
 
 
 def told_freed(config: Config, disks: Iterable[Disk]) -> Iterator[str]:
@@ -191,7 +190,6 @@ def told_freed(config: Config, disks: Iterable[Disk]) -> Iterator[str]:
 def hold_leaving(disk: Disk) -> Iterator[Lock]:
     """Hold the name of a disk that belongs to nobody until it is gone."""
     if disk.name:
-        yield Lock("disk", disk.name, shared=not disk.by_name)
         yield Lock("disk", f"{_DETACHED}/{disk.name}", shared=True)
 
 
