@@ -19,7 +19,13 @@ from moorage.ops.storage import survey
 from moorage.ops.storage.reconcile import disk_of
 from moorage.ops.volumes import directories, disk_spec, disk_words, pools
 from moorage.ops.volumes.disk_access import check_within, only_group, some_online
-from moorage.ops.volumes.disk_names import check_unused, hold_name, may_be_sole, note
+from moorage.ops.volumes.disk_names import (
+    check_sole,
+    check_unused,
+    hold_name,
+    may_be_sole,
+    note,
+)
 from moorage.ops.volumes.identity import ADOPTION
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can
@@ -145,9 +151,11 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
         node = self.node_of(view)
         check_online(node)
         name = disk_words.checked_name(self.name)
+        if name:
+            check_unused(view.config, name)
         disk = self.disk(view)
         if name:
-            check_unused(view.config, name, sole=disk.by_name)
+            check_sole(view.config, name, sole=disk.by_name)
         pools.check_used_in(view.config, disk, view.config.group(node.group))
         for one in view.config.all(Disk):
             if set(survey.keys_of(one)) & set(survey.keys_of(disk)):

@@ -98,7 +98,6 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, and both names."""
         disk = view.config.disk(self.disk)
-        owner = view.config.owner(disk)
         yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
         yield from hold_rename(view.config, disk, self.new_name)

@@ -152,7 +152,7 @@ def new_disk(
 
 
 def _is_by_uuid(view: View, wanted: DiskSpec, node: Node) -> bool:
-    """Whether the storage of a new disk knows it by ``VOL_NAME`` alone, as a node says."""
+    """Whether a new disk is known by ``VOL_NAME`` alone, as a node says."""
     if not wanted.kind.capabilities.provider:
         return False
     told = view.told(providers_on(node.uuid)) or []
