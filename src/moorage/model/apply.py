@@ -323,11 +323,12 @@ def _check_names(before: Config, after: Config, uuid: str) -> None:
         return
     was = old if isinstance(old, Disk) else None
     moved = before.owners.get(uuid) != after.owners.get(uuid)
-    name, volume = new.name or "", new.known_as if new.by_name else ""
-    if name and (moved or was is None or was.name != name):
+    name = new.name or ""
+    given = was is None or was.name != name
+    if name and (given or moved):
         _check_alone(name, after.beside(name, after.owner(new)) - {uuid})
-    if volume and (was is None or not was.by_name or was.known_as != volume):
-        _check_alone(volume, _volumes(after, volume) - {uuid})
+    if name and given and new.by_name and new.cname is None:
+        _check_alone(name, _volumes(after, name) - {uuid})
 
 
 def _volumes(config: Config, name: str) -> set[str]:
