@@ -135,14 +135,18 @@ class Expected:
             found = config.instance(name)
             self.instances[name].node = config.node(found.primary_node).name
             self.instances[name].up = found.admin_state == "up"
+        self.learn_names(config)
+        self.doubts.clear()
+        self.sent.clear()
+        self.renamed.clear()
+
+    def learn_names(self, config: Config) -> None:
+        """Learn what disks are called that an instance let go of."""
         for uuid in self.freed & self.disks.keys():
             name, found = self.disks[uuid].name, config.disk(uuid).name
             assert found == name or f"{found}".startswith(f"{name}-"), found
             self.disks[uuid].name = found
         self.freed.clear()
-        self.doubts.clear()
-        self.sent.clear()
-        self.renamed.clear()
 
     # What was there before any disk.
 

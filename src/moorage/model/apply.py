@@ -2,12 +2,13 @@
 """From one snapshot to the next: objects in and out, indexes kept, rules held.
 
 The rules that no commit can break: an object is replaced only by its successor; a name
-stands for one object of its kind, that of a disk for one of its instance's, or for one of
-those that belong to none; where storage may know volumes by name, one name is one volume;
-a disk has at most one owner; an epoch never falls; no two disks share a port or a node's
-minor; no reference dangles; a disk of a storage pool, and an instance with a card in a
-network, is in a node group that the pool or the network is connected to; an address of a
-network is of one card. What broke a rule on names before it was one may go on so.
+stands for one object of its kind, that of a disk for one of its instance's, or for one
+of those that belong to none; where storage may know volumes by name, one name is one
+volume; a disk has at most one owner; an epoch never falls; no two disks share a port or
+a node's minor; no reference dangles; a disk of a storage pool, and an instance with a
+card in a network, is in a node group that the pool or the network is connected to; an
+address of a network is of one card. What broke a rule on names before it was one may go
+on so.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time

@@ -188,7 +188,7 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
         )
 
     def _by_uuid(self, view: View) -> bool:
-        """Whether the provider, if there is one, knows volumes by ``VOL_NAME`` alone."""
+        """Whether a provider, if there is one, says that it goes by ``VOL_NAME``."""
         named = dict(self.place(view).params).get("provider")
         told = view.told(node_tasks.providers_on(self.node_of(view).uuid)) or []
         found = provider_called(str(named), told)
