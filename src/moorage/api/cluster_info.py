@@ -29,6 +29,7 @@ _SAME = (
     "file_storage_dir",
     "gluster_storage_dir",
     "hidden_os",
+    "job_retention",
     "mac_prefix",
     "max_running_jobs",
     "mtime",

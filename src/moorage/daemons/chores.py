@@ -30,6 +30,7 @@ async def _tidy(sources: Sources) -> None:
     """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
     while True:
         await deeds.archive_old(sources, _KEPT)
+        await sources.engine.queue.archived.expire(sources.clock())
         await asyncio.sleep(_TIDIED)
 
 

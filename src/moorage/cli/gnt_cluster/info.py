@@ -92,8 +92,9 @@ _PARAMETERS = {
     "ssh_key_type": "ssh_key_type",
     "ssh_key_bits": "ssh_key_bits",
     "storage pools": "storage_pools",
+    "seconds that archived jobs are kept": "job_retention",
 }
-"""Lines in Ganeti's order, and where they come from; the last is Moorage's own."""
+"""Lines in Ganeti's order, and where they come from; the last two are Moorage's own."""
 
 
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import Follower, follow
 from moorage.cli.listing import Listing, chosen, print_query
 from moorage.cli.option_syntax import span
-from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
+from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY
 from moorage.cli.qfilter import Filter, of_words
 from moorage.cli.table import moment
 from moorage.cli.yamlish import lines
@@ -81,6 +81,8 @@ def wanted_jobs(words: Sequence[str]) -> Filter | None:
 def list_jobs(call: Call) -> int:
     """Print a table of jobs."""
     fields = chosen(call.option("output"), LISTING.fields)
+    if call.option("archived") and "archived" not in fields:
+        fields.append("archived")
     forced = bool(call.option("filter"))
     wanted = None if forced else wanted_jobs(call.words)
     wanted = wanted or of_words(call.words, LISTING.key, forced=forced)
@@ -254,9 +256,7 @@ _CHOICES = (
     Option(("--queued",), "every job that waits for its turn"),
     Option(("--waiting",), "every job that waits for locks or nodes"),
 )
-_ARCHIVED = refused(
-    "--archived", "an archived job is forgotten; gnt-disk story tells of disks"
-)
+_ARCHIVED = Option(("--archived",), "those too that were put away, and say which")
 
 COMMANDS = (
     _LIST._replace(handler=list_jobs, options=(*_LIST.options, *_GROUPS, _ARCHIVED)),

@@ -22,7 +22,7 @@ from moorage.model import (
     successor,
     uidpool,
 )
-from moorage.model.kinds import Count, Moment
+from moorage.model.kinds import Count, Moment, Seconds
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
@@ -92,6 +92,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         How many nodes are to be master candidates; more are made at once.
     max_running_jobs
         How many jobs work at once.
+    job_retention
+        For how long archived jobs are kept; 0 forgets a job when it is archived.
     ndparams
         Node parameters where neither a node nor its group has others.
     hidden_os
@@ -136,6 +138,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     watcher_pause: Moment | None = None
     candidate_pool_size: Count | None = None
     max_running_jobs: Count | None = None
+    job_retention: Seconds | None = None
     ndparams: dict[str, Any] | None = None
     os_hvp: Annotated[
         dict[str, dict[str, dict[str, Any]]] | None, rights.HYPERVISOR
@@ -352,7 +355,7 @@ _PLAIN = (
     *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
     *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
     "default_iallocator_params",
-    *("candidate_pool_size", "max_running_jobs"),
+    *("candidate_pool_size", "max_running_jobs", "job_retention"),
 )
 """Settings that are recorded as they are given."""
 _MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
