@@ -36,6 +36,7 @@ _SAME = (
     "os_hvp",
     "osparams",
     "shared_file_storage_dir",
+    "ssconf",
     "tags",
     "uid_pool",
     "uuid",

@@ -43,6 +43,8 @@ from moorage.node.machine.images import EXPORTS, LIST, Images
 from moorage.node.machine.scripts import Scripts
 from moorage.node.records import leader
 from moorage.node.records.fence import forget_masters
+from moorage.node.records.ssconf import DIRECTORY as SSCONF
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit, node_socket, own_address, process, systemd
@@ -81,6 +83,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     network_scripts
         Directory of scripts that connect network cards, as Ganeti's
         ``kvm-ifup-custom``; they run as root.
+    ssconf_dir
+        Where Ganeti's ``ssconf`` files lie, if the cluster is told to have them.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     unsafe_live_emulation
@@ -99,6 +103,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     iallocator_path: tuple[str, ...] = ALLOCATORS
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
+    ssconf_dir: str = SSCONF
     san: str = ""
     unsafe_live_emulation: bool = False
 
@@ -206,6 +211,8 @@ async def _serve(
         await local.stop()
     await runner.cleanup()
     if left.is_set():
+        if machine.ssconf:
+            machine.ssconf.restore()  # a last change may have come after the farewell
         forget(places.keys)
         # The next cluster counts its terms from one.
         for kept in ("fence", "state"):
@@ -255,6 +262,7 @@ def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
     allocators = [Path(one) for one in settings.iallocator_path]
+    ssconf = SsconfFiles(Path(settings.ssconf_dir))
     if settings.hypervisor == SIMULATED:
         # Simulated nodes are for trying and testing: a real one never loads them.
         from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
@@ -265,6 +273,7 @@ def _parts(
         simulated = SimMachine(name, san)
         simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
         simulated.allocators = Allocators(allocators, apart=False)
+        simulated.ssconf = ssconf
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
@@ -287,6 +296,7 @@ def _parts(
     own = Path(settings.scripts_dir)
     machine.admin_scripts = AdminScripts(own, scripts)
     machine.allocators = Allocators(allocators, scripts)
+    machine.ssconf = ssconf
     station = Station(
         run=places.run,
         address=settings.address,

@@ -395,6 +395,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
         How many jobs work at once.
     job_retention
         For how many seconds archived jobs are kept.
+    ssconf
+        Whether nodes have Ganeti's ``ssconf`` files.
     ndparams
         Node parameters where neither a node nor its group has others.
     foreign_document
@@ -432,6 +434,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     watcher_pause: float | None = None
     max_running_jobs: int = 20
     job_retention: float = 14 * 86400.0
+    ssconf: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     foreign_document: dict[str, tuple[Any, Any]] | None = None
 

@@ -12,6 +12,7 @@ from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
 from moorage.node.host import Memory, Offer, Parcel
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
@@ -111,6 +112,8 @@ class SimMachine:
         Those that an administrator put there, by kind and name: functions of words.
     allocators
         Real programs that say where instances go.
+    ssconf
+        Where Ganeti's small files about the cluster lie; None where there are none.
     boots
         How often it was switched on.
     """
@@ -139,6 +142,7 @@ class SimMachine:
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self.allocators = Allocators([Path(ALLOCATORS_DIR)])
+        self.ssconf: SsconfFiles | None = None
         self._san = san
         self.size = memory
         self.boots = 1

@@ -93,8 +93,9 @@ _PARAMETERS = {
     "ssh_key_bits": "ssh_key_bits",
     "storage pools": "storage_pools",
     "seconds that archived jobs are kept": "job_retention",
+    "ssconf files on nodes": "ssconf",
 }
-"""Lines in Ganeti's order, and where they come from; the last two are Moorage's own."""
+"""Lines in Ganeti's order, and where they come from; the last three are ours."""
 
 
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,6 +94,7 @@ MODIFY = Command(
         *SETTINGS,
         *_UIDS,
         *fills("--max-running-jobs"),
+        fill("--ssconf", metavar="yes|no", convert=truth),
         fill("--job-retention", metavar="TIME", convert=span),
         *unneeded.MODIFY,
         *unneeded.SHARED,

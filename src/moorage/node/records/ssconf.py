@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's ``ssconf`` files on a node: written for scripts, and taken away again.
+
+Files of Ganeti's own that lie there are put into a directory beside them first, whole,
+and come back. What was interrupted is gone on with: as long as that directory is there,
+the files beside it are ours, but for those that are on their way back.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from moorage import durable
+from moorage.errors import BadInput, Failed
+from moorage.node.machine.trust import distrust
+
+DIRECTORY = "/var/lib/ganeti"
+ASIDE = "ssconf-of-ganeti"
+"""Name of the directory with what lay there before."""
+_ASIDE_DRAFT = f"{ASIDE}.draft"
+_RETURNING = "returning"
+"""There when ours are gone, and Ganeti's come back one by one."""
+_DONE = f"{ASIDE}.done"
+"""What :data:`ASIDE` is called when all have come back, until it is gone."""
+_PREFIX = "ssconf_"
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,60}")
+_MOST = 8 << 20
+"""Bytes of a file: a hundred thousand instances."""
+_MANY = 100
+"""Files that there can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SsconfFiles:
+    """The files in a directory.
+
+    Attributes
+    ----------
+    directory
+        Ganeti's; it need not be there.
+    """
+
+    directory: Path
+
+    @property
+    def written(self) -> bool:
+        """Whether the files there are ours."""
+        return self._aside.is_dir()
+
+    @property
+    def _aside(self) -> Path:
+        return self.directory / ASIDE
+
+    def problem(self) -> str:
+        """Return why the files cannot be written; empty if they can."""
+        if told := distrust(self.directory):
+            return f"root does not write there: {told}"
+        if self.directory.exists() and not self.directory.is_dir():
+            return f"{self.directory} is no directory"
+        return ""
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files, those that changed; put Ganeti's aside, the first time.
+
+        Parameters
+        ----------
+        files
+            Texts by name, without ``ssconf_``.
+
+        Raises
+        ------
+        BadInput
+            If it is none of their names, or too long.
+        Failed
+            If others could change what lies there.
+        """
+        for name, text in files.items():
+            if not _NAME.fullmatch(name) or len(text) > _MOST or len(files) > _MANY:
+                raise BadInput(f"'{name[:60]}' is no ssconf file, or too long")
+        if told := self.problem():
+            raise Failed(told)
+        self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if (self._aside / _RETURNING).exists():
+            self.restore()
+        if not self.written:
+            self._put_aside()
+        for name, text in files.items():
+            _write(self.directory / f"{_PREFIX}{name}", _lines(text))
+        durable.sync(self.directory)
+
+    def restore(self) -> None:
+        """Remove our files, and bring Ganeti's back; nothing if none are ours."""
+        draft = self.directory / _ASIDE_DRAFT
+        if draft.is_dir() and not self.written:  # nothing was written yet
+            self._bring_back(draft)
+        if not self.written:
+            return
+        mark = self._aside / _RETURNING
+        if not mark.exists():
+            for path in _files(self.directory):
+                path.unlink()
+            durable.sync(self.directory)
+            durable.write(mark, b"")
+        self._bring_back(self._aside)
+
+    def _put_aside(self) -> None:
+        draft = self.directory / _ASIDE_DRAFT
+        draft.mkdir(mode=0o700, exist_ok=True)
+        for path in _files(self.directory):
+            path.rename(draft / path.name)
+        durable.sync(draft)
+        draft.rename(self._aside)
+        durable.sync(self.directory)
+
+    def _bring_back(self, kept: Path) -> None:
+        for path in _files(kept):
+            path.rename(self.directory / path.name)
+        durable.sync(self.directory)
+        done = self.directory / _DONE
+        if done.is_dir():
+            _drop(done)
+        kept.rename(done)  # at once: from now on nothing here is ours
+        durable.sync(self.directory)
+        _drop(done)
+
+
+def _drop(done: Path) -> None:
+    (done / _RETURNING).unlink(missing_ok=True)
+    done.rmdir()
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(directory.glob(f"{_PREFIX}*"))
+
+
+def _lines(text: str) -> bytes:
+    return f"{text}\n".encode() if text and not text.endswith("\n") else text.encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that everybody can read, if it has other content."""
+    if path.is_file() and path.read_bytes() == data:
+        return
+    draft = path.with_name(f".{path.name}")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fchmod(handle, 0o444)
+        os.fsync(handle)
+    draft.rename(path)

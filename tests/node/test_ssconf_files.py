@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""ssconf files on a node: Ganeti's are put aside, and come back, whatever happens."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.errors import BadInput, Failed
+from moorage.node.records.ssconf import ASIDE, SsconfFiles
+
+THEIRS = {"ssconf_master_node": "old\n", "ssconf_only_theirs": "kept\n"}
+OURS = {"master_node": "node1", "node_list": "node1\nnode2", "networks": ""}
+
+
+def ganetis(directory: Path) -> SsconfFiles:
+    directory.mkdir(mode=0o755)
+    for name, text in THEIRS.items():
+        (directory / name).write_text(text)
+        (directory / name).chmod(0o444)
+    (directory / "config.data").write_text("{}")
+    return SsconfFiles(directory)
+
+
+def there(directory: Path) -> dict[str, str]:
+    return {one.name: one.read_text() for one in directory.iterdir() if one.is_file()}
+
+
+def test_files_are_written_and_ganetis_come_back(tmp_path: Path) -> None:
+    files = ganetis(tmp_path / "ganeti")
+    files.restore()  # nothing is ours yet
+    assert there(files.directory) == THEIRS | {"config.data": "{}"}
+    for _ in range(2):
+        files.write(OURS)
+        assert there(files.directory) == {
+            "config.data": "{}",
+            "ssconf_master_node": "node1\n",
+            "ssconf_node_list": "node1\nnode2\n",
+            "ssconf_networks": "",
+        }
+    assert (files.directory / "ssconf_networks").stat().st_mode & 0o777 == 0o444
+    assert there(files.directory / ASIDE) == THEIRS
+    for _ in range(2):
+        files.restore()
+        assert there(files.directory) == THEIRS | {"config.data": "{}"}
+        assert [one for one in files.directory.iterdir() if one.is_dir()] == []
+
+
+def test_a_directory_that_is_not_there_is_made(tmp_path: Path) -> None:
+    files = SsconfFiles(tmp_path / "ganeti")
+    files.restore()
+    assert not files.directory.exists()
+    files.write(OURS)
+    files.restore()
+    assert list(files.directory.iterdir()) == []
+
+
+class Killed(BaseException):
+    """The agent was killed."""
+
+
+def killed_at(
+    monkeypatch: pytest.MonkeyPatch, step: int, work: Callable[[], Any]
+) -> bool:
+    """Do some work until a change of the file system, by its number; return whether."""
+    left = [step]
+    with monkeypatch.context() as patch:
+        for name in ("rename", "unlink", "rmdir", "mkdir"):
+            real = getattr(Path, name)
+
+            def change(*args: Any, real: Any = real, **more: Any) -> Any:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+                return real(*args, **more)
+
+            patch.setattr(Path, name, change)
+        try:
+            work()
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("first", ["write", "restore"])
+@pytest.mark.parametrize("then", ["write", "restore"])
+def test_ganetis_files_outlive_a_kill_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, then: str
+) -> None:
+    for step in range(100):
+        files = ganetis(tmp_path / str(step))
+        if first == "restore":
+            files.write(OURS)
+        work = files.restore if first == "restore" else lambda: files.write(OURS)  # noqa: B023
+        killed = killed_at(monkeypatch, step, work)
+        if then == "write":
+            files.write(OURS)
+            assert there(files.directory)["ssconf_master_node"] == "node1\n"
+            assert there(files.directory / ASIDE) == THEIRS
+        files.restore()
+        left = {n: t for n, t in there(files.directory).items() if n[0] != "."}
+        assert left == THEIRS | {"config.data": "{}"}
+        if not killed:
+            break
+    assert step > 3
+
+
+def test_root_writes_nothing_where_others_may(tmp_path: Path) -> None:
+    files = ganetis(tmp_path / "ganeti")
+    files.directory.chmod(0o777)
+    assert "may be written by others" in files.problem()
+    with pytest.raises(Failed, match="root does not write there"):
+        files.write(OURS)
+    assert there(files.directory) == THEIRS | {"config.data": "{}"}
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", "A", ".x", "x" * 70, "a\n"])
+def test_a_master_names_no_other_file(tmp_path: Path, name: str) -> None:
+    files = ganetis(tmp_path / "ganeti")
+    with pytest.raises(BadInput):
+        files.write({"master_node": "node1", name: "x"})
+    with pytest.raises(BadInput):
+        files.write({"master_node": "x" * (9 << 20)})
+    assert there(files.directory) == THEIRS | {"config.data": "{}"}
