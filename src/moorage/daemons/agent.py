@@ -28,6 +28,7 @@ from moorage.node.extensions.allocators import SEARCH_PATH as ALLOCATORS
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import DIRECTORY as HOOKS
 from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.orders import Orders
 from moorage.node.extensions.oses import SEARCH_PATH as OS_PATH
 from moorage.node.extensions.providers import Providers
 from moorage.node.host import Machine
@@ -75,7 +76,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Where the directories of hooks are, Ganeti's.
     scripts_dir
         Has the directories ``restricted-commands`` and ``oob``: scripts that the
-        cluster may run by their names.
+        cluster may run by their names; and the files ``cluster-command`` and
+        ``copyfile-paths``: whether it may run any command, and write which files.
     iallocator_path
         Where allocators are looked for: Ganeti's programs that choose nodes.
     export_dir
@@ -262,6 +264,7 @@ def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
     allocators = [Path(one) for one in settings.iallocator_path]
+    own = Path(settings.scripts_dir)
     ssconf = SsconfFiles(Path(settings.ssconf_dir))
     if settings.hypervisor == SIMULATED:
         # Simulated nodes are for trying and testing: a real one never loads them.
@@ -274,6 +277,7 @@ def _parts(
         simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
         simulated.allocators = Allocators(allocators, apart=False)
         simulated.ssconf = ssconf
+        simulated.orders = Orders(own)
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
@@ -293,10 +297,10 @@ def _parts(
     )
     machine.contents = Contents(places.run / "images", scripts)
     machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
-    own = Path(settings.scripts_dir)
     machine.admin_scripts = AdminScripts(own, scripts)
     machine.allocators = Allocators(allocators, scripts)
     machine.ssconf = ssconf
+    machine.orders = Orders(own, scripts)
     station = Station(
         run=places.run,
         address=settings.address,

@@ -22,6 +22,7 @@ from .extensions import oses
 from .extensions.admin_scripts import AdminScripts
 from .extensions.allocators import Allocators
 from .extensions.hooks import Hooks
+from .extensions.orders import Orders
 from .extensions.providers import Providers
 from .host import Memory, Offer, Parcel, memory_of
 from .machine import commands, installed, links
@@ -66,6 +67,8 @@ class LocalMachine:
         Their programs that say where instances go.
     ssconf
         Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class LocalMachine:
         self.admin_scripts: AdminScripts | None = None
         self.allocators = Allocators(())
         self.ssconf: SsconfFiles | None = None
+        self.orders: Orders | None = None
         self._ran = count()
 
     async def run(

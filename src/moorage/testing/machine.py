@@ -11,6 +11,7 @@ from moorage.model import Device, Link, Os, Provider
 from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.orders import Orders
 from moorage.node.host import Memory, Offer, Parcel
 from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
@@ -114,6 +115,8 @@ class SimMachine:
         Real programs that say where instances go.
     ssconf
         Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
     boots
         How often it was switched on.
     """
@@ -143,6 +146,7 @@ class SimMachine:
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self.allocators = Allocators([Path(ALLOCATORS_DIR)])
         self.ssconf: SsconfFiles | None = None
+        self.orders: Orders | None = None
         self._san = san
         self.size = memory
         self.boots = 1
