@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.jobs import Operation, Run, Task, View
 from moorage.model.caller import Role
+from moorage.model.kinds import FileMode
 from moorage.ops.asking.silence import check_online
 from moorage.protocol import PutFile, RunCommand, Said
 
@@ -74,7 +75,7 @@ class ClusterCopyFile(Operation, frozen=True, kw_only=True):
     path: str
     node_name: str
     file_content: str
-    file_mode: int = 0o600
+    file_mode: FileMode = 0o600
 
     def check(self, view: View) -> None:
         """Refuse a node that is not there, and what is no Base64."""
