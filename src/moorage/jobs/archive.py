@@ -68,21 +68,23 @@ class Archive:
         dropped: list[Write] = [(self._key(number), None) for number in surplus]
         return [((KIND, _name(job.id, int(now))), packed(job)), *dropped]
 
-    def note(self, job: Job, now: float) -> None:
-        """Take note of a job whose records were written."""
-        if self.patience > 0:
-            self.times[job.id] = int(now)
-        for number in list(islice(self.times, max(0, len(self.times) - KEPT))):
-            del self.times[number]
+    def note(self, writes: Iterable[Write]) -> None:
+        """Take note of records that were written."""
+        for (_, name), value in writes:
+            number, time = parsed(name)
+            if value is None:
+                self.times.pop(number, None)
+            else:
+                self.times[number] = time
 
     async def expire(self, now: float) -> None:
         """Forget the jobs that were put away longer ago than they are to be kept."""
         limit = now - self.patience
-        old = list(takewhile(lambda number: self.times[number] < limit, self.times))
-        if old:
-            await self._config_store.note([(self._key(one), None) for one in old])
-        for number in old:
-            self.times.pop(number, None)
+        old = takewhile(lambda number: self.times[number] < limit, self.times)
+        dropped: list[Write] = [(self._key(number), None) for number in old]
+        if dropped:
+            await self._config_store.note(dropped)
+        self.note(dropped)
 
     async def jobs(self, numbers: Iterable[int] | None = None) -> dict[int, Job]:
         """Return jobs of the archive by their numbers: some of them, or all.

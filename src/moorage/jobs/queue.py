@@ -259,10 +259,11 @@ class Queue:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
         record: Write = ("job", str(job.id)), None
-        records = [record, *self.archived.writes(job, now.time)]
+        kept = self.archived.writes(job, now.time)
         done = [] if job.looks else [deed(caller, now.time, ARCHIVE, job=job.id)]
+        records = [record, *kept]
         await self._config_store.commit(None, records, now, jobs=gone, deeds=done)
-        self.archived.note(job, now.time)
+        self.archived.note(kept)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 
