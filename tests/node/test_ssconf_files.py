@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ssconf files on a node: Ganeti's are put aside, and come back, whatever happens."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,55 @@ def test_ganetis_files_outlive_a_kill_at_any_moment(
         if not killed:
             break
     assert step > 3
+
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+GANETI = 54321
+"""The user that Ganeti's directory belongs to."""
+
+
+@root
+def test_ganetis_directory_is_roots_for_as_long_as_ours_are_there(
+    tmp_path: Path,
+) -> None:
+    files = ganetis(tmp_path / "ganeti")
+    os.chown(files.directory, GANETI, GANETI + 1)
+    assert files.problem() == ""
+    files.write(OURS)
+    files.write(OURS)
+    assert files.directory.stat().st_uid == 0
+    files.restore()
+    known = files.directory.stat()
+    assert (known.st_uid, known.st_gid) == (GANETI, GANETI + 1)
+    assert there(files.directory) == THEIRS | {"config.data": "{}"}
+    assert {one.name for one in files.directory.iterdir()} == there(
+        files.directory
+    ).keys()
+
+
+@root
+@pytest.mark.parametrize("name", [ASIDE, f"{ASIDE}.draft", f"{ASIDE}.done"])
+@pytest.mark.parametrize("linked", [True, False])
+def test_who_owns_the_directory_does_not_say_where_root_writes(
+    tmp_path: Path, name: str, *, linked: bool
+) -> None:
+    files = ganetis(tmp_path / "ganeti")
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (trap / "ssconf_x").write_text("of root")
+    if linked:
+        (files.directory / name).symlink_to(trap)
+    else:
+        (files.directory / name).mkdir()
+        (files.directory / name / "ssconf_y").write_text("planted")
+        os.chown(files.directory / name, GANETI, GANETI)
+    os.chown(files.directory, GANETI, GANETI)
+    files.restore()
+    with pytest.raises(Failed, match="is not root's"):
+        files.write(OURS)
+    files.restore()
+    assert there(files.directory) == THEIRS | {"config.data": "{}"}
+    assert there(trap) == {"ssconf_x": "of root"}
 
 
 def test_root_writes_nothing_where_others_may(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ the files beside it are ours, but for those that are on their way back.
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ ASIDE = "ssconf-of-ganeti"
 _ASIDE_DRAFT = f"{ASIDE}.draft"
 _RETURNING = "returning"
 """There when ours are gone, and Ganeti's come back one by one."""
+_OWNER = "owner"
+"""Whose Ganeti's directory was, if not root's: user and group, by number."""
 _DONE = f"{ASIDE}.done"
 """What :data:`ASIDE` is called when all have come back, until it is gone."""
 _PREFIX = "ssconf_"
@@ -47,7 +50,7 @@ class SsconfFiles:
     @property
     def written(self) -> bool:
         """Whether the files there are ours."""
-        return self._aside.is_dir()
+        return _is_own(self._aside)
 
     @property
     def _aside(self) -> Path:
@@ -55,11 +58,24 @@ class SsconfFiles:
 
     def problem(self) -> str:
         """Return why the files cannot be written; empty if they can."""
-        if told := distrust(self.directory):
+        if self._belongs_to_ganeti():
+            told = distrust(self.directory.parent)
+        else:
+            told = distrust(self.directory)
+        if told:
             return f"root does not write there: {told}"
-        if self.directory.exists() and not self.directory.is_dir():
+        if self.directory.is_symlink() or self.directory.is_file():
             return f"{self.directory} is no directory"
         return ""
+
+    def _belongs_to_ganeti(self) -> bool:
+        """Whether root can take the directory from a user, who alone writes there."""
+        try:
+            known = self.directory.lstat()
+        except FileNotFoundError:
+            return False
+        alone = stat.S_ISDIR(known.st_mode) and not known.st_mode & 0o022
+        return alone and known.st_uid != os.geteuid() == 0
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files, those that changed; put Ganeti's aside, the first time.
@@ -82,18 +98,22 @@ class SsconfFiles:
         if told := self.problem():
             raise Failed(told)
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        owner = self._taken()
+        self._check_own()
         if (self._aside / _RETURNING).exists():
             self.restore()
         if not self.written:
-            self._put_aside()
+            self._put_aside(owner)
         for name, text in files.items():
             _write(self.directory / f"{_PREFIX}{name}", _lines(text))
         durable.sync(self.directory)
 
     def restore(self) -> None:
         """Remove our files, and bring Ganeti's back; nothing if none are ours."""
+        if not _is_own(self.directory):  # it is, for as long as ours are there
+            return
         draft = self.directory / _ASIDE_DRAFT
-        if draft.is_dir() and not self.written:  # nothing was written yet
+        if _is_own(draft) and not self.written:  # nothing was written yet
             self._bring_back(draft)
         if not self.written:
             return
@@ -105,9 +125,33 @@ class SsconfFiles:
             durable.write(mark, b"")
         self._bring_back(self._aside)
 
-    def _put_aside(self) -> None:
+    def _taken(self) -> bytes:
+        """Make the directory root's, and return whose it was; empty if it is.
+
+        Ganeti's belongs to a user of its own, who must not say where root writes.
+        """
+        handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            known = os.fstat(handle)
+            if known.st_uid == os.geteuid():
+                return b""
+            os.fchown(handle, 0, 0)
+        finally:
+            os.close(handle)
+        return b"%d %d" % (known.st_uid, known.st_gid)
+
+    def _check_own(self) -> None:
+        """Raise `Failed` if somebody else has made what only we make here."""
+        for name in (ASIDE, _ASIDE_DRAFT, _DONE):
+            made = self.directory / name
+            if os.path.lexists(made) and not _is_own(made):
+                raise Failed(f"{made} is not root's")
+
+    def _put_aside(self, owner: bytes) -> None:
         draft = self.directory / _ASIDE_DRAFT
         draft.mkdir(mode=0o700, exist_ok=True)
+        if owner:
+            durable.write(draft / _OWNER, owner)
         for path in _files(self.directory):
             path.rename(draft / path.name)
         durable.sync(draft)
@@ -115,19 +159,33 @@ class SsconfFiles:
         durable.sync(self.directory)
 
     def _bring_back(self, kept: Path) -> None:
+        owner = kept / _OWNER
+        was = owner.read_bytes().split() if owner.exists() else []
         for path in _files(kept):
             path.rename(self.directory / path.name)
         durable.sync(self.directory)
         done = self.directory / _DONE
-        if done.is_dir():
+        if _is_own(done):
             _drop(done)
         kept.rename(done)  # at once: from now on nothing here is ours
         durable.sync(self.directory)
         _drop(done)
+        if was:
+            os.chown(self.directory, int(was[0]), int(was[1]))
+
+
+def _is_own(directory: Path) -> bool:
+    """Whether there is a directory of this process's user's, and no link to one."""
+    try:
+        known = directory.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(known.st_mode) and known.st_uid == os.geteuid()
 
 
 def _drop(done: Path) -> None:
-    (done / _RETURNING).unlink(missing_ok=True)
+    for name in (_RETURNING, _OWNER):
+        (done / name).unlink(missing_ok=True)
     done.rmdir()
 
 
