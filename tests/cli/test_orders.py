@@ -50,6 +50,11 @@ def test_a_command_is_run_where_it_is_allowed(at: Harbour, tmp_path: Path) -> No
     told = at.refuses("gnt-cluster command echo b")
     assert "the command did not run on node2" in told
     assert "is not known" in at.refuses("gnt-cluster command -n node9 true")
+    at.types("gnt-node modify --offline=yes node2")
+    assert at.types("gnt-cluster command --failure-only true") == ""
+    told = at.refuses("gnt-cluster command -n node2 true")
+    assert "skipping offline nodes: node2" in told
+    assert "no node that is online is meant" in told
     audit = b"".join(records(at, "audit"))
     assert b'"command":"echo b"' in audit
     assert b'"user":' in audit

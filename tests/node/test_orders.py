@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import BadInput, Failed, Forbidden
-from moorage.node.extensions.orders import COMMANDS, PLACES, Orders
+from moorage.node.extensions.orders import COMMANDS, OUTPUT, PLACES, Orders
 from moorage.protocol.orders import LARGEST
 
 
@@ -28,6 +28,8 @@ async def test_a_command_is_run_where_root_says_yes(orders: Orders) -> None:
     (orders.directory / COMMANDS).write_text("# any\nyes\n")
     said = await orders.run("echo a | tr a b; echo c >&2; exit 3")
     assert (said.output, said.code) == ("b\nc\n", 3)
+    said = await orders.run("head -c 100000 /dev/zero | tr '\\0' x; echo end")
+    assert (len(said.output) - OUTPUT, said.output[-4:]) == (28, "end\n")
     for text in ("", " ", "echo \0", "x" * 20_000):
         with pytest.raises(BadInput):
             await orders.run(text)

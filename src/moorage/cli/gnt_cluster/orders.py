@@ -31,9 +31,10 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
         wanted if len(wanted) > 1 else None,
     )
     group = call.option("node_group")
-    chosen = [
-        node for node in found if not node["offline"] and group in (None, node["group"])
-    ]
+    meant = [node for node in found if group in (None, node["group"])]
+    chosen = [node for node in meant if not node["offline"]]
+    if left := [node["name"] for node in meant if node["offline"]]:
+        call.terminal.talk(f"Note: skipping offline nodes: {', '.join(left)}")
     if not chosen:
         raise BadInput("no node that is online is meant", hint="gnt-node list")
     return chosen

@@ -27,6 +27,8 @@ PLACES = "copyfile-paths"
 """The file that lists where files may be written: a file or a directory a line."""
 LONGEST = 16 * 1024
 """Characters of a command."""
+OUTPUT = 64 * 1024
+"""Characters that are told of what a command prints: the last ones."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -76,7 +78,10 @@ class Orders:
             )
         except CommandFailed as error:
             raise Failed(" ".join(error.message.split())) from None
-        return Said(output=found.stdout, code=found.code)
+        told = found.stdout
+        if len(told) > OUTPUT:
+            told = f"(the last {OUTPUT} characters)\n{told[-OUTPUT:]}"
+        return Said(output=told, code=found.code)
 
     def put(self, path: str, data: bytes, mode: int) -> None:
         """Write a file of root's, whole or not at all.
