@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from .harbour import Harbour, harbour
 
@@ -49,6 +48,6 @@ def test_who_wants_no_archive_has_none(at: Harbour) -> None:
     assert rows(at, "gnt-job list --no-headers --archived") == []
     assert "job 1 is not known" in at.refuses("gnt-job info 1")
     at.types("gnt-cluster modify --job-retention=4w")
-    told = yaml.safe_load(at.types("gnt-cluster info"))["Cluster parameters"]
-    assert told["seconds that archived jobs are kept"] == 2419200
+    told = at.types("gnt-cluster info")
+    assert "  seconds that archived jobs are kept: 2419200\n" in told
     assert "is no time" in at.refuses("gnt-cluster modify --job-retention=soon")

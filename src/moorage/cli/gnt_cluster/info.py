@@ -107,6 +107,8 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(key: str, value: Any) -> Any:  # noqa: ANN401
+    if key == "job_retention":
+        return round(value)
     if key == "uid_pool":
         return shown_uids(value or ())
     if key == "reserved_lvs":

@@ -66,7 +66,8 @@ class Orders:
         file = self.directory / COMMANDS
         if _lines(file) != ["yes"]:
             raise Forbidden(
-                "its administrator lets no master run commands here",
+                "its administrator lets no master run commands here: "
+                f"{file} does not say yes",
                 hint=f"echo yes > {file}, by root of the node",
             )
         _LOG.info("the master has a command run: %r", text)
@@ -127,7 +128,8 @@ class Orders:
         resolved = [place.resolve() for place in listed]
         if not (_within(target, listed) and _within(real, resolved)):
             raise Forbidden(
-                f"its administrator lets no master write {target}",
+                f"its administrator lets no master write {target}: {file} lists no "
+                "such place",
                 hint=f"a line in {file}, by root of the node",
             )
 
