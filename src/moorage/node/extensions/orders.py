@@ -157,17 +157,10 @@ def _lines(file: Path) -> list[str]:
 
 
 def _write(target: Path, data: bytes, mode: int) -> None:
-    draft = target.with_name(f".{target.name}.copyfile")
-    draft.unlink(missing_ok=True)
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    draft = target.with_name(f".{target.name}.copyfile")  # nobody else's, as .x may be
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(handle, mode)
-            os.fsync(handle)
-        draft.rename(target)
-    except BaseException:
+        durable.write(draft, data, mode)
+        draft.replace(target)
+    finally:
         draft.unlink(missing_ok=True)
-        raise
     durable.sync(target.parent)

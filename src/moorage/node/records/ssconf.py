@@ -56,6 +56,10 @@ class SsconfFiles:
     def _aside(self) -> Path:
         return self.directory / ASIDE
 
+    @property
+    def _done(self) -> Path:
+        return self.directory / _DONE
+
     def problem(self) -> str:
         """Return why the files cannot be written; empty if they can."""
         if self._belongs_to_ganeti():
@@ -99,17 +103,18 @@ class SsconfFiles:
             raise Failed(told)
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         owner = self._taken()
-        self._check_own()
-        if (self._aside / _RETURNING).exists():
-            self.restore()
+        if (self._aside / _RETURNING).exists() or _is_own(self._done):
+            self.restore()  # it was interrupted, and gives the directory back
+            owner = self._taken() or owner
         if not self.written:
             self._put_aside(owner)
         for name, text in files.items():
             _write(self.directory / f"{_PREFIX}{name}", _lines(text))
-        durable.sync(self.directory)
 
     def restore(self) -> None:
         """Remove our files, and bring Ganeti's back; nothing if none are ours."""
+        if _is_own(self.directory):
+            self._finish()
         if not _is_own(self.directory):  # it is, for as long as ours are there
             return
         draft = self.directory / _ASIDE_DRAFT
@@ -129,23 +134,27 @@ class SsconfFiles:
         """Make the directory root's, and return whose it was; empty if it is.
 
         Ganeti's belongs to a user of its own, who must not say where root writes.
+
+        Raises
+        ------
+        Failed
+            If somebody else has made what only we make there.
         """
         handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             known = os.fstat(handle)
-            if known.st_uid == os.geteuid():
-                return b""
-            os.fchown(handle, 0, 0)
+            taken = known.st_uid != os.geteuid()
+            if taken:
+                os.fchown(handle, 0, 0)
         finally:
             os.close(handle)
-        return b"%d %d" % (known.st_uid, known.st_gid)
-
-    def _check_own(self) -> None:
-        """Raise `Failed` if somebody else has made what only we make here."""
-        for name in (ASIDE, _ASIDE_DRAFT, _DONE):
-            made = self.directory / name
+        ours = (self._aside, self.directory / _ASIDE_DRAFT, self._done)
+        for made in ours:
             if os.path.lexists(made) and not _is_own(made):
+                if taken:
+                    os.chown(self.directory, known.st_uid, known.st_gid)
                 raise Failed(f"{made} is not root's")
+        return b"%d %d" % (known.st_uid, known.st_gid) if taken else b""
 
     def _put_aside(self, owner: bytes) -> None:
         draft = self.directory / _ASIDE_DRAFT
@@ -159,18 +168,23 @@ class SsconfFiles:
         durable.sync(self.directory)
 
     def _bring_back(self, kept: Path) -> None:
-        owner = kept / _OWNER
-        was = owner.read_bytes().split() if owner.exists() else []
         for path in _files(kept):
             path.rename(self.directory / path.name)
         durable.sync(self.directory)
-        done = self.directory / _DONE
-        if _is_own(done):
-            _drop(done)
-        kept.rename(done)  # at once: from now on nothing here is ours
+        kept.rename(self._done)  # at once: from now on nothing here is ours
         durable.sync(self.directory)
-        _drop(done)
-        if was:
+        self._finish()
+
+    def _finish(self) -> None:
+        """Remove what is left of a return, and give the directory to whose it was."""
+        if not _is_own(self._done):
+            return
+        note = self._done / _OWNER
+        was = note.read_bytes().split() if note.exists() else []
+        for left in self._done.iterdir():  # notes: Ganeti's files are out of it
+            left.unlink()
+        self._done.rmdir()
+        if was:  # not before: its user could put another directory there
             os.chown(self.directory, int(was[0]), int(was[1]))
 
 
@@ -183,12 +197,6 @@ def _is_own(directory: Path) -> bool:
     return stat.S_ISDIR(known.st_mode) and known.st_uid == os.geteuid()
 
 
-def _drop(done: Path) -> None:
-    for name in (_RETURNING, _OWNER):
-        (done / name).unlink(missing_ok=True)
-    done.rmdir()
-
-
 def _files(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"{_PREFIX}*"))
 
@@ -199,14 +207,5 @@ def _lines(text: str) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file that everybody can read, if it has other content."""
-    if path.is_file() and path.read_bytes() == data:
-        return
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fchmod(handle, 0o444)
-        os.fsync(handle)
-    draft.rename(path)
+    if not path.is_file() or path.read_bytes() != data:
+        durable.write(path, data, 0o444)
