@@ -139,6 +139,8 @@ from .node import (
     ReachNodes,
     TryAccelerator,
 )
+from .orders import PutFile, RunCommand
+from .ssconf import LookAtSsconf, RestoreSsconf, WriteSsconf
 from .state import (
     AddRecords,
     ApplyCommits,
