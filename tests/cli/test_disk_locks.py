@@ -87,7 +87,10 @@ HELD = {
     "modify with a name": ("gnt-disk grow a 1G", "gnt-disk modify --name x a", "a"),
     "attach of a disk in use": ("gnt-disk grow a 1G", "gnt-disk attach a web1", "a"),
     "attach to one at work": ("gnt-disk grow c 1G", "gnt-disk attach a web1", "web1"),
-    "rename in an attach": ("gnt-disk attach a web1", "gnt-disk rename a x", "a"),
+    "rename in an attach": (
+        *("gnt-disk attach a web1", "gnt-disk rename a x"),
+        "detached/a",
+    ),
 }
 """A job that is held up, the one that must wait for it, and for what."""
 
