@@ -81,6 +81,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     network_scripts
         Directory of scripts that connect network cards, as Ganeti's
         ``kvm-ifup-custom``; they run as root.
+    ganeti_run
+        Where Ganeti keeps what it knows of the guests that it started, which are found
+        by their pid files there.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     unsafe_live_emulation
@@ -99,6 +102,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     iallocator_path: tuple[str, ...] = ALLOCATORS
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
+    ganeti_run: str = GANETI
     san: str = ""
     unsafe_live_emulation: bool = False
 
@@ -292,6 +296,7 @@ def _parts(
         address=settings.address,
         images=images,
         wiring=Wiring(Path(settings.network_scripts)),
+        ganeti=Path(settings.ganeti_run),
         unsafe_live_emulation=settings.unsafe_live_emulation,
     )
     kind = settings.hypervisor

@@ -29,6 +29,8 @@ class Station:
         Opens image files.
     wiring
         Connects network cards.
+    ganeti
+        Where Ganeti keeps what it knows of the guests that it started.
     unsafe_live_emulation
         Whether emulated guests run while they are sent, and may lose what they write.
     """
@@ -37,6 +39,7 @@ class Station:
     address: str
     images: Images
     wiring: Wiring
+    ganeti: Path
     unsafe_live_emulation: bool = False
 
 
@@ -57,7 +60,9 @@ def _kvm(station: Station) -> Hypervisor:
     from .kvm import Kvm  # noqa: PLC0415
 
     run, wiring = station.run / KVM, station.wiring
-    found = Kvm(run, station.address, station.images, wiring=wiring)
+    found = Kvm(
+        run, station.address, station.images, wiring=wiring, ganeti=station.ganeti
+    )
     found.unsafe_live_emulation = station.unsafe_live_emulation
     if found.unsafe_live_emulation:
         _LOG.warning("unsafe_live_emulation: emulated guests may lose what they write")
