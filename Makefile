@@ -209,6 +209,8 @@ bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on
 	$(BIN)/python benchmarks/one_object.py
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
+	$(BIN)/python benchmarks/ganetis_file.py
+	$(BIN)/python benchmarks/damaged.py
 	$(BIN)/python tests/htools/bench.py
 	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/doors.py

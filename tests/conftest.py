@@ -21,6 +21,8 @@ from tempfile import TemporaryDirectory, mkdtemp
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ganetis_files import PACKAGES, Ganeti
+from peers import unpacked
 from support.sampling import SEED
 
 TESTS = Path(__file__).parent
@@ -104,6 +106,17 @@ def in_memory() -> Iterator[Path]:
     where = memory if os.access(memory, os.W_OK) else None
     with TemporaryDirectory(dir=where, prefix="moorage-") as directory:
         yield Path(directory)
+
+
+@pytest.fixture(scope="session")
+def ganeti() -> Ganeti:
+    """Return Ganeti, unpacked."""
+    place = unpacked(PACKAGES)
+    if place is None:
+        if os.environ.get("CI"):
+            pytest.fail("Ganeti's packages cannot be had")
+        pytest.skip("Ganeti's packages cannot be had")
+    return Ganeti(place)
 
 
 @pytest.fixture

@@ -29,8 +29,31 @@ _VERIFY = """
 import json, sys
 from ganeti.config import ConfigWriter
 ConfigWriter._WriteConfig = lambda *args, **more: None  # it is only looked at
-writer = ConfigWriter(cfg_file=sys.argv[1], offline=True, accept_foreign=True)
-print(json.dumps(writer.VerifyConfig()))
+def verified(path):
+    try:
+        writer = ConfigWriter(cfg_file=path, offline=True, accept_foreign=True)
+        return writer.VerifyConfig()
+    except Exception as error:  # it cannot read such a file, or gives up at a defect
+        return [f"{type(error).__name__}: {error}"]
+print(json.dumps([verified(path) for path in sys.argv[1:]]))
+"""
+_FORCED = """
+import json, sys
+from ganeti import constants, errors, utils
+def forced(name, value):
+    try:
+        utils.ForceDictType({name: value}, constants.HVS_PARAMETER_TYPES)
+    except errors.GenericError as error:
+        return str(error)
+    return ""
+values, names = json.loads(sys.argv[1]), [*constants.HVS_PARAMETER_TYPES, "colour"]
+print(json.dumps({name: [forced(name, one) for one in values] for name in names}))
+"""
+_COLUMNS = """
+import json, sys
+from ganeti import query
+fields = getattr(query, sys.argv[1].upper() + "_FIELDS")
+print(json.dumps({name: (one[0].title, one[0].kind) for name, one in fields.items()}))
 """
 
 
@@ -58,9 +81,19 @@ class Ganeti:
         self._run(_CFGUPGRADE, *usual, *places, *options)
         return json.loads((directory / "config.data").read_bytes())
 
-    def verify(self, path: Path) -> list[str]:
-        """Return the complaints of its library about a configuration of 3.0."""
-        found: list[str] = json.loads(self._run(_VERIFY, str(path)))
+    def verify(self, *paths: Path) -> list[list[str]]:
+        """Return the complaints of its library about each configuration of 3.0."""
+        found: list[list[str]] = json.loads(self._run(_VERIFY, *map(str, paths)))
+        return found
+
+    def hypervisor_parameters(self, *values: Any) -> dict[str, list[str]]:
+        """Return what it says of each value of each parameter; empty where it fits."""
+        found: dict[str, list[str]] = json.loads(self._run(_FORCED, json.dumps(values)))
+        return found
+
+    def columns(self, resource: str) -> dict[str, list[str]]:
+        """Return title and kind of each field that its lists have."""
+        found: dict[str, list[str]] = json.loads(self._run(_COLUMNS, resource))
         return found
 
     def _run(self, code: str, *words: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import checks
 import library
 import msgspec
 import opcodes
@@ -379,6 +380,10 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "about_options": lambda: _options(declared.ASKED),
     "asking_options": lambda: _options(options.ASKING),
     "balancing_options": lambda: _options(declared.BALANCING),
+    "checks_by_object": checks.by_object,
+    "checks_of_configuration": checks.of_configuration,
+    "checks_unused": checks.unused,
+    "checks_with_codes": checks.codes,
     "commands": commands,
     "common": common,
     "comparison": comparison,

@@ -5,11 +5,12 @@ import asyncio
 import json
 import re
 import shlex
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from desk import desk
 from moorage.protocol import Said
@@ -58,6 +59,7 @@ class Ganeti(NamedTuple):
 
     process: asyncio.subprocess.Process
     cluster: SimCluster
+    ours: Callable[[str], Awaitable[str]]
 
     async def __call__(self, command: str) -> tuple[int, str]:
         """Type a line; return the exit status, and what was printed."""
@@ -91,7 +93,7 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
     administrators["oob/ipmi"] = lambda words: Said(output=_OOB.get(words[0], ""))
     hello = Said(output="hello from node1\n")
     administrators["restricted-commands/hello"] = lambda _words: hello
-    async with desk(cluster, tmp_path):
+    async with desk(cluster, tmp_path) as ours:
         env = ganetis_node(place, tmp_path / "node1", tmp_path / "luxi.sock")
         process = await asyncio.create_subprocess_exec(
             *(PYTHON, RUNNER),
@@ -100,7 +102,7 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
-        yield Ganeti(process, cluster)
+        yield Ganeti(process, cluster, ours.types)
         process.stdin.close()
         await process.wait()
     await cluster.stop()
@@ -163,3 +165,39 @@ async def test_ganetis_verify_disks_lets_disks_be_attached_again(ganeti):
     assert (status, "No disks need to be activated." in told) == (0, True), told
     held = await ganeti("gnt-instance info web1")
     assert held[1].count("on primary") == 2
+
+
+def differing(theirs: Any, ours: Any, where: str = "") -> Iterator[str]:
+    """Yield where something of theirs is not the same in ours, which may have more."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key, value in theirs.items():
+            yield from differing(value, ours.get(key, "nothing"), f"{where}/{key}")
+    elif isinstance(theirs, list) and isinstance(ours, list):
+        assert len(theirs) == len(ours), where
+        for number, pair in enumerate(zip(theirs, ours, strict=True)):
+            yield from differing(*pair, f"{where}/{number}")
+    elif theirs != ours and not str(ours).startswith(f"{theirs} "):
+        yield f"{where}: {theirs!r}, not {ours!r}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("gnt-cluster info", "gnt-instance info web1"),
+        *("gnt-group info default", "gnt-node info node1"),
+    ],
+)
+async def test_what_info_commands_print_is_what_ganetis_print(ganeti, line):
+    """The same lines, whoever prints them; those of Moorage's own come on top."""
+    disks = [{"size": 64, "provider": "san"}, {"size": 64, "dev_type": "plain"}]
+    disks += [{"size": 64, "dev_type": "drbd"}]
+    fields = {"instance_name": "web1", "disk_template": "ext", "disks": disks}
+    fields |= {"pnode": "node1", "snode": "node2", "os_type": "tiny", "nics": [{}]}
+    await ganeti.cluster.run("OP_INSTANCE_CREATE", **fields, hvparams={"acpi": False})
+    own = {"ipolicy": {"vcpu-ratio": 3.0}, "ndparams": {"spindle_count": 2}}
+    await ganeti.cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **own)
+    status, theirs = await ganeti(line)
+    assert status == 0
+    told = yaml.safe_load(theirs), yaml.safe_load(await ganeti.ours(line))
+    found = [one for one in differing(*told) if "search path" not in one]
+    assert found == []  # but for the paths, which are of the machine at hand

@@ -69,6 +69,9 @@ def test_nothing_is_plugged_into_a_guest_that_does_not_run(types: Types) -> None
     assert "web1 is not running: nothing can be plugged in" in told
     types(f"gnt-instance modify --hotplug-if-possible {new} web1")
     types("gnt-instance startup web1")
+    told = types(f"gnt-instance modify --no-hotplug {new} web1", status=1)
+    assert "web1 is running: its disks and cards change at once, or not at all" in told
+    types("gnt-instance modify --no-hotplug -B vcpus=2 web1")
     types(f"gnt-instance modify --hotplug {new} web1")
     shown = types("gnt-instance list --no-headers -o disk.count,oper_state web1")
     assert shown.split() == ["2", "Y"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What Ganeti's own clients ask for by name is there: fields, keys, the queue."""
 
+from ast import literal_eval
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,23 @@ def test_jobs_from_a_file_so_many_times(at: Harbour, tmp_path: Path, each: str) 
     assert "is not a number from 1" in at.refuses(
         f"gnt-debug submit-job --op-repeat 0 {path}"
     )
+
+
+def test_lists_and_maps_are_printed_as_python_writes_them(at: Harbour) -> None:
+    names = (
+        *("hvparams", "beparams", "osparams", "custom_hvparams", "custom_nicparams"),
+        *("disk.names", "disk.uuids", "disk.spindles", "nic.names", "nic.vlans"),
+    )
+    typed = f"gnt-instance list --no-headers --separator=| -o {','.join(names)} web1"
+    cells = at.types(typed).rstrip("\n").split("|")
+    told = {name: literal_eval(one) for name, one in zip(names, cells, strict=True)}
+    assert told["hvparams"]["acpi"] is True
+    assert told["hvparams"]["serial_speed"] == 38400
+    assert told["hvparams"]["spice_use_tls"] is False  # filled, though nothing reads it
+    assert told["disk.names"] == ["root"]
+    flag = at.types("gnt-instance list --no-headers -o hv/acpi,hv/pae web1")
+    assert flag.split() == ["Y", "-"]
+    nodes = at.types("gnt-node list --no-headers -o ndparams node1")
+    assert literal_eval(nodes)["exclusive_storage"] is False
+    (groups,) = at.types("gnt-group list --no-headers -o ndparams").splitlines()
+    assert "exclusive_storage=False" in groups

@@ -21,6 +21,8 @@ INFO = {
     "pnode_group_name": "default",
     "pnode_group_uuid": "99ff",
     "snodes": [],
+    "snodes_group_names": [],
+    "snodes_group_uuids": [],
     "os": "tiny+small",
     "os_instance": {"motd": "a: b"},
     "os_actual": {"motd": "a: b", "lang": "C"},
@@ -129,9 +131,25 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert root["logical_id"] == ["san", "x.ext.disk0"]
     assert root["on primary"] == "kvm:nbd:unix:/x.sock"
     assert mirror["on primary"] == (
-        "/dev/drbd0 (StandAlone, UpToDate/DUnknown, status *DEGRADED*)"
+        "/dev/drbd0 StandAlone, UpToDate/DUnknown, status *DEGRADED*"
     )
     assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("0.0.0.0", "vnc to node1:11000 (display 5100)"),  # noqa: S104 - it is shown
+        ("127.0.0.1", "vnc to 127.0.0.1:11000 (node node1) (display 5100)"),
+    ],
+)
+def test_where_a_screen_is_is_told_in_ganetis_words(
+    master, typed, address: str, told: str
+) -> None:
+    actual = INFO["hv_actual"] | {"vnc_bind_address": address}
+    master.result = {"0a1b": INFO | {"hv_actual": actual}}
+    (shown,) = yaml.safe_load(typed("gnt-instance info web1").out)
+    assert shown["console connection"] == told
 
 
 def test_info_as_json(master, typed) -> None:

@@ -26,15 +26,15 @@ def test_a_mirror_is_drawn_as_ganeti_draws_it(
     (disk,) = told["Disks"]
     assert (disk["nodeA"], disk["nodeB"]) == ("node1, minor=0", "node2, minor=0")
     assert disk["port"] == 11000
-    assert disk["on primary"] == "/dev/drbd0 (in sync, status ok)"
-    assert disk["on secondary"] == "/dev/drbd0 (in sync, status ok)"
+    assert disk["on primary"] == "/dev/drbd0 (147:0) in sync, status ok"
+    assert disk["on secondary"] == "/dev/drbd0 (147:0) in sync, status ok"
     sizes = [child[f"child {n}"] for n, child in enumerate(disk["child devices"])]
     assert sizes == ["plain, size 64M", "plain, size 128M"]
     san = sim.cluster.nodes.san
     san.mirrors["node2 0"] |= {"mine": "", "other": ""}
     (told,) = yaml.safe_load(types("gnt-instance info web1"))
     assert told["Disks"][0]["on primary"] == (
-        "/dev/drbd0 (WFConnection, UpToDate/DUnknown, status *DEGRADED*)"
+        "/dev/drbd0 (147:0) WFConnection, UpToDate/DUnknown, status *DEGRADED*"
     )
     (told,) = yaml.safe_load(types("gnt-disk info root"))
     assert "*DEGRADED*" in told["On primary"]
@@ -46,7 +46,7 @@ def test_a_mirror_is_drawn_as_ganeti_draws_it(
     assert "Activating disks for instance 'web1'" in looked
     assert types("gnt-disk list --no-headers -o behind root").strip() == "node2"
     (told,) = yaml.safe_load(types("gnt-disk info root"))
-    assert told["On primary"] == "/dev/drbd0 (in sync, status ok)"
+    assert told["On primary"] == "/dev/drbd0 in sync, status ok"
     assert told["Missed writes"] == "node2"
     types("gnt-cluster verify-disks")
     last = types("gnt-cluster verify-disks")

@@ -23,6 +23,22 @@ def test_no_group_is_connected_while_another_one_is_not_there(at: Harbour) -> No
     assert "not connected to any node group" in at.types("gnt-network info lan")
 
 
+def test_a_network_is_connected_in_the_older_order(at: Harbour) -> None:
+    at.types("gnt-network add --network=192.0.2.0/24 lan")
+    at.types("gnt-network connect lan bridged br0 default")
+    assert "default (mode:bridged link:br0 vlan:)" in at.types("gnt-network info lan")
+    at.types("gnt-network disconnect lan default")
+    said = at.refuses("gnt-network connect -N link=br1 lan bridged br0")
+    assert "node group 'bridged' is not known" in said
+    at.types("gnt-cluster modify -N link=br0")
+    at.types("gnt-group add bridged")
+    at.types("gnt-group add routed")
+    at.types("gnt-network connect lan bridged routed")  # these are groups
+    shown = at.types("gnt-network info lan")
+    assert "bridged (mode:" in shown
+    assert "routed (mode:" in shown
+
+
 def test_no_disk_is_called_none(at: Harbour) -> None:
     """The word means that a disk has no name; whoever types it wants one."""
     told = at.refuses("gnt-disk add -t ext -p san -s 64M none")

@@ -55,6 +55,8 @@ class Known:
         Whether somebody wanted its data gone, and may still get it.
     unsure
         Whether a cluster was cut off that may have made, changed or removed its data.
+    roomy
+        Whether its data may be smaller than it is counted: a growth was cut off.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Known:
     wish: Wish | None = None
     doomed: bool = False
     unsure: bool = False
+    roomy: bool = False
     goes_with_server: bool = False
     starts_server: bool = False
 
@@ -143,7 +146,7 @@ class Model:
         verb = known.wish.verb if known.wish else ""
         lost = verb in {"delete", "check"} or (verb == "attach" and not stored)
         if known.wish and verb == "extend":
-            known.size = known.wish.size
+            known.size, known.roomy = known.wish.size, True
         known.unsure |= lost or verb == "extend"
         known.wish, known.rest = None, Rest("error" if lost else "available")
         known.starts_server = False
@@ -162,6 +165,7 @@ class Model:
         if wish.verb == "extend":
             grown = stored is None or stored >= wish.size * MIB
             known.size = wish.size if grown else known.size
+            known.roomy &= not grown
         if wish.verb == "delete" and now.status != "deleted":
             # One that was cut off can come back and go on, until somebody else has it.
             known.unsure |= stored is None

@@ -215,7 +215,8 @@ class Pier:
         if self.statuses.get(request.instance or "") == "running":
             self.epochs[name] = request.epoch
         self.storage.setdefault(name, bytearray(request.size))
-        disk = Disk(name, request.instance, request.size, epoch=request.epoch)
+        there = len(self.storage[name])
+        disk = Disk(name, request.instance, there, epoch=request.epoch)
         self.known[name] = disk
 
 

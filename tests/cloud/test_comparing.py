@@ -14,8 +14,10 @@ from moorage_cloud.verbs import (
     attach,
     create,
     detach,
+    extend,
     force_detach,
     offer,
+    quota,
 )
 from moorage_cloud.work import compare
 
@@ -54,6 +56,15 @@ def test_what_an_unknown_instance_has_is_not_to_be_had(docks: Docks, volume: Vol
     (found,) = set_right(docks)
     assert found.endswith("and cluster a has volume snf-vol-1 (instance renamed)")
     assert docks.again(volume).status == "in-use"
+
+
+def test_what_another_guest_has_says_nothing_of_the_size(docks: Docks, volume: Volume):
+    attached(docks, volume, "a1")
+    name = volume.backend_volume_uuid
+    docks.piers["a"].known[name] = Disk(name, "renamed", 4096)
+    assert len(set_right(docks)) == 1
+    assert docks.again(volume).size == 1
+    assert quota.usage("red")["gigabytes"] == 1
 
 
 def test_what_another_server_has_is_there(docks: Docks, volume: Volume):
@@ -113,3 +124,18 @@ def test_a_job_that_failed_is_not_the_last_one(docks: Docks, volume: Volume):
     set_right(docks)
     assert volume.backend_volume_uuid not in a.known
     assert docks.again(volume).server == docks.servers["b1"]
+
+
+def test_a_growth_that_was_cut_off_is_counted_as_it_is(docks: Docks, volume: Volume):
+    """Who took it away could not know; counted for the larger until somebody looks."""
+    attached(docks, volume, "a1")
+    extend(docks.anna, docks.again(volume), 3)
+    Backend.objects.filter(clustername="a").update(offline=True)
+    force_detach(docks.anna, docks.again(volume))
+    assert docks.again(volume).size == 3
+    attached(docks, volume, "b1")
+    (found,) = set_right(docks)
+    assert found.endswith("(instance snf-b1) with 1 GiB, of which 3 GiB are on record")
+    assert docks.again(volume).size == 1
+    assert quota.usage("red")["gigabytes"] == 1
+    assert set_right(docks) == []

@@ -76,11 +76,11 @@ async def test_ganetis_library_reads_it_and_has_no_complaint(
 ) -> None:
     file = tmp_path / "config.data"
     file.write_text(json.dumps(written(sim, Version(3, 0)).document))
-    assert ganeti.verify(file) == []
+    assert ganeti.verify(file) == [[]]
     broken = json.loads(file.read_text())
     broken["instances"][next(iter(broken["instances"]))]["primary_node"] = "mars"
     file.write_text(json.dumps(broken))
-    assert "invalid primary node 'mars'" in " ".join(ganeti.verify(file))
+    assert "invalid primary node 'mars'" in " ".join(*ganeti.verify(file))
 
 
 @pytest.mark.parametrize("version", KNOWN, ids=str)

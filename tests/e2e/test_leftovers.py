@@ -138,8 +138,9 @@ def test_a_master_that_was_told_a_relative_directory_is_ended(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_second_agent_of_a_node_is_refused(tmp_path: Path) -> None:
-    root = tmp_path / "c"
+    root, before = tmp_path / "c", dict(os.environ)
     devcluster.up(root, nodes=1, hypervisor="sim")
+    assert os.environ == before  # whoever made it may look at another one now
     try:
         argv = (SCRIPT, "agent", "node1")
         again = subprocess.run(argv, cwd=root, capture_output=True, check=False)

@@ -3,9 +3,11 @@
 
 import io
 import sqlite3
+import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec import json
@@ -14,17 +16,20 @@ from msgspec.structs import replace
 from moorage.cli import moorage
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
-from moorage.daemons import process
+from moorage.daemons import backup, process
 from moorage.daemons.paths import MasterPlaces
 from moorage.jobs.job import RUNNING, Job, Op, encode
 from moorage.jobs.locks import Lock
+from moorage.jobs.queue import Queue
 from moorage.model import Change
 from moorage.model.change import KIND_OF
 from moorage.model.change import encode as encode_object
-from moorage.model.objects import Cluster, Entity, Instance, NodeGroup
+from moorage.model.objects import Cluster, Entity, Instance, Node, NodeGroup
 from moorage.node.certificates.authority import Authority
-from moorage.store import SqliteStore, Write, create
+from moorage.store import ConfigStore, Damaged, SqliteStore, Write, create
 from moorage.testing.cluster import ClusterBuilder
+from support.damage import damage
+from support.sampling import SEED
 
 
 @pytest.fixture
@@ -58,11 +63,11 @@ def edited(places: MasterPlaces, statement: str) -> None:
         database.execute(statement)
 
 
-def check(places: MasterPlaces) -> tuple[int, list[str]]:
+def check(places: MasterPlaces, *more: str) -> tuple[int, list[str]]:
     """Type the command; return its status, and the lines that it prints."""
     out, err = io.StringIO(), io.StringIO()
     terminal = Terminal(out, err, io.StringIO(), {})
-    argv = ["master", "check", "--dir", str(places.root)]
+    argv = ["master", "check", "--dir", str(places.root), *more]
     status = run(moorage.PROGRAM, argv, terminal)
     return status, (out.getvalue() + err.getvalue()).splitlines()
 
@@ -80,8 +85,8 @@ def put(entity: Entity) -> Write:
     return key, json.encode(encode_object(entity))
 
 
-def job(number: int, op: Op) -> Write:
-    return ("job", str(number)), encode(Job(id=number, ops=[op]))
+def job(number: int, *ops: Op) -> Write:
+    return ("job", str(number)), encode(Job(id=number, ops=[*ops]))
 
 
 async def test_a_sound_store(places: MasterPlaces) -> None:
@@ -152,7 +157,9 @@ async def test_a_store_that_is_missing_or_empty(places: MasterPlaces) -> None:
     assert not places.store.exists()
 
 
+@pytest.mark.requirement("S3-15")
 async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
+    """The texts of ``gnt-cluster verify``, where no master starts on such a store."""
     guest = Instance(uuid="i", name="web1", primary_node="gone", disks=("nope",))
     other = replace(guest, uuid="j", name="web2")
     await written(places, [put(guest), put(other)])
@@ -163,6 +170,101 @@ async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
     assert "disk nope is attached to instance web" in text
     said = "cannot be attached to instance web"
     assert said in text
+    assert "Instance 'web1' has invalid disk 'nope'" in text
+    assert "instance 'web1' has invalid primary node 'gone'" in text
+    assert "Instance 'web2' has disk 'nope', which instance 'web1' has too" in text
+    coded = check(places, "--error-codes")[1]
+    assert (
+        "ERROR:ECLUSTERCFG:instance:web1:Instance 'web1' has invalid disk 'nope'"
+        in (coded)
+    )
+    dangling = "the following instances have a non-existing primary-node: web1"
+    assert f"ERROR:ECLUSTERDANGLINGINST:instance:web1:{dangling}" in coded
+
+
+async def test_a_group_that_is_gone_is_told_of_with_all_that_misses_it(
+    places: MasterPlaces,
+) -> None:
+    """One object that is not there hides no other, and is said in Ganeti's words."""
+    change = _change()
+    (group,) = (one for one in change.put if isinstance(one, NodeGroup))
+    await written(places, [(("nodegroup", group.uuid), None)])
+    status, lines = check(places)
+    assert status == 1
+    told = "\n".join(lines)
+    for node in (one for one in change.put if isinstance(one, Node)):
+        assert f"Node '{node.name}' has invalid group '{group.uuid}'" in told
+    coded = check(places, "--error-codes")[1]
+    codes = {one.split(":")[1] for one in coded if ":node:node1:" in one}
+    assert codes == {"ECLUSTERCFG", "ECLUSTERDANGLINGNODES"}
+
+
+NESTED = b'{"more": ' + b"[" * 9999
+UNREADABLE: dict[str, tuple[Write, str]] = {
+    "a serial number": ((("config", "serial_no"), b"many"), "serial number"),
+    "a job": ((("job", "3"), b"{"), "the record of job 3"),
+    "a job of nothing": (job(3), "it has no operation"),
+    "the last job": ((("queue", "last"), b"9" * 5000), "the last job's number"),
+    "a key": ((("repeat", "x"), b"{"), "of requests"),
+    "an event": ((("story", "d 1"), NESTED), "it is nested too deep"),
+    "the audit log": ((("audit", "1"), NESTED), "it is nested too deep"),
+    "a second cluster": (
+        put(Cluster(uuid="c", cluster_name="second", master_node="node1")),
+        "there are 2 records of the cluster, and not one",
+    ),
+    "a nested object": ((("disk", "d"), NESTED), "it is nested too deep"),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+async def test_what_no_master_can_read_is_refused_by_all(
+    places: MasterPlaces, what: str
+) -> None:
+    """A traceback would be a defect, after which the master is started again."""
+    write, said = UNREADABLE[what]
+    await written(places, [write])
+    status, lines = check(places)
+    assert status == 1
+    assert said in "\n".join(lines)
+    with pytest.raises(Damaged, match=said):
+        await carried_on(places)
+
+
+async def carried_on(places: MasterPlaces) -> None:
+    """Take over a store as a master does at its start."""
+    store = SqliteStore(places.store)
+    try:
+        config_store, records = await ConfigStore.open(store)
+        Queue(config_store, time.time, 1.0).load(records)
+    finally:
+        await store.close()
+
+
+async def test_a_record_with_a_random_defect(places: MasterPlaces) -> None:
+    """What a master refuses, the check finds; neither ends with a traceback."""
+    dice = Random(SEED)  # noqa: S311
+    more = ClusterBuilder().disk("data").instance("web1", disks=("data",)).change()
+    await written(places, [*map(put, more.put), job(1, Op(input={"OP_ID": "X"}))])
+    sound = places.store.read_bytes()
+    store = SqliteStore(places.store)
+    await store.lead()
+    records = dict((await store.load()).records)
+    await store.close()
+    refused = 0
+    for _ in range(30):
+        places.store.write_bytes(sound)
+        key = dice.choice(sorted(records))
+        document = {"value": json.decode(records[key])}
+        damage(document, dice)
+        value = json.encode(document.get("value"))
+        await written(places, [(key, value if "value" in document else None)])
+        found = check(places)[0]
+        with suppress(Damaged):
+            await carried_on(places)
+            continue
+        refused += 1
+        assert found == 1, (key, value)
+    assert refused
 
 
 async def test_a_cluster_without_its_node(places: MasterPlaces) -> None:
@@ -188,7 +290,7 @@ async def test_jobs_that_no_master_could_carry_on(places: MasterPlaces) -> None:
     assert "jobs 1 and 2 both hold the lock of disk d" in text
     assert "job 9: it is at task 4 of 0" in text
     assert "the record of job 3: " in text
-    assert "the last job's number is b'3'" in text
+    assert "the last job's number is b'3', and there is 9" in text
 
 
 async def test_stories_that_do_not_fit_their_disks(places: MasterPlaces) -> None:
@@ -217,13 +319,37 @@ async def test_a_master_does_not_start_on_a_damaged_store(
 ) -> None:
     """It says what is wrong and what to type; the process ends with status 1."""
     edited(places, "UPDATE records SET value = X'7B7D' WHERE kind = 'cluster'")
-    log = places.root / "test.log"
-    pid = process.spawn(["master", "run", "--dir", str(places.root)], log)
-    assert process.wait_until(lambda: not process.alive(pid), 60)
-    said = log.read_text()
+    said = refusal(places)
     assert "is damaged: the record of cluster" in said
     assert "moorage master check" in said
+
+
+async def test_a_master_that_cannot_read_its_jobs_is_not_started_again(
+    places: MasterPlaces,
+) -> None:
+    await written(places, [(("job", "3"), b"{")])
+    assert "the record of job 3 in the store" in refusal(places)
+
+
+async def test_a_store_without_a_cluster_is_not_put_in_a_backup(
+    places: MasterPlaces, tmp_path: Path
+) -> None:
+    (cluster,) = (one for one in _change().put if isinstance(one, Cluster))
+    await written(places, [(("cluster", cluster.uuid), None)])
+    with pytest.raises(Damaged, match="there are 0 records of the cluster"):
+        backup.backup(places, tmp_path / "backup")
+
+
+def refusal(places: MasterPlaces) -> str:
+    """Return what a master says that ends for good, under its supervisor."""
+    log = places.root / "test.log"
+    words = ["master", "run", "--restart", "--dir", str(places.root)]
+    pid = process.spawn(words, log)
+    assert process.wait_until(lambda: not process.alive(pid), 60)
+    said = log.read_text()
+    assert "starts again" not in said
     assert "Traceback" not in said
+    return said
 
 
 async def test_what_is_no_store_is_not_put_in_a_backup(

@@ -70,8 +70,30 @@ def test_a_name_that_fits_two_disks_is_refused_with_both_uuids() -> None:
     named = [replace(e, name="x") if isinstance(e, Disk) else e for e in known]
     with pytest.raises(Ambiguous, match="2 disks are named 'x'") as caught:
         load(1, named).disk("x")
-    assert caught.value.hint == "use the uuid: p or q"
+    assert caught.value.hint == "say which: p or q"
     assert load(1, named).disk("q").uuid == "q"
+
+
+def test_instance_and_name_mean_one_disk_of_several_with_the_name() -> None:
+    builder = ClusterBuilder().disk("p").disk("q").disk("r").disk("s")
+    known = builder.instance("web", disks=("p",)).instance("db", disks=("q", "s"))
+    named = [
+        replace(e, name="root") if isinstance(e, Disk) else e
+        for e in known.change().put
+    ]
+    odd = [replace(e, name="web/root") if e.uuid == "s" else e for e in named]
+    config = load(1, [replace(e, name="swap") if e.uuid == "s" else e for e in named])
+    with pytest.raises(Ambiguous, match="3 disks are named 'root'") as caught:
+        config.disk("root")
+    assert caught.value.hint == "say which: db/root or r or web/root"
+    assert (config.disk("web/root").uuid, config.disk("db/root").uuid) == ("p", "q")
+    for unknown in ("web/swap", "nobody/root", "/root", "web/", "web/p"):
+        with pytest.raises(NotFound):
+            config.disk(unknown)
+    assert load(1, odd).disk("web/root").uuid == "s"
+    with pytest.raises(Ambiguous) as caught:
+        load(1, named).disk("db/root")
+    assert caught.value.hint == "say which: q or s"
 
 
 def test_an_unknown_name_gets_close_ones(config: Config) -> None:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Hypervisor parameters: slips are refused, Ganeti's others are passed over."""
 
+from contextlib import suppress
+
 import pytest
 
+from moorage.consistency.parameters import STARTED_WITH, misfit
 from moorage.errors import BadInput
 from moorage.model.hvignored import IGNORED
-from moorage.model.hvparams import check, filled, warnings
+from moorage.model.hvparams import KNOWN, check, filled, warnings
 
 
 def test_a_slip_is_refused_with_what_was_meant():
@@ -87,7 +90,7 @@ def test_what_somebody_would_rely_on_in_vain_is_refused(
 
 
 @pytest.mark.parametrize("name", sorted(IGNORED))
-def test_each_parameter_without_effect_is_refused_or_warned_of(name: str) -> None:
+def test_each_parameter_without_effect_is_refused_or_warned_of(name):
     """Its plain values are accepted in silence, whatever their case."""
     one = IGNORED[name]
     for value in ("", None, *one.plain, *map(str.upper, one.plain)):
@@ -123,3 +126,14 @@ def test_all_parameters_are_told_with_their_defaults() -> None:
     told = filled("kvm", {"kernel_path": "/k", "root_path": None})
     assert (told["kernel_path"], told["root_path"]) == ("/k", "")
     assert (told["disk_type"], told["serial_speed"]) == ("paravirtual", 38400)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_accepted_is_no_complaint_afterwards(name):
+    """``gnt-cluster verify`` says of no value that it is of a wrong type."""
+    words = ("1", "0", "yes", "off", "true", "False", "", "7", "300", "none", "disk")
+    for value in (*words, True, False, 7, 300, None):
+        with suppress(BadInput):
+            check("kvm", {name: value})
+            given = {} if value is None else {name: value}
+            assert misfit(given, STARTED_WITH) == ""

@@ -100,6 +100,30 @@ async def test_mirrors_that_run_keep_their_network(tmp_path: Path) -> None:
     await cluster.stop()
 
 
+async def test_an_address_stays_while_mirrors_are_made(tmp_path: Path) -> None:
+    """They would go on with the old one: no record told that they were there."""
+    cluster = await SimCluster.start(tmp_path)
+    moves = {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "node2"}
+    came: list[int] = []
+
+    async def come(name: str) -> None:
+        if not came and name.startswith("before create disk"):
+            job = moves | {"secondary_ip": "192.0.2.2"}
+            came.append(await cluster.engine.submit([job]))
+
+    cluster.extra_point = come
+    await cluster.run(
+        "OP_DISK_ADD",
+        name="data",
+        disk_template="drbd",
+        size=128,
+        node="node1:node2",
+    )
+    (refused,) = (await cluster.finished(came[0])).ops
+    assert "node node2 keeps copies of 1 mirrored disk," in str(refused.error)
+    await cluster.stop()
+
+
 # -- ports of screens ---------------------------------------------------------------
 
 OPEN = {"vnc_bind_address": "127.0.0.1"}

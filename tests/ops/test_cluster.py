@@ -11,7 +11,16 @@ from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.jobs.deciding import reported
-from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
+from moorage.model import (
+    Device,
+    GuestState,
+    Held,
+    Nic,
+    NodeFacts,
+    Provider,
+    Unit,
+    load,
+)
 from moorage.model.standstill import NO_ANSWER
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
@@ -422,3 +431,36 @@ async def test_a_change_of_nothing_succeeds(sim: SimCluster) -> None:
     before = sim.config.cluster.serial_no
     await sim.run("OP_CLUSTER_SET_PARAMS")
     assert sim.config.cluster.serial_no == before
+
+
+async def test_verify_finds_what_ganetis_check_of_a_configuration_finds(
+    tmp_path: Path,
+) -> None:
+    """A master that runs has what no request makes: a store of before, or an import."""
+    builder = ClusterBuilder(2)
+    for name in ("web1", "web2"):
+        nic = Nic(uuid=f"{name}-nic", mac="aa:00:00:00:00:01")
+        builder.instance(name, nics=(nic,), network_port=11000)
+    told = "hypervisor instance web3 parameters syntax check"
+    wrong = {"hypervisor": "kvm", "hvparams": {"acpi": "perhaps", "soundhw": 1}}
+    builder.instance("web3", **wrong)
+    cluster = await SimCluster.start(tmp_path, builder)
+    found = (await cluster.run("OP_CLUSTER_VERIFY"))["errors"]
+    assert [(one["object"], one["message"], one["ecode"]) for one in found] == [
+        (
+            "instance web3",
+            f"{told} (source kvm): 'acpi' (value perhaps) is not a valid boolean",
+            "ECLUSTERCFG",
+        ),
+        (
+            "instance web2",
+            "instance 'web2' has NIC 0 mac aa:00:00:00:00:01 duplicate",
+            "ECLUSTERCFG",
+        ),
+        (
+            "instance web1",
+            "tcp/udp port 11000 has duplicates: web1/network port, web2/network port",
+            "ECLUSTERCFG",
+        ),
+    ]
+    await cluster.stop()

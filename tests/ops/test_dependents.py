@@ -46,6 +46,34 @@ async def test_what_snapshots_need_stays(
     assert not cluster.nodes.san.logical
 
 
+@pytest.mark.parametrize(
+    ("op_id", "fields"),
+    [
+        ("OP_INSTANCE_MOVE", {"target_node": "node2"}),
+        (
+            "OP_INSTANCE_SET_PARAMS",
+            {"disk_template": "drbd", "remote_node": "node2"},
+        ),
+    ],
+)
+async def test_what_snapshots_need_does_not_leave_its_node(
+    cluster: SimCluster, op_id: str, fields: dict[str, object]
+) -> None:
+    """A second copy is refused, too: the first one would go in a journey's end."""
+    before = cluster.config
+    refusal = await cluster.refused(op_id, instance_name="web", **fields)
+    assert refusal.message == (
+        "disk root has snapshots, which cannot be read without it: before"
+    )
+    assert cluster.config is before
+    await cluster.run("OP_DISK_REMOVE", disk="before")
+    await cluster.run(op_id, instance_name="web", **fields)
+    for number in list(cluster.engine.jobs):
+        assert (await cluster.finished(number)).finished
+    left = {one.partition(" ")[0] for one in cluster.nodes.san.logical}
+    assert left == {"node2"} | ({"node1"} if "remote_node" in fields else set())
+
+
 async def test_a_disk_of_nobodys_that_snapshots_need_stays(cluster: SimCluster) -> None:
     await cluster.run("OP_DISK_DETACH", disk="root")
     refusal = await cluster.refused("OP_DISK_REMOVE", disk="root")

@@ -156,6 +156,32 @@ async def test_names_that_an_old_configuration_shares_are_told(
 
 
 @pytest.mark.requirement("S3-46")
+async def test_a_shared_name_with_its_instance_means_one_disk(
+    cluster: SimCluster,
+) -> None:
+    """A configuration that comes in may have a disk of one name in each instance."""
+    objects = [
+        replace(one, name="root") if isinstance(one, Disk) else one
+        for one in cluster.config.objects.values()
+    ]
+    cluster.config_store.config = load(7, objects)
+    free, mine = UUID, cluster.config.disk("web/root").uuid
+    for op_id in ("OP_DISK_GROW", "OP_DISK_RENAME"):
+        words = {"amount": 64} if op_id == "OP_DISK_GROW" else {"new_name": "other"}
+        error = await cluster.refused(op_id, disk="root", **words)
+        assert isinstance(error, Ambiguous)
+        assert "web/root" in error.hint
+        assert free in error.hint
+    await cluster.run("OP_DISK_RENAME", disk="web/root", new_name="data")
+    assert cluster.config.disk("web/data").uuid == mine
+    assert cluster.config.disk(free).name == "root"
+    await cluster.run("OP_DISK_DETACH", disk="web/data")
+    error = await cluster.refused("OP_DISK_REMOVE", disk="web/data")
+    assert isinstance(error, NotFound)
+    assert cluster.config.disk("data").uuid == mine
+
+
+@pytest.mark.requirement("S3-46")
 def test_a_name_that_two_disks_of_an_instance_have_means_neither() -> None:
     """No command makes them; a configuration that came from elsewhere may have them."""
     built = ClusterBuilder().disk("p").disk("q").instance("web", "node1", ("p", "q"))

@@ -8,6 +8,7 @@ import pytest
 
 from moorage.errors import WrongState
 from moorage.model import pair_of
+from moorage.storage import Command, Output
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -401,3 +402,10 @@ async def test_other_disks_get_no_second_node_of_their_own(cluster: SimCluster) 
         pair_of(one) for one in cluster.config.disks_of(cluster.config.instance("web"))
     ]
     assert len({frozenset(pair.nodes) for pair in pairs if pair}) == 1
+
+
+@pytest.mark.parametrize("verb", ["wait-connect", "primary", "attach", "resize"])
+async def test_what_is_asked_of_no_device_fails(cluster: SimCluster, verb: str) -> None:
+    """A node can lose its power, and with it its devices, between two commands."""
+    told = cluster.nodes.san.drbd.answer("node1", Command(("drbdsetup", verb, "7")))
+    assert told == Output("7: Failure: (127) Device minor not allocated", 10)

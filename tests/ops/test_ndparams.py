@@ -42,6 +42,13 @@ async def test_what_nobody_reads_is_refused(cluster, op_id, fields, ndparams, wo
     assert cluster.config is before
 
 
+async def test_how_a_program_elsewhere_switches_power_is_told(cluster) -> None:
+    error = await cluster.refused(
+        "OP_NODE_SET_PARAMS", node_name="node1", ndparams={"oob_program": "/opt/ipmi"}
+    )
+    assert 'ends in exec /opt/ipmi "$@"' in error.hint
+
+
 async def test_what_the_planner_reads_is_kept_as_it_reads_it(cluster) -> None:
     given = {"spindle_count": "4", "cpu_speed": "1.5", "exclusive_storage": "true"}
     node = {"node_name": "node1"}

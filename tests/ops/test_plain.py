@@ -12,7 +12,6 @@ from moorage.errors import (
     BadInput,
     Exists,
     NoCapacity,
-    NotSupported,
     WrongState,
 )
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -152,9 +151,42 @@ async def test_a_snapshot_needs_the_volume_that_it_was_taken_of(
     with pytest.raises(WrongState, match="d-web has snapshots"):
         await cluster.run("OP_DISK_REMOVE", disk="d-web")
     assert cluster.config.disk(disk.uuid).quarantine is None
-    with pytest.raises(NotSupported, match="disk copy is a snapshot of"):
-        await cluster.run("OP_DISK_GROW", disk="copy", amount=64)
-    assert len(volumes(cluster)) == 2
+
+
+async def test_a_snapshot_and_its_origin_are_bound_to_each_other(
+    cluster: SimCluster,
+) -> None:
+    await add(cluster, "web")
+    await cluster.run("OP_DISK_SNAPSHOT", disk="d-web", new_name="copy")
+    grow = {"op_id": "OP_DISK_GROW", "amount": 64}
+    refusal = await cluster.refused(disk="d-web", **grow)
+    assert (
+        refusal.message == "disk d-web has snapshots, and cannot grow with them: copy"
+    )
+    refusal = await cluster.refused(disk="copy", **grow)
+    bound = "disk copy is a snapshot that is bound to its origin, volume "
+    assert refusal.message.startswith(bound)
+    assert refusal.message.endswith(": it cannot grow")
+    refusal = await cluster.refused("OP_DISK_SNAPSHOT", disk="copy")
+    assert refusal.message.startswith(bound)
+    assert refusal.message.endswith(": none is taken of it")
+    await cluster.run("OP_DISK_CLONE", disk="copy", new_name="alone")
+    await cluster.run(disk="alone", **grow)
+    await cluster.run("OP_DISK_REMOVE", disk="copy")
+    await cluster.run(disk="d-web", **grow)
+
+
+async def test_an_export_over_a_snapshot_of_a_snapshot_is_refused(
+    cluster: SimCluster,
+) -> None:
+    await add(cluster, "web")
+    await cluster.run("OP_DISK_SNAPSHOT", disk="d-web", new_name="copy")
+    await cluster.run("OP_DISK_ATTACH", instance_name="web", disk="copy")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    to = {"instance_name": "web", "target_node": "node1"}
+    refusal = await cluster.refused("OP_BACKUP_EXPORT", **to)
+    assert "is bound to its origin" in refusal.message
+    assert "--long-sleep" in refusal.hint
 
 
 async def test_the_clusters_group_is_one_that_every_node_has(

@@ -65,6 +65,13 @@ async def test_an_offline_mark_stays(cluster: SimCluster) -> None:
     await cluster.run(STARTUP, **WEB3)
 
 
+async def test_a_guest_that_is_up_has_no_mark_to_lose(cluster: SimCluster) -> None:
+    before = await picture(cluster)
+    error = await cluster.refused("OP_INSTANCE_SET_PARAMS", **WEB1, offline=False)
+    assert error.message.startswith("instance web1 is up, and not marked offline")
+    assert (await picture(cluster)).differences(before) == []
+
+
 async def test_a_stop_and_a_start_may_go_unremembered(cluster: SimCluster) -> None:
     await cluster.run(SHUTDOWN, **WEB1, no_remember=True)
     assert state(cluster, "web1") == ("up", False, False)

@@ -55,4 +55,4 @@ def _is_not_gone_to_while_it_is_old(hamlet: Any) -> None:
     looked = hamlet.type("gnt-cluster verify-disks")
     assert "has one good copy" in looked
     hamlet.type("gnt-instance activate-disks --wait-for-sync web")
-    assert "(in sync, status ok)" in hamlet.type("gnt-instance info web")
+    assert ") in sync, status ok" in hamlet.type("gnt-instance info web")

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Conflict, Refused, Stale, from_json
 from moorage.jobs.job import Job, Op
-from moorage.model import Disk
+from moorage.model import Disk, Instance
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 from moorage.testing.rbd import POOL as CEPH_POOL
@@ -96,6 +96,8 @@ class Life(RuleBasedStateMachine):
         Whether a mishap befell anything since the last quiet moment.
     peace
         Whether no mishap befalls this life at all.
+    called
+        Names of instances by uuid, as far as one knows.
     shaken
         Nodes whose disks or guests may have suffered from one since then.
     """
@@ -125,6 +127,7 @@ class Life(RuleBasedStateMachine):
         self.spoilt: set[str] = set()
         self.lost: set[str] = set()
         self.epochs: dict[str, int] = {}
+        self.called: dict[str, str] = {}
 
     def build(self) -> None:
         """Start a cluster that nothing is in yet."""
@@ -228,6 +231,7 @@ class Life(RuleBasedStateMachine):
             found = self.cluster.config.called(Disk, name)
             assert len(found) == 1, f"disk {name} was made, and is not there"
             self.expected.look_up(name, found[0].uuid)
+        self.called = {it.uuid: it.name for it in self.cluster.config.all(Instance)}
         self.find_nameless()
         self.expected.left_behind(self.cluster.config, comparing.places(self.cluster))
         self.format()
@@ -260,11 +264,7 @@ class Life(RuleBasedStateMachine):
         """
         self.expected.removes(opcode, op)
         if op.status == "success":
-            self.succeeded[opcode["OP_ID"]] += 1
-            # Who follows another job goes by the uuid; the summary tells the name.
-            named = opcode | {"instance_name": op.summary.partition("(")[2].rstrip(")")}
-            follows = str(opcode.get("instance_name")).startswith("uuid-")
-            self.expected.apply(named if follows else opcode, op.result)
+            self.note_success(opcode, op)
             return
         error = from_json(op.error)
         assert "internal error" not in str(error)
@@ -281,6 +281,27 @@ class Life(RuleBasedStateMachine):
         if op.committed_to():
             assert self.upset, f"{op.summary} stopped half-way: {op.error}"
             self.expected.doubt(opcode)
+
+    def note_success(self, opcode: dict[str, Any], op: Op) -> None:
+        """Learn what an operation has done."""
+        self.succeeded[opcode["OP_ID"]] += 1
+        self.expected.apply(opcode | self.who(opcode, op), op.result)
+        if opcode["OP_ID"] == "OP_INSTANCE_RENAME":
+            old, new = opcode["instance_name"], str(op.result)
+            self.called = {
+                uuid: new if name == old else name for uuid, name in self.called.items()
+            }
+
+    def who(self, opcode: dict[str, Any], op: Op) -> dict[str, str]:
+        """Return the name of the instance that a job goes by the uuid of, if it does.
+
+        The summary tells what it was called when the job was submitted.
+        """
+        uuid = str(opcode.get("instance_name"))
+        if not uuid.startswith("uuid-"):
+            return {}
+        told = op.summary.partition("(")[2].rstrip(")")
+        return {"instance_name": self.called.get(uuid, told)}
 
     def mend(self) -> None:
         """Do with disks in quarantine what people do who have looked at them."""

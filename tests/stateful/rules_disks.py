@@ -58,10 +58,7 @@ class Disks(Asking):
 
     @step(disk=which, name=st.none() | names)
     def snapshot(self, disk: int, name: str | None) -> None:
-        # LVM's are bound to their origin: neither can grow, and a move leaves the old
-        # volume for them, with a warning. So they are not among what is tried here.
-        found = self.disk(disk) if self.expected.disks else None
-        if self.roomy and found and self.expected.disks[found].template != "plain":
+        if self.roomy:
             self.on_disk("DISK_SNAPSHOT", disk, new_name=name)
 
     @step(disk=which, kind=kinds | st.just({}))

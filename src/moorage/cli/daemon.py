@@ -51,8 +51,11 @@ def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     """Say what is wrong with a master's store; return 1 if anything is."""
     check = _daemons("store_check").check
     found = _daemons("state_directory").as_owner(at.root, check, at)
-    for fault in found.faults:
-        call.terminal.print(f"ERROR: {fault}")
+    for one in found.faults:
+        text = " ".join(one.message.split())
+        coded = f"{one.code}:{one.kind}:{one.name}:{text}"
+        word = coded if call.option("error_codes") else f" {one.message}"
+        call.terminal.print(f"ERROR:{word}")
     number = len(found.faults)
     verdict = f"{number} fault{'s' * (number > 1)}" if number else "No problem found"
     call.terminal.print(f"{verdict}: {found.summary}")
@@ -68,6 +71,7 @@ COMMANDS = (
         (
             Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
             Option(("--restart",), "run: start it again whenever it dies"),
+            Option(("--error-codes",), "check: CODE:KIND:NAME:MESSAGE, for programs"),
             LOG_FORMAT,
         ),
         examples={

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from . import qfilter
 from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
-from .table import NORMAL, UNAVAILABLE, Cell, Look, table
+from .table import NORMAL, UNAVAILABLE, Cell, Look, formats, table
 from .yamlish import lines
 
 UNKNOWN_FIELD = 14
@@ -188,7 +188,10 @@ def print_query(
     key, names = order
     asked = [*fields, key] if len(names) > 1 else fields
     told, rows = call.client.query(resource, asked, wanted)
-    columns = [field._asdict() for field in told]
+    how = formats(resource)
+    columns = [
+        {**field._asdict(), "format": how.get(field.name, field.kind)} for field in told
+    ]
     if asked != fields:
         rows = [row[:-1] for row in sorted(rows, key=lambda row: _place(names, row))]
         columns = columns[:-1]

@@ -36,6 +36,11 @@ PROGRAM = Program(
             "export_config",
             "write the cluster's configuration as a file of Ganeti's",
         ),
+        Verb(
+            "import-config",
+            "import_config",
+            "make a file of Ganeti's the cluster's configuration",
+        ),
         Verb("rapi run", "rapi", "serve RAPI, the door for other machines, over HTTPS"),
         Verb("rapi certificate", "rapi", "give the door a certificate"),
         Verb("rapi password", "rapi", "print a line for the door's file of users"),

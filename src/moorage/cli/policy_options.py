@@ -14,7 +14,7 @@ from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
 from .option_syntax import key_values, names
-from .yamlish import Flow
+from .yamlish import defaulted
 
 
 def _known() -> ModuleType:
@@ -139,28 +139,37 @@ def _from_old(
     return changed
 
 
-def shown(told: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-    """Return what is shown of a policy."""
-    return dict(_lines(told)) if told else ""
+def shown(told: Mapping[str, Any] | None, own: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401
+    """Return what is shown of a policy.
+
+    Parameters
+    ----------
+    own
+        What of it is a node group's own: the rest is shown as ``default (x)``. None
+        for the cluster's.
+    """
+    return dict(_lines(told, told if own is None else own)) if told else ""
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _lines(
+    told: Mapping[str, Any], own: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    bounds = []
     for number, pair in enumerate(told.get("minmax") or ()):
-        for side in ("min", "max"):
-            yield f"bounds specs {side}/{number}", _words(pair[side])
-    if told.get("std"):
-        yield "std", _words(told["std"])
-    for part in ("disk-templates", *_known().RATIOS):
-        if part in told:
-            value = told[part]
-            word = "allowed disk templates" if part == "disk-templates" else part
-            yield word, Flow(value) if isinstance(value, list) else value
+        sides = {f"{side}/{number}": pair[side] for side in ("min", "max")}
+        bounds.append(defaulted(sides if own.get("minmax") else {}, sides))
+    yield "bounds specs", [dict(reversed(one.items())) for one in bounds]
+    if told is own and told.get("std"):
+        yield "std", defaulted(told["std"], told["std"])
+    words = {key: told[key] for key in _known().RATIOS if key in told}
+    if _TEMPLATES in told:
+        words = {"allowed disk templates": ", ".join(told[_TEMPLATES]), **words}
+    for word, value in words.items():
+        key = word if word in told else _TEMPLATES
+        yield word, value if key in own else f"default ({value})"
 
 
-def _words(sizes: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{name}={sizes[name]}" for name in _known().SIZES if name in sizes
-    )
+_TEMPLATES = "disk-templates"
 
 
 def flags(policy: Mapping[str, Any], *, standard: bool) -> Iterator[str]:

@@ -47,12 +47,13 @@ def table(
     Parameters
     ----------
     columns
-        Definitions of the fields: ``title`` and ``kind`` count.
+        Definitions of the fields: ``title`` and ``kind`` count, and ``format`` where
+        values are printed as of another kind.
     rows
         A (status, value) for each column.
     """
     lines = [[str(column["title"]) for column in columns]] if look.headers else []
-    kinds = [_OF_FIELD.get(c.get("name"), str(c["kind"])) for c in columns]
+    kinds = [str(column.get("format", column["kind"])) for column in columns]
     for row in rows:
         cells = zip(kinds, row, strict=True)
         lines.append([text(kind, cell, look) for kind, cell in cells])
@@ -111,11 +112,57 @@ def _connections(value: Any) -> str:  # noqa: ANN401
     return ", ".join(f"{one[0]} ({', '.join(one[1:])})" for one in value)
 
 
-_CONNECTIONS = "connections"
+def _items(value: Any) -> str:  # noqa: ANN401
+    return ",".join(str(item) for item in value)
+
+
+def _moments(value: Any) -> str:  # noqa: ANN401
+    return str([moment(one) for one in value])
+
+
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "bool": _bool,
     "timestamp": moment,
-    _CONNECTIONS: _connections,
+    "connections": _connections,
+    "items": _items,
+    "literal": str,
+    "moments": _moments,
 }
-_OF_FIELD: Mapping[object, str] = {"group_list": _CONNECTIONS}
-"""Fields that are shown in another way than others of their kind."""
+_HOW: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "filter": {"literal": ("predicates", "action", "reason_trail")},
+    "group": {
+        "literal": (
+            *("custom_diskparams", "custom_ipolicy", "custom_ndparams"),
+            *("diskparams", "ipolicy", "tags"),
+        )
+    },
+    "instance": {
+        "literal": (
+            *("beparams", "console", "custom_beparams", "custom_hvparams"),
+            *("custom_nicparams", "custom_osparams", "disk.names", "disk.spindles"),
+            *("disk.uuids", "hvparams", "nic.names", "nic.networks.names"),
+            *("nic.uuids", "nic.vlans", "osparams"),
+        ),
+        "items": (
+            *("disk.sizes", "nic.bridges", "nic.ips", "nic.links", "nic.macs"),
+            *("nic.modes", "nic.networks"),
+        ),
+    },
+    "job": {
+        "literal": (
+            *("end_ts", "oplog", "oppriority", "opresult", "ops", "opstatus"),
+            *("received_ts", "start_ts"),
+        ),
+        "moments": ("opend", "opexec", "opstart"),
+    },
+    "network": {"connections": ("group_list",)},
+    "node": {"literal": ("custom_ndparams", "ndparams")},
+}
+"""Fields whose values are printed in another way than others of their kind, as scripts
+of Ganeti's read them: lists and maps as Python writes them, or with commas."""
+
+
+def formats(resource: str) -> dict[str, str]:
+    """Return how fields of a resource are printed that are not as others of a kind."""
+    how = _HOW.get(resource, {})
+    return {name: word for word, names in how.items() for name in names}

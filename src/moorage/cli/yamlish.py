@@ -22,6 +22,24 @@ class Flow(list[Any]):
         return f"[{', '.join(_flow(item) for item in self)}]"
 
 
+def defaulted(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters; those that are not an object's own as ``default (x)``.
+
+    >>> defaulted({"vcpus": 2}, {"vcpus": 2, "minmem": 128})
+    {'minmem': 'default (128)', 'vcpus': 2}
+    """
+    return {
+        key: _defaulted(key, own, value)
+        for key, value in sorted({**own, **actual}.items())
+    }
+
+
+def _defaulted(key: str, own: Mapping[str, Any], value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, Mapping) and value:
+        return defaulted(own.get(key) or {}, value)
+    return own.get(key, f"default ({value})")
+
+
 def _flow(item: Any) -> str:  # noqa: ANN401
     if isinstance(item, str):
         return "'" + item.replace("'", "''") + "'"

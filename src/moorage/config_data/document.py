@@ -14,6 +14,8 @@ Document = dict[str, Any]
 Part = dict[str, Any]
 """An object of a document."""
 
+_DEEPEST = 40
+"""Levels of lists and maps below each other: several times what Ganeti writes."""
 _MAJOR, _MINOR = 1_000_000, 10_000
 
 
@@ -145,9 +147,19 @@ def read(data: bytes) -> Document:
         raise BadInput("it is no configuration: it is nested too deep") from None
     if not isinstance(found, dict):
         raise BadInput("it is no configuration of Ganeti: it is not a JSON object")
+    if _is_too_deep(found):
+        raise BadInput("it is no configuration: it is nested too deep")
     version_of(found)
     check_shape(found)
     return found
+
+
+def _is_too_deep(document: Document) -> bool:
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for part in inner for one in part if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def check_shape(document: Document) -> None:

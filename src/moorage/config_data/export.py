@@ -34,6 +34,7 @@ from moorage.units import counted
 
 from .document import NEWEST, Document, Part, Version
 from .downgrade import downgrade
+from .foreign import PLACES, restored
 from .upgrade import COLLECTED, COLLECTORS
 
 _ENTITY = ("uuid", "serial_no", "ctime", "mtime")
@@ -73,6 +74,13 @@ _SETTINGS: Mapping[str, Any] = {
     "zeroing_image": "",
 }
 """Ganeti's settings that there are not here, as a new cluster of Ganeti's has them."""
+GIVEN = frozenset(
+    {
+        *("master_ip", "master_netdev", "master_netmask"),
+        *("highest_used_port", "tcpudp_port_pool"),
+    }
+)
+"""What a cluster of Ganeti's goes on with on the way back, and nobody uses here."""
 _OTHER_KEYS = Version(3, 0)
 """The first version to which nodes come with SSH keys of another type than DSA."""
 _OWN_HVPARAMS = frozenset({"accel", "vif_type"})
@@ -153,7 +161,43 @@ def exported(
     BadInput
         If that Ganeti could not have such a cluster; the sentence names what it is.
     """
+    document = restored_document(config, written(config, address or _given(config)))
+    if version < _OTHER_KEYS:  # the nodes' SSH keys are made there
+        document["cluster"] |= {"ssh_key_type": "dsa", "ssh_key_bits": 1024}
+    found, lost = downgrade(document, version)
     beside = _beside(config)
+    return Exported(found, lost, beside, list(_left(config, beside)))
+
+
+def restored_document(config: Config, document: Document) -> Document:
+    """Return a document with the words of the file that the objects came from."""
+    for place, kind in PLACES.items():
+        for one in config.all(kind):
+            document[place][one.uuid] = restored(document[place][one.uuid], one.foreign)
+    cluster = config.cluster
+    document["cluster"] = restored(document["cluster"], cluster.foreign)
+    return restored(document, cluster.foreign_document)
+
+
+def _given(config: Config) -> Address | None:
+    """Return the address that the master had when it was Ganeti's, if it was."""
+    had = _had(config.cluster)
+    ip = had.get("master_ip")
+    if not ip:
+        return None
+    bits = had.get("master_netmask") or (128 if is_v6(ip) else 32)
+    return Address(ip, had.get("master_netdev") or "", bits)
+
+
+def _had(cluster: Cluster) -> Part:
+    """Return what of `GIVEN` the cluster had when it was Ganeti's."""
+    words = cluster.foreign or {}
+    had = {name: words.get(f"/{name}", (None, None))[1] for name in GIVEN}
+    return {name: one for name, one in had.items() if one is not None}
+
+
+def written(config: Config, address: Address | None) -> Document:
+    """Return a configuration as a document of the newest version, in our words."""
     document: Document = {
         "version": NEWEST.number,
         "serial_no": config.serial_no,
@@ -161,22 +205,27 @@ def exported(
         "mtime": max(one.mtime for kind in KINDS.values() for one in config.all(kind)),
         "cluster": _cluster(config, address),
         "nodes": {one.uuid: _part(one, _NODE) for one in config.all(Node)},
-        "nodegroups": {one.uuid: encode(one) for one in config.all(NodeGroup)},
+        "nodegroups": {one.uuid: _whole(one) for one in config.all(NodeGroup)},
         "networks": {one.uuid: _network(config, one) for one in config.all(Network)},
         "instances": {one.uuid: _instance(one) for one in config.all(Instance)},
         "disks": {one.uuid: _disk(config, one) for one in config.all(Disk)},
         "filters": {},
     }
-    if version < _OTHER_KEYS:  # the nodes' SSH keys are made there
-        document["cluster"] |= {"ssh_key_type": "dsa", "ssh_key_bits": 1024}
-    found, lost = downgrade(json.decode(json.encode(document)), version)
-    return Exported(found, lost, beside, list(_left(config, beside)))
+    found: Document = json.decode(json.encode(document))
+    return found
 
 
 def _part(entity: Entity, names: Iterable[str]) -> Part:
     """Return an object with those of its fields that Ganeti has."""
     values = encode(entity)
     return {name: values[name] for name in (*_ENTITY, *names) if name in values}
+
+
+def _whole(entity: Entity) -> Part:
+    """Return an object all fields of which Ganeti has, too."""
+    values = encode(entity)
+    values.pop("foreign", None)
+    return values
 
 
 def _cluster(config: Config, address: Address | None) -> Part:
@@ -195,8 +244,9 @@ def _cluster(config: Config, address: Address | None) -> Part:
             "Ganeti's network cards have a link, and those here have none by default",
             hint="gnt-cluster modify -N link=br0",
         )
-    used = _ports(config)
-    highest = max((*used, PORTS[0] - 1))
+    used, had = _ports(config), _had(cluster)
+    highest = max((*used, PORTS[0] - 1, had.get("highest_used_port", 0)))
+    below = had.get("tcpudp_port_pool", [one for one in PORTS if one < highest])
     return {
         **_SETTINGS,
         **_part(cluster, _CLUSTER),
@@ -214,7 +264,7 @@ def _cluster(config: Config, address: Address | None) -> Part:
         "ndparams": defaults.node(cluster.ndparams),
         "nicparams": {**cluster.nicparams, "default": cards},
         "primary_ip_family": 10 if is_v6(ip) else 2,
-        "tcpudp_port_pool": [one for one in PORTS if one < highest and one not in used],
+        "tcpudp_port_pool": [one for one in below if one not in used],
     }
 
 
@@ -229,11 +279,11 @@ def _without(params: Mapping[str, Any]) -> Part:
 
 
 def _instance(instance: Instance) -> Part:
-    return {**encode(instance), "hvparams": _without(instance.hvparams)}
+    return {**_whole(instance), "hvparams": _without(instance.hvparams)}
 
 
 def _network(config: Config, network: Network) -> Part:
-    values = encode(network)
+    values = _whole(network)
     del values["reserved"]
     taken, never = config.addresses_in(network), outside(network)
     return {

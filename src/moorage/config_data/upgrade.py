@@ -44,6 +44,8 @@ _NEW_SETTINGS: Mapping[str, Any] = {
 }
 """Settings that later versions have, with what an older one did."""
 
+UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What is met where a file is not as any Ganeti writes it: it is not typed."""
 Notes = Iterator[str]
 """Sentences about what is not plain."""
 
@@ -99,6 +101,10 @@ def upgrade(
             notes += step(found, Ids(new_uuid))
         except BadInput as error:
             wrong.append(error.message)
+        except UNFIT as error:  # a document is not typed
+            part = step.__name__.strip("_").replace("_", " ")
+            told = f"{type(error).__name__}: {error}"
+            wrong.append(f"no version has such {part} ({told})")
     if wrong:
         raise BadInput("; ".join(wrong))
     found["version"] = to.number

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json
@@ -217,18 +218,30 @@ def start_agent(scratch: Scratch, name: str) -> int:
 
 def _found(scratch: Scratch) -> None:
     """Make the cluster and let all nodes in."""
-    os.environ.update(scratch.environment())
     first, *others = scratch.names
-    bootstrap.init(
-        "scratch",
-        settings=cluster_settings(scratch) | {"node_name": first},
-        token=token(scratch, first),
-    )
+    with _found_by(scratch):
+        bootstrap.init(
+            "scratch",
+            settings=cluster_settings(scratch) | {"node_name": first},
+            token=token(scratch, first),
+        )
     for name in others:
         told = {"node_name": name, "token": token(scratch, name)}
         _run(scratch, {"OP_ID": "OP_NODE_ADD", **told})
     if not process.wait_until(lambda: _led(scratch), _SECONDS):
         raise Failed("the candidates get no keys to lead with")
+
+
+@contextlib.contextmanager
+def _found_by(scratch: Scratch) -> Iterator[None]:
+    """Let what is done here, and begun, find this cluster, and nothing after."""
+    before = dict(os.environ)
+    os.environ.update(scratch.environment())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _led(scratch: Scratch) -> bool:

@@ -19,7 +19,7 @@ from moorage.api.query import Sources
 from moorage.copies import CommitLog, Replication
 from moorage.directories import SOCKET
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
-from moorage.jobs import Engine
+from moorage.jobs import Engine, queue
 from moorage.model import Config
 from moorage.node.calling.aside import NodesAside
 from moorage.node.certificates.authority import Authority
@@ -197,6 +197,7 @@ async def _serve(
     if not config_store.config.objects:
         await config_store.close()
         raise _no_store(f"{places.store} holds no cluster")
+    queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
     keys.complete()
     reopen = partial(_opened, places, server, stopped)

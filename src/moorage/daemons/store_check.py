@@ -3,21 +3,24 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from msgspec import DecodeError, ValidationError, json
+from msgspec import json
 
+from moorage.consistency import Complaint, complaints_of_objects
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
 from moorage.jobs import repeats
 from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
-from moorage.model.apply import assembled
+from moorage.model.apply import assembled, headless
 from moorage.model.audit import Chain
 from moorage.model.change import decode
+from moorage.model.misfit import UNREADABLE, why
 from moorage.model.objects import Entity
 from moorage.model.story import REMOVED, Event
-from moorage.store import audit, feed, inspect, stories
+from moorage.store import audit, feed, inspect, stories, whole
 from moorage.units import counted
 
 from . import master, process
@@ -32,7 +35,6 @@ _OTHERS = frozenset(
 """Kinds of records that are no objects of the configuration."""
 
 _Records = Mapping[str, Mapping[str, bytes]]
-_UNREADABLE = (DecodeError, ValidationError, UnicodeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,17 @@ class Checked:
     Attributes
     ----------
     faults
-        What is wrong, each in a sentence.
+        What is wrong; about the cluster is what is wrong with the store.
     summary
         How much was looked at.
     """
+
+    faults: list[Complaint]
+    summary: str
+
+
+class _Part(NamedTuple):
+    """What was found in some of the records: the same, in words."""
 
     faults: list[str]
     summary: str
@@ -66,15 +75,21 @@ def check(places: MasterPlaces) -> Checked:
     except OSError as error:
         raise Failed(f"{places.store} cannot be read: {error.strerror}") from error
     records = _by_kind(found.records)
-    objects, jobs = _objects(records), _jobs(records)
-    told = _stories(records)
-    faults = [*found.faults, *objects.faults, *jobs.faults, *told.faults]
-    faults += _feed(records)
-    faults += _audit(records)
+    faults = [*found.faults, *_unknown(records)]
+    entities = list(_entities(records, faults))
+    config, broken = assembled(entities)
+    faults += [error.message for error in broken]
+    if why_not := headless(config):
+        faults.append(why_not)
+    jobs, told = _jobs(records), _stories(records)
+    faults += [*jobs.faults, *told.faults, *_feed(records), *_audit(records)]
     faults += _keys(places)
+    complaints = [Complaint("cluster", "", one) for one in faults]
+    if config.count(Cluster) == 1:
+        complaints += complaints_of_objects(entities)
+    objects = f"{len(entities)} objects"
     state = f"version {found.version}, term {found.term}"
-    summary = f"{objects.summary}, {jobs.summary}, {told.summary}, {state}"
-    return Checked(faults, summary)
+    return Checked(complaints, f"{objects}, {jobs.summary}, {told.summary}, {state}")
 
 
 def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
@@ -84,27 +99,24 @@ def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
     return found
 
 
-def _objects(records: _Records) -> Checked:
-    """Decode the configuration, and look whether it fits together."""
-    faults = [
-        f"there are records of kind '{kind}', which nobody knows"
-        for kind in sorted(records.keys() - KINDS.keys() - _OTHERS)
-    ]
-    entities: list[Entity] = []
+def _unknown(records: _Records) -> Iterator[str]:
+    for kind in sorted(records.keys() - KINDS.keys() - _OTHERS):
+        yield f"there are records of kind '{kind}', which nobody knows"
+    serial = records.get("config", {}).get("serial_no", b"0")
+    try:
+        whole(serial)
+    except ValueError as error:
+        yield f"the configuration's serial number: {error}"
+
+
+def _entities(records: _Records, faults: list[str]) -> Iterator[Entity]:
+    """Yield the objects of the configuration; note which ones cannot be read."""
     for kind in KINDS:
         for name, value in records.get(kind, {}).items():
             try:
-                entities.append(_object(kind, name, value))
-            except _UNREADABLE as error:
-                faults.append(f"the record of {kind} {name}: {error}")
-    config, broken = assembled(entities)
-    faults += [error.message for error in broken]
-    clusters = list(config.all(Cluster))
-    if len(clusters) != 1:
-        faults.append(f"there are {len(clusters)} records of the cluster, and not one")
-    elif clusters[0].master_node not in config.objects:
-        faults.append(f"the master's node {clusters[0].master_node} is not there")
-    return Checked(faults, f"{len(entities)} objects")
+                yield _object(kind, name, value)
+            except UNREADABLE as error:
+                faults.append(f"the record of {kind} {name}: {why(error)}")
 
 
 def _object(kind: str, name: str, value: bytes) -> Entity:
@@ -114,27 +126,36 @@ def _object(kind: str, name: str, value: bytes) -> Entity:
     return found
 
 
-def _jobs(records: _Records) -> Checked:
+def _jobs(records: _Records) -> _Part:
     """Decode the jobs, and look whether a master could carry them on."""
     faults: list[str] = []
     jobs: list[Job] = []
     for name, value in records.get("job", {}).items():
         try:
             job = decode_job(value)
-        except _UNREADABLE as error:
-            faults.append(f"the record of job {name}: {error}")
+        except UNREADABLE as error:
+            faults.append(f"the record of job {name}: {why(error)}")
             continue
         jobs.append(job)
         faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
-    begun = [job for job in jobs if job.ops and job.current.status in BEGUN]
+    begun = [job for job in jobs if job.current.status in BEGUN]
     faults += _shared_locks(begun)
+    for name, value in records.get(repeats.KIND, {}).items():
+        try:
+            repeats.decoded(value)
+        except UNREADABLE as error:
+            faults.append(f"key {name} of requests: {why(error)}")
     last = records.get("queue", {}).get("last", b"0")
-    if not last.isdigit() or int(last) < max((job.id for job in jobs), default=0):
-        faults.append(f"the last job's number is {last!r}: one would be given twice")
-    return Checked(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
+    try:
+        highest = max((job.id for job in jobs), default=0)
+        if whole(last) < highest:
+            faults.append(f"the last job's number is {last!r}, and there is {highest}")
+    except ValueError as error:
+        faults.append(f"the last job's number: {error}")
+    return _Part(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
 
 
-def _stories(records: _Records) -> Checked:
+def _stories(records: _Records) -> _Part:
     """Decode what is told of disks, and look whether it ends where they do."""
     faults: list[str] = []
     last: dict[str, Event] = {}
@@ -143,13 +164,13 @@ def _stories(records: _Records) -> Checked:
         try:
             uuid, _ = stories.parsed(name)
             last[uuid] = stories.decoded(found[name])
-        except _UNREADABLE as error:
-            faults.append(f"the event of a disk, {name}: {error}")
+        except UNREADABLE as error:
+            faults.append(f"the event of a disk, {name}: {why(error)}")
     for uuid, event in last.items():
         if (event.kind == REMOVED) == (uuid in records.get("disk", {})):
             there = "is gone" if event.kind == REMOVED else "goes on"
             faults.append(f"by its story, disk {uuid} {there}: by its record, not so")
-    return Checked(
+    return _Part(
         faults, f"{counted(len(found), 'event')} of {counted(len(last), 'disk')}"
     )
 
@@ -158,8 +179,8 @@ def _feed(records: _Records) -> Iterator[str]:
     for name, value in records.get(feed.KIND, {}).items():
         try:
             feed.decoded(value)
-        except _UNREADABLE as error:
-            yield f"entry {name} of the feed: {error}"
+        except UNREADABLE as error:
+            yield f"entry {name} of the feed: {why(error)}"
 
 
 def _audit(records: _Records) -> Iterator[str]:
@@ -172,8 +193,6 @@ def _audit(records: _Records) -> Iterator[str]:
 def _wrong(job: Job, name: str) -> Iterator[str]:
     if str(job.id) != name:
         yield f"it is that of job {job.id}"
-    if not job.ops:
-        yield "it has no operation"
     for op in job.ops:
         if not -1 <= op.cursor <= len(op.tasks):
             yield f"it is at task {op.cursor} of {len(op.tasks)}"

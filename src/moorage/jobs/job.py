@@ -244,10 +244,20 @@ _SETTINGS = {
 
 
 def decode(data: bytes) -> Job:
-    """Return the job that :func:`encode` wrote, or that of a former version did."""
+    """Return the job that :func:`encode` wrote, or that of a former version did.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
     if b'"args":' not in data:
-        return json.decode(data, type=Job)
-    return convert(_flat(json.decode(data)), Job)
+        found = json.decode(data, type=Job)
+    else:
+        found = convert(_flat(json.decode(data)), Job)
+    if not found.ops:
+        raise ValueError("it has no operation")
+    return found
 
 
 def _flat(values: Any) -> Any:  # noqa: ANN401 - whatever a journal holds

@@ -10,7 +10,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from moorage.model.audit import ARCHIVE, DRAIN, PRIORITY, UNDRAIN, Deed, deed
 from moorage.model.caller import MASTER, Caller
 from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
-from moorage.store import ConfigStore, Write
+from moorage.store import ConfigStore, Write, believed, whole
 
 from . import audited, repeats
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
@@ -36,6 +37,35 @@ _LAST_LINES = 20
 
 Records = Mapping[str, Mapping[str, bytes]]
 """The store's records that are no configuration, by kind and name."""
+
+
+class Kept(NamedTuple):
+    """What a store holds of jobs, those in the order of their numbers."""
+
+    jobs: list[Job]
+    last: int
+    keys: dict[str, repeats.Made]
+
+
+def read(records: Records) -> Kept:
+    """Return what a store holds of jobs.
+
+    Raises
+    ------
+    Damaged
+        If a record is none of ours.
+    """
+    jobs = [
+        believed(f"the record of job {name}", partial(decode, one))
+        for name, one in records.get("job", {}).items()
+    ]
+    keys = {
+        name: believed(f"key {name} of requests", partial(repeats.decoded, one))
+        for name, one in records.get(repeats.KIND, {}).items()
+    }
+    last = records.get("queue", {}).get("last", b"0")
+    number = believed("the last job's number", partial(whole, last))
+    return Kept(sorted(jobs, key=lambda job: job.id), number, keys)
 
 
 class Queue:
@@ -84,16 +114,19 @@ class Queue:
 
         One whose last operation has, and that a crash kept from being closed, is among
         them.
+
+        Raises
+        ------
+        Damaged
+            If a record is none of ours.
         """
-        told = records.get("queue", {})
-        self.draining = "draining" in told
-        self.repeats.load(records.get(repeats.KIND, {}))
-        found = sorted(
-            map(decode, records.get("job", {}).values()), key=lambda job: job.id
-        )
+        kept = read(records)
+        self.draining = "draining" in records.get("queue", {})
+        self.repeats.load(kept.keys)
+        found = kept.jobs
         self.jobs = {job.id: job for job in found}
         self._statuses = {job.id: job.status for job in found}
-        self._last = max([int(told.get("last", b"0")), *self.jobs])
+        self._last = max([kept.last, *self.jobs])
         left = [job for job in found if job.end_timestamp is None]
         for job in left:
             self.working[job.id] = job

@@ -68,9 +68,8 @@ class Repeats:
         self._of_users: dict[str, dict[str, None]] = {}  # likewise
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def load(self, records: Mapping[str, bytes]) -> None:
+    def load(self, found: Mapping[str, Made]) -> None:
         """Take over what a store has, oldest first."""
-        found = {name: json.decode(one, type=Made) for name, one in records.items()}
         self._made, self._of_users = {}, {}
         for name, made in sorted(found.items(), key=lambda one: one[1].time):
             self._keep(name, made)
@@ -145,6 +144,17 @@ class Repeats:
 
     def _is_over(self, name: str) -> bool:
         return self._clock() - self._made[name].time > LASTS
+
+
+def decoded(data: bytes) -> Made:
+    """Return what a record says that a request made.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    return json.decode(data, type=Made)
 
 
 def named(user: str, key: str) -> str:

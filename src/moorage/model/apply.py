@@ -17,13 +17,22 @@ from typing import Any, TypeVar, cast
 
 from rpds import HashTrieMap
 
-from moorage.errors import Conflict
+from moorage.errors import Conflict, NotFound
 
 from .change import KIND_OF, KINDS, Change
 from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
 from .hostnames import beginnings
 from .networks import MAC, addresses
-from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
+from .objects import (
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Network,
+    Node,
+    NodeGroup,
+    StoragePool,
+)
 from .ordered import Ordered
 from .pair import pair_of
 
@@ -63,7 +72,19 @@ def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
             _check_references(config, entity)
         except Conflict as error:
             broken.append(error)
+        except NotFound as missing:  # what it refers to refers to what is not there
+            broken.append(Conflict(f"{_word(entity)}: {missing.message}"))
     return config, broken
+
+
+def headless(config: Config) -> str:
+    """Return why nobody can lead a configuration; empty if its master can."""
+    clusters = list(config.all(Cluster))
+    if len(clusters) != 1:
+        return f"there are {len(clusters)} records of the cluster, and not one"
+    master = clusters[0].master_node
+    there = master in config.objects
+    return "" if there else f"the master's node {master} is not there"
 
 
 def apply(config: Config, change: Change) -> Config:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 from msgspec.structs import asdict
 
 from .caller import Caller
+from .misfit import UNREADABLE, why
 
 SUBMIT, END, CANCEL, PRIORITY, ARCHIVE = (
     "submit",
@@ -153,8 +154,8 @@ class Chain:
             self.lines += 1
             try:
                 entry = decoded(text)
-            except (DecodeError, UnicodeError) as error:
-                yield f"line {self.lines} is no entry: {error}"
+            except UNREADABLE as error:
+                yield f"line {self.lines} is no entry: {why(error)}"
                 continue
             yield from self._faults(entry)
             self.first = self.first or entry.number

@@ -8,7 +8,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 from __future__ import annotations  # rpds types take no subscript at run time
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -53,6 +53,8 @@ LISTED_BY = {
     "network": "gnt-network list",
 }
 """What shows the names of a kind of object."""
+_TOLD = 20
+"""Disks of one name that a refusal names."""
 _FEW = 200
 """Names that a mistyped one is compared with, each of them."""
 _LONGEST = 64
@@ -187,7 +189,8 @@ class Config:
     def get(self, cls: type[E], ref: str) -> E:
         """Return the object that `ref` names, by uuid or name.
 
-        A machine goes by the first part of its name, too, and has no letter case.
+        A machine goes by the first part of its name, too, and has no letter case. An
+        attached disk goes by ``INSTANCE/NAME``, too.
 
         Raises
         ------
@@ -200,16 +203,30 @@ class Config:
         if isinstance(found, cls):
             return found
         ref = self.full_name(cls, ref)
-        uuids = self.names.get((KIND_OF[cls], ref), NO_UUIDS)
-        if len(uuids) > 1:
-            raise Ambiguous(
-                f"{len(uuids)} disks are named '{ref}'",
-                hint="use the uuid: " + " or ".join(sorted(uuids)),
-                uuids=sorted(uuids),
-            )
-        for uuid in uuids:
-            return cast("E", self.objects[uuid])
-        raise self._unknown(KIND_OF[cls], ref)
+        named = self.called(cls, ref)
+        if not named:
+            raise self._unknown(KIND_OF[cls], ref)
+        if len(named) > 1:
+            raise self.ambiguous(ref, cast("list[Disk]", named))
+        return named[0]
+
+    def ambiguous(self, ref: str, disks: Sequence[Disk]) -> Ambiguous:
+        """Return the refusal of a name that several disks share, with a word for each.
+
+        The word is ``INSTANCE/NAME`` where that means the disk alone, or its uuid.
+        """
+        words = sorted(map(self._word_for, disks))
+        more = [f"{len(words) - _TOLD} others"] if len(words) > _TOLD else []
+        return Ambiguous(
+            f"{len(disks)} disks are named '{ref}'",
+            hint="say which: " + " or ".join([*words[:_TOLD], *more]),
+            uuids=sorted(disk.uuid for disk in disks),
+        )
+
+    def _word_for(self, disk: Disk) -> str:
+        owner = self.owner(disk)
+        word = f"{owner.name}/{disk.name}" if owner else ""
+        return word if self.called(Disk, word) == [disk] else disk.uuid
 
     def full_name(self, cls: type[Entity], word: str) -> str:
         """Return the name of the machine that a word stands for; the word, if none.
@@ -235,8 +252,16 @@ class Config:
         return found[0] if found else word
 
     def called(self, cls: type[E], name: str) -> list[E]:
-        """Return every object of a class that bears a name."""
+        """Return every object of a class that bears a name.
+
+        An attached disk also bears ``INSTANCE/NAME``, unless another is named that.
+        """
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
+        of, _, rest = name.rpartition("/")
+        of = self.full_name(Instance, of) if of and cls is Disk else ""
+        if of and not uuids and self.knows(Instance, of):
+            disks = self.disks_of(self.instance(of))
+            return [cast("E", disk) for disk in disks if disk.name == rest]
         return [cast("E", self.objects[uuid]) for uuid in uuids]
 
     def known_as(self, name: str) -> list[Disk]:
@@ -312,7 +337,7 @@ class Config:
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
         found = isinstance(self.objects.get(ref), cls)
-        return found or bool(self.names.get((KIND_OF[cls], ref), NO_UUIDS))
+        return found or bool(self.called(cls, ref))
 
     def disks_of(self, instance: Instance) -> list[Disk]:
         """Return the attached disks, in the order of their slots."""

@@ -8,6 +8,8 @@ from msgspec.structs import fields
 
 from .kinds import kind_of
 
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding something raises that is not what it should be."""
 _PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 _EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<found>[^`]*)`")
 _INVALID = re.compile(r"Invalid enum value (?P<value>.*)")
@@ -95,3 +97,8 @@ def _kinds(words: str) -> str:
     kinds = [_WORDS.get(word.strip(), word.strip()) for word in words.split("|")]
     told = [kind for kind in kinds if kind != "nothing"] or kinds
     return " or ".join(told)
+
+
+def why(error: Exception) -> str:
+    """Return in words why something stored cannot be read."""
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)

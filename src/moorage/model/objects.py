@@ -59,6 +59,10 @@ class Entity(Struct, frozen=True, kw_only=True):
         version is refused.
     ctime, mtime
         When it was made and last changed, in seconds.
+    foreign
+        What a file of Ganeti's that it came from says otherwise, by key: what an export
+        wrote on the day of the import, and what the file had in its place; None for
+        nothing. As long as the first is so, an export writes the second.
     """
 
     uuid: str
@@ -66,6 +70,7 @@ class Entity(Struct, frozen=True, kw_only=True):
     ctime: float = 0.0
     mtime: float = 0.0
     tags: tuple[str, ...] = ()
+    foreign: dict[str, tuple[Any, Any]] | None = None
 
 
 class Disk(Entity, frozen=True, kw_only=True):
@@ -390,6 +395,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
         How many jobs work at once.
     ndparams
         Node parameters where neither a node nor its group has others.
+    foreign_document
+        As `foreign`, for what stands in a file of Ganeti's beside all objects.
     """
 
     cluster_name: str
@@ -423,6 +430,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     watcher_pause: float | None = None
     max_running_jobs: int = 20
     ndparams: dict[str, Any] = field(default_factory=dict)
+    foreign_document: dict[str, tuple[Any, Any]] | None = None
 
 
 E = TypeVar("E", bound=Entity)

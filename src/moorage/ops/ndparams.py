@@ -11,7 +11,9 @@ from moorage.errors import BadInput, NotSupported
 from moorage.model import Config, Node
 from moorage.model.misfit import misfit
 
-_OOB = r"^(/etc/ganeti/oob/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"
+OOB = "/etc/ganeti/oob"
+"""Where the programs that switch power lie, on the master's node."""
+_OOB = rf"^({OOB}/)?[A-Za-z0-9_][A-Za-z0-9_.-]{{0,63}}$"
 
 
 class Parameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,7 +87,9 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     program = own.get("oob_program")
     if isinstance(program, str) and not re.fullmatch(_OOB, program):
         raise BadInput(
-            f"oob_program names a program in /etc/ganeti/oob: not '{program[:80]}'"
+            f"oob_program names a program in {OOB}: not '{program[:80]}'",
+            hint="put a script there, on the master's node, that is root's and ends "
+            f'in exec {program[:80]} "$@"; and name that one',
         )
     try:
         read = convert(own, Parameters, strict=False)

@@ -3,7 +3,7 @@
 
 from moorage.model.commits import Key, Write
 
-from .base import Damaged, Store, Stored, StoreError, StoreLost
+from .base import Damaged, Store, Stored, StoreError, StoreLost, believed, whole
 from .config_store import ConfigStore, create, loaded, require_cluster
 from .engine import store_at
 from .inspection import Inspection, inspect

@@ -5,15 +5,18 @@ An engine keeps bytes and knows nothing of what they mean;
 :class:`moorage.store.ConfigStore` puts the configuration on top.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from moorage.errors import Failed
 from moorage.model.commits import Head, Key, Write
+from moorage.model.misfit import UNREADABLE, why
 
 ADVICE = "moorage master check"
 """What to type when a store is damaged: it says what is wrong."""
+_DIGITS = 18
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,33 @@ class Damaged(StoreError):
     """What is there is no store any more."""
 
     lasting = True
+
+
+def believed(what: str, read: Callable[[], _T]) -> _T:
+    """Return what `read` makes of a record.
+
+    Raises
+    ------
+    Damaged
+        If it cannot read it; `what` names the record.
+    """
+    try:
+        return read()
+    except UNREADABLE as error:
+        raise Damaged(f"{what} in the store: {why(error)}", hint=ADVICE) from error
+
+
+def whole(value: bytes) -> int:
+    """Return the number in a record.
+
+    Raises
+    ------
+    ValueError
+        If it is none, of 0 or more.
+    """
+    if not value.isdigit() or len(value) > _DIGITS:
+        raise ValueError(f"{value[:_DIGITS]!r} is no number")
+    return int(value)
 
 
 class StoreLost(BaseException):

@@ -10,6 +10,7 @@ from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, events, load
+from moorage.model.apply import headless
 from moorage.model.audit import Deed, checksum, decoded
 from moorage.model.change import decode, encode
 from moorage.model.commits import Key, Write
@@ -18,7 +19,7 @@ from moorage.model.story import NOTHING, Event, Occasion
 
 from . import audit, feed, stories
 from .audit import AuditLog
-from .base import ADVICE, Damaged, Store, StoreLost
+from .base import ADVICE, Damaged, Store, StoreLost, believed, whole
 from .feed import Feed
 from .stories import Stories
 
@@ -91,24 +92,17 @@ class ConfigStore:
         stored = await store.load()
         config_store._version = stored.version
         config_store.config, others = loaded(stored.records)
-        told = others.pop(stories.KIND, {})
-        try:
-            config_store.stories = Stories.load(told, config_store.config)
-        except ValueError as error:
-            said = f"an event of a disk in the store: {error}"
-            raise Damaged(said, hint=ADVICE) from error
-        try:
-            config_store.feed = Feed.load(
-                others.pop(feed.KIND, {}), config_store._number()
-            )
-        except ValueError as error:
-            said = f"an entry of the feed in the store: {error}"
-            raise Damaged(said, hint=ADVICE) from error
-        try:
-            config_store.audit = AuditLog.load(others.pop(audit.KIND, {}))
-        except ValueError as error:
-            said = f"the newest entry of the audit log in the store: {error}"
-            raise Damaged(said, hint=ADVICE) from error
+        told, fed = others.pop(stories.KIND, {}), others.pop(feed.KIND, {})
+        lines = others.pop(audit.KIND, {})
+        config_store.stories = believed(
+            "an event of a disk", lambda: Stories.load(told, config_store.config)
+        )
+        config_store.feed = believed(
+            "an entry of the feed", lambda: Feed.load(fed, config_store._number())
+        )
+        config_store.audit = believed(
+            "the newest entry of the audit log", lambda: AuditLog.load(lines)
+        )
         return config_store, others
 
     async def commit(
@@ -309,19 +303,21 @@ def loaded(
             entities.append(_decoded(kind, name, value))
         else:
             others.setdefault(kind, {})[name] = value
-    serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
+    serial = others.pop("config", {}).get("serial_no", b"0")
+    serial_no = believed("the configuration's serial number", lambda: whole(serial))
     try:
-        return load(serial_no, entities), others
+        config = load(serial_no, entities)
     except Conflict as error:
         raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
+    if entities and (why := headless(config)):
+        raise Damaged(f"the store does not fit: {why}", hint=ADVICE)
+    return config, others
 
 
 def _decoded(kind: str, name: str, value: bytes) -> Entity:
-    try:
-        return decode(kind, json.decode(value))
-    except ValueError as error:
-        said = f"the record of {kind} {name} in the store: {error}"
-        raise Damaged(said, hint=ADVICE) from error
+    return believed(
+        f"the record of {kind} {name}", lambda: decode(kind, json.decode(value))
+    )
 
 
 def _writes(change: Change | None, config: Config) -> list[Write]:

@@ -70,6 +70,8 @@ class ClusterBuilder:
         if group not in self.objects:
             self._put(NodeGroup(uuid=group, name=group))
         ip = f"127.0.0.{len(self.objects) + 1}"
+        away = more.get("offline") or more.get("drained")
+        more = {"master_candidate": not away} | more
         self._put(
             Node(
                 uuid=name,

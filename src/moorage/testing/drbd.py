@@ -15,6 +15,10 @@ from .arguments import Records
 
 _PRIMARY, _SECONDARY, _UNKNOWN = "Primary", "Secondary", "Unknown"
 _SPLIT = "split brain"
+_OF_MINORS = frozenset(
+    {"attach", "detach", "primary", "secondary", "wait-connect", "resize"}
+)
+"""What is asked of a device that must be there."""
 
 
 @dataclass(slots=True)
@@ -49,6 +53,8 @@ class Drbd:
         )
         if words[0] == "drbdmeta":
             return self._meta(node, words)
+        if words[1] in _OF_MINORS and f"{node} {words[2]}" not in self.devices:
+            return Output(f"{words[2]}: Failure: (127) Device minor not allocated", 10)
         tool = getattr(self, f"_{words[1].replace('-', '_')}")
         output: Output = tool(node, words[2:], options)
         self._settle()

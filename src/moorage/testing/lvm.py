@@ -129,6 +129,8 @@ class Lvm:
         found = self._in(group).get(origin)
         if found is None:
             return _no(f'Failed to find logical volume "{of}"')
+        if found["origin"]:
+            return _no("Snapshots of snapshots are not supported.")
         copy = found | {"origin": origin, "tags": "", "devices": [*devices]}
         self._volumes[f"{self._node} {group}/{name}"] = copy
         return Output()
@@ -151,7 +153,12 @@ class Lvm:
         return self._on_one(operands[0], lambda _found: None)
 
     def _lvextend(self, options: Mapping[str, str], operands: list[str]) -> Output:
-        size = _mib(options["--size"])
+        size, (group, _, name) = _mib(options["--size"]), operands[0].partition("/")
+        there = self._in(group)
+        if any(one["origin"] == name for one in there.values()) or (
+            name in there and there[name]["origin"]
+        ):
+            return _no("Snapshot origin volumes can be resized only while inactive")
         return self._on_one(operands[0], lambda found: found | {"size": size})
 
     def _lvchange(self, options: Mapping[str, str], operands: list[str]) -> Output:

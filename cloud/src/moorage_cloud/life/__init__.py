@@ -18,6 +18,7 @@ from .state import (
     Found,
     Instruction,
     Life,
+    Measured,
     NoData,
     NotNow,
     Perished,

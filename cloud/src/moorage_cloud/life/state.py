@@ -172,6 +172,12 @@ class Found(Struct, frozen=True):
     server: int | None
 
 
+class Measured(Struct, frozen=True):
+    """A comparison with the clusters has found how large it is, GiB, rounded up."""
+
+    size: int
+
+
 class Perished(Struct, frozen=True):
     """The server that starts from it is gone, and its data with it."""
 
@@ -202,7 +208,7 @@ class Failed(Struct, frozen=True):
 
 User = Attach | Detach | Extend | Delete | Check | NoData | Copy | CutOff
 World = Done | Failed
-Event = User | World | Found | Perished
+Event = User | World | Found | Measured | Perished
 
 # --- what is to be done ---------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from .state import (
     Found,
     Instruction,
     Life,
+    Measured,
     NoData,
     NotNow,
     Perished,
@@ -116,8 +117,8 @@ def decide(life: Life, event: Event) -> tuple[Life, Told]:
             return _heard(life, event)
         case CutOff():
             return _cut_off(life, event)
-        case Found(server):
-            return _found(life, server), ()
+        case Found() | Measured():
+            return _compared(life, event)
         case Perished():
             return _perished(life)
         case Check() | NoData():
@@ -362,10 +363,18 @@ def _perished(life: Life) -> tuple[Life, Told]:
     return gone, (Charge(-size), *over)
 
 
-def _found(life: Life, server: int | None) -> Life:
+def _compared(life: Life, event: Found | Measured) -> tuple[Life, Told]:
     """Say what is so of a volume that rests, whatever its record said."""
-    if life.task:
-        return life
+    match event:
+        case _ if life.task:
+            return life, ()
+        case Found(server):
+            return _found(life, server), ()
+        case Measured(size):
+            return replace(life, size=size), (Charge(size - life.size),)
+
+
+def _found(life: Life, server: int | None) -> Life:
     if server is not None:
         return replace(life, status=Status.IN_USE, server=server, initialized=True)
     if life.status in {Status.ERROR, Status.ERROR_DELETING, Status.DELETING}:

@@ -21,6 +21,7 @@ from moorage_cloud.life import (
     Found,
     Instruction,
     Life,
+    Measured,
     NotNow,
     Result,
     Status,
@@ -122,6 +123,14 @@ def set_right(volume: Volume, server: Server | None) -> None:
                 held.backend = server.backend
             # An offer is over with the status that says that there is one.
             Transfer.objects.filter(volume=held).delete()
+            _carry_out(held, None, life, told)
+
+
+def set_size(volume: Volume, size: int) -> None:
+    """Count a volume that rests with the GiB that were found; as `set_right`."""
+    with changing(volume) as held:
+        if under_way(held) is None and held.generation == volume.generation:
+            life, told = decide(life_of(held, None), Measured(size))
             _carry_out(held, None, life, told)
 
 

@@ -12,7 +12,7 @@ class Finding(Struct, frozen=True):
     Attributes
     ----------
     kind
-        ``job``, ``disk``, ``snapshot``, ``server``, ``stale`` or ``orphan``.
+        ``job``, ``disk``, ``size``, ``snapshot``, ``server``, ``stale`` or ``orphan``.
     about
         The server or the volume.
     sentence

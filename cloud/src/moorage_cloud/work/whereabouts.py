@@ -17,7 +17,7 @@ from msgspec import Struct
 from moorage_cloud.clusters import Cluster, Disk
 from moorage_cloud.models import Backend, Server, Volume
 from moorage_cloud.requests import Leave
-from moorage_cloud.verbs.changing import set_right
+from moorage_cloud.verbs.changing import set_right, set_size
 
 from .finding import Finding
 
@@ -95,6 +95,8 @@ def of_volume(
     if own:
         if own[0].disk.instance != server.instance:
             yield _moved(record, volume, server, own[0])
+        else:
+            yield from _of_size(volume, own[0])
     elif newer:
         yield _moved(record, volume, server, newer[0])
         others.remove(newer[0])
@@ -107,6 +109,21 @@ def of_volume(
         )
     for had in others:
         yield _lets_go(record, volume, had, f"on server {server}")
+
+
+def _of_size(volume: Volume, had: Had) -> Iterator[Finding]:
+    """Find that the data is not as large as the record says.
+
+    Who took it from a cluster that was off, while it grew, could not know.
+    """
+    size = -(-had.disk.size // 1024)
+    if size != volume.size:
+        yield Finding(
+            "size",
+            had.disk.name,
+            f"{had.where} with {size} GiB, of which {volume.size} GiB are on record",
+            partial(set_size, volume, size),
+        )
 
 
 def _of_detached(record: Record, volume: Volume, had: Had) -> Finding:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from moorage.errors import MoorageError, NotFound
 from moorage.model import Config
@@ -168,19 +168,31 @@ def nth(get: Callable[[Snapshot, Any, int], Any], number: int) -> Getter:
     return found
 
 
+class Column(NamedTuple):
+    """Title and kind of a field."""
+
+    title: str
+    kind: str
+
+
 def parameters(
     head: str,
-    names: tuple[str, ...],
+    columns: Mapping[str, Column],
     what: str,
     of: Callable[[Snapshot, Any], Mapping[str, Any]],
 ) -> Family:
-    """Return the family of the values in a mapping, whatever their names."""
+    """Return the family of the values in a mapping that have these names."""
 
-    def make(tail: str) -> Field:
+    def make(tail: str) -> Field | None:
+        if tail not in columns:
+            return None
         name, doc = f"{head}/{tail}", f"{what} {tail}"
-        return other(name, name, doc, lambda snapshot, one: of(snapshot, one).get(tail))
+        title, kind = columns[tail]
+        return Field(
+            name, title, kind, doc, lambda scene, one: of(scene, one).get(tail)
+        )
 
-    return Family(head, names, make)
+    return Family(head, tuple(columns), make)
 
 
 Lookup = Callable[[Snapshot, Any], Iterable[Any]]

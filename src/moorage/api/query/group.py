@@ -5,7 +5,6 @@ from typing import Any
 
 from moorage.model import Instance, NodeGroup, nice
 from moorage.model.ipolicy import group_policy
-from moorage.ops.ndparams import NAMES
 
 from . import defaults
 from .field import number, other, parameters, text
@@ -70,5 +69,5 @@ GROUP = resource(
         number("pinst_cnt", "Instances", "How many", _instance_count),
         other("pinst_list", "InstanceList", "Their names", _instance_names),
     ),
-    families=(parameters("ndp", NAMES, "Node parameter", _ndparams),),
+    families=(parameters("ndp", defaults.NDP, "Node parameter", _ndparams),),
 )

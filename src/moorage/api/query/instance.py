@@ -6,7 +6,6 @@ from typing import Any
 
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node, NodeGroup
-from moorage.model.hvparams import KNOWN
 from moorage.model.objects import MOST_DISKS
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking.node_tasks import beparams
@@ -14,7 +13,7 @@ from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import may_power_off
 from moorage.ops.volumes.units import occupied, sunit, unit_of
 
-from . import defaults
+from . import defaults, hypervisor
 from .console import CONSOLE
 from .field import (
     Family,
@@ -25,7 +24,6 @@ from .field import (
     number,
     numbered,
     other,
-    parameters,
     text,
     unit,
 )
@@ -35,6 +33,13 @@ from .objects import resource
 from .snapshot import Snapshot
 
 BACKEND = (*backend.PARAMETERS, "memory")
+_TITLES = {
+    "auto_balance": "Auto_balance",
+    "maxmem": "ConfigMaxMem",
+    "memory": "ConfigMaxMem",
+    "minmem": "ConfigMinMem",
+    "vcpus": "ConfigVCPUs",
+}
 _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 
@@ -193,7 +198,7 @@ def _backend_field(tail: str) -> Field | None:
     if tail not in BACKEND:
         return None
     kind = "unit" if tail == "memory" else _KINDS[backend.PARAMETERS[tail].kind]
-    shown = {"memory": "ConfigMaxMem", "vcpus": "ConfigVCPUs"}.get(tail, f"be/{tail}")
+    shown = _TITLES.get(tail, f"be/{tail}")
     doc = f"Back-end parameter {tail}"
     return Field(f"be/{tail}", shown, kind, doc, lambda s, i: _backend(s, i).get(tail))
 
@@ -219,9 +224,9 @@ PARAMETERS = (
         "OS parameters, the cluster's included",
         lambda s, i: osparams.public(s.config, i),
     ),
-    other("custom_hvparams", "CustomHvParams", "Its own", "hvparams"),
-    other("custom_beparams", "CustomBeParams", "Its own", "beparams"),
-    other("custom_osparams", "CustomOsParams", "Its own", "osparams"),
+    other("custom_hvparams", "CustomHypervisorParameters", "Its own", "hvparams"),
+    other("custom_beparams", "CustomBackendParameters", "Its own", "beparams"),
+    other("custom_osparams", "CustomOpSysParameters", "Its own", "osparams"),
     number(
         "vcpus",
         "ConfigVCPUs",
@@ -268,17 +273,12 @@ DISKS = (
     other("disk.templates", "Disk_templates", "Their templates", _each("dev_type")),
     other("disk.sunits", "Disk_units", "Their storage units", _units),
     unit("disk_usage", "DiskUsage", "What they take on each of its nodes", _usage),
-    unit("sda_size", "LegacyDisk/0", "Size of the first", nth(_nth("size"), 0)),
-    unit("sdb_size", "LegacyDisk/1", "Size of the second", nth(_nth("size"), 1)),
+    unit("sda_size", "Disk/0", "Size of the first", nth(_nth("size"), 0)),
+    unit("sdb_size", "Disk/1", "Size of the second", nth(_nth("size"), 1)),
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    parameters(
-        "hv",
-        KNOWN,
-        "Hypervisor parameter",
-        lambda s, i: defaults.of_instance(s.config, i),
-    ),
+    hypervisor.FAMILY,
     numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), MOST_DISKS),
     numbered(
         "disk.spindles",
@@ -306,7 +306,7 @@ STATE = (
         lambda _s, i: i.admin_state == "up",
     ),
     flag("forthcoming", "Forthcoming", "No: it is made at once", lambda _s, _i: False),
-    number("network_port", "Network_port", "Port of its console"),
+    other("network_port", "Network_port", "Port of its console"),
 )
 
 

@@ -11,7 +11,7 @@ from moorage.jobs.secrets import shown
 from moorage.model import nice
 from moorage.units import is_whole
 
-from .field import Field, Resource, flag, number, other, text, timestamp
+from .field import Field, Resource, flag, number, other, text
 from .snapshot import Snapshot
 
 
@@ -107,9 +107,9 @@ JOB = Resource(
         _per_op("opexec", "OpCode_exec", "Of each", lambda op, _j: op.exec_timestamp),
         _per_op("opend", "OpCode_end", "Of each", lambda op, _j: op.end_timestamp),
         _per_op("oppriority", "OpCode_prio", "Of each", lambda _op, job: job.priority),
-        timestamp("received_ts", "Received", "Submitted", "received_timestamp"),
-        timestamp("start_ts", "Start", "Begun", "start_timestamp"),
-        timestamp("end_ts", "End", "Ended", "end_timestamp"),
+        other("received_ts", "Received", "Submitted", "received_timestamp"),
+        other("start_ts", "Start", "Begun", "start_timestamp"),
+        other("end_ts", "End", "Ended", "end_timestamp"),
         other(
             "progress",
             "Progress",
@@ -140,7 +140,7 @@ LOCK = Resource(
     name="lock",
     fields=(
         text("name", "Name", "Level and name", _name),
-        text("mode", "Mode", "shared or exclusive", lambda _s, row: row["mode"]),
+        other("mode", "Mode", "shared or exclusive", lambda _s, row: row["mode"]),
         other("owner", "Owner", "Jobs that hold it", lambda _s, row: row["owner"]),
         other(
             "pending",

@@ -10,17 +10,18 @@ from .field import nth, number, numbered, other, text
 from .snapshot import Snapshot
 
 _PARTS = {
-    "ip": "IP address",
-    "mac": "MAC address",
-    "name": "Name",
-    "uuid": "Uuid",
-    "mode": "Mode",
-    "link": "Link",
-    "bridge": "Bridge",
-    "vlan": "VLAN",
-    "network": "Uuid of the network",
-    "network.name": "Name of the network",
+    "ip": ("IP", "IP address"),
+    "mac": ("MAC", "MAC address"),
+    "name": ("Name", "Name"),
+    "uuid": ("UUID", "Uuid"),
+    "mode": ("Mode", "Mode"),
+    "link": ("Link", "Link"),
+    "bridge": ("Bridge", "Bridge"),
+    "vlan": ("VLAN", "VLAN"),
+    "network": ("Network", "Uuid of the network"),
+    "network.name": ("NetworkName", "Name of the network"),
 }
+"""What is said of a card in titles, and in words."""
 _ALIASES = {
     "ip": "ip",
     "mac": "mac",
@@ -30,16 +31,16 @@ _ALIASES = {
     "nic_network": "network",
 }
 _PLURAL = {
-    "ips": "ip",
-    "macs": "mac",
-    "names": "name",
-    "uuids": "uuid",
-    "modes": "mode",
-    "links": "link",
-    "bridges": "bridge",
-    "vlans": "vlan",
-    "networks": "network",
-    "networks.names": "network.name",
+    "ips": ("ip", "NIC_IPs"),
+    "macs": ("mac", "NIC_MACs"),
+    "names": ("name", "NIC_Names"),
+    "uuids": ("uuid", "NIC_UUIDs"),
+    "modes": ("mode", "NIC_modes"),
+    "links": ("link", "NIC_links"),
+    "bridges": ("bridge", "NIC_bridges"),
+    "vlans": ("vlan", "NIC_VLANs"),
+    "networks": ("network", "NIC_networks"),
+    "networks.names": ("network.name", "NIC_networks_names"),
 }
 
 
@@ -74,22 +75,25 @@ FIELDS = (
     number("nic.count", "NICs", "How many cards", lambda _s, i: len(i.nics)),
     other(
         "custom_nicparams",
-        "CustomNicParams",
+        "CustomNicParameters",
         "Its own",
         lambda _s, i: [nic.nicparams for nic in i.nics],
     ),
     *(
-        other(f"nic.{name}", f"NIC_{name}", f"{_PARTS[one]} of each", _each(one))
-        for name, one in _PLURAL.items()
+        other(f"nic.{name}", title, f"{_PARTS[one][1]} of each", _each(one))
+        for name, (one, title) in _PLURAL.items()
     ),
     *(
-        text(name, name.upper(), f"{_PARTS[one]} of the first", nth(_nth(one), 0))
+        text(
+            name,
+            f"Nic{_PARTS[one][0]}/0",
+            f"{_PARTS[one][1]} of the first",
+            nth(_nth(one), 0),
+        )
         for name, one in _ALIASES.items()
     ),
 )
 FAMILIES = tuple(
-    numbered(
-        f"nic.{name}", (f"Nic{name.upper()}", "text", f"{doc} of card"), _nth(name)
-    )
-    for name, doc in _PARTS.items()
+    numbered(f"nic.{name}", (f"Nic{title}", "text", f"{doc} of card"), _nth(name))
+    for name, (title, doc) in _PARTS.items()
 )

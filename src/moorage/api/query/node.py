@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError, cause_of
 from moorage.model import Config, Node, NodeFacts, Unit
-from moorage.ops.ndparams import NAMES, filled
+from moorage.ops.ndparams import filled
 from moorage.ops.volumes.exclusive_storage import is_exclusive, spindles
 from moorage.ops.volumes.units import named, sunit
 
@@ -236,7 +236,7 @@ FIELDS = (
     number("copy.lacks", "CopyLacks", "Commits it lacks", _copy("commits")),
     text("copy.why", "CopyWhy", "Why it is behind", _copy("why")),
     other("ndparams", "NodeParameters", "Parameters", _ndparams),
-    other("custom_ndparams", "CustomNodeParams", "Its own", "ndparams"),
+    other("custom_ndparams", "CustomNodeParameters", "Its own", "ndparams"),
     other("hv_state", "HypervisorState", "Not kept", lambda _s, _n: None),
     other("disk_state", "DiskState", "Not kept", lambda _s, _n: None),
 )
@@ -250,6 +250,6 @@ NODE = resource(
     "node",
     Node,
     fields=(*FIELDS, *INSTANCES, *LIVE),
-    families=(parameters("ndp", NAMES, "Node parameter", _ndparams),),
+    families=(parameters("ndp", defaults.NDP, "Node parameter", _ndparams),),
     nodes=_nodes,
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the cluster is like."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage import __version__
@@ -33,7 +33,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
         "Creation time": moment(found.get("ctime")),
         "Modification time": moment(found.get("mtime")),
         "Master node": found.get("master"),
-        "Architecture (this node)": " ".join(found.get("architecture") or ()),
+        "Architecture (this node)": _architecture(found.get("architecture")),
         "Tags": ", ".join(found.get("tags") or ()) or "(none)",
         **renew_crypto.authority(found.get("authority") or {}),
         "Default hypervisor": found.get("default_hypervisor")
@@ -50,59 +50,68 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
         "Default nic parameters": _maps(found.get("nicparams")),
         "Default disk parameters": _maps(found.get("diskparams")),
         **({POLICY: policy_options.shown(told)} if told else {}),
+        "Data collectors": "",
     }
 
 
-_NOT_HERE = {
-    "maintenance of node health": False,
-    "preallocation wipe disks": False,
-    "modify ssh setup": False,
-    **dict.fromkeys(
-        (
-            "master netdev",
-            "master netmask",
-            "lvm reserved volumes",
-            "drbd usermode helper",
-            "install image",
-            "instance communication network",
-            "zeroing image",
-            "compression tools",
-        ),
-        "",
+def _architecture(found: Sequence[str] | None) -> str:
+    return f"{found[0]} ({found[1]})" if found else ""
+
+
+_PARAMETERS = {
+    "candidate pool size": "candidate_pool_size",
+    "maximal number of jobs running simultaneously": "max_running_jobs",
+    "maximal number of jobs simultaneously tracked by the scheduler": (
+        "max_tracked_jobs"
     ),
+    "mac prefix": "mac_prefix",
+    "master netdev": "master_netdev",
+    "master netmask": "master_netmask",
+    "use external master IP address setup script": "use_external_mip_script",
+    "lvm volume group": "volume_group_name",
+    "lvm reserved volumes": "reserved_lvs",
+    "drbd usermode helper": "drbd_usermode_helper",
+    "file storage path": "file_storage_dir",
+    "shared file storage path": "shared_file_storage_dir",
+    "gluster storage path": "gluster_storage_dir",
+    "maintenance of node health": "maintain_node_health",
+    "uid pool": "uid_pool",
+    "default instance allocator": "default_iallocator",
+    "default instance allocator parameters": "default_iallocator_params",
+    "primary ip version": "primary_ip_version",
+    "preallocation wipe disks": "prealloc_wipe_disks",
+    "OS search path": "os_search_path",
+    "ExtStorage Providers search path": "es_search_path",
+    "enabled disk templates": "enabled_disk_templates",
+    "install image": "install_image",
+    "instance communication network": "instance_communication_network",
+    "zeroing image": "zeroing_image",
+    "compression tools": "compression_tools",
+    "enabled user shutdown": "enabled_user_shutdown",
+    "modify ssh setup": "modify_ssh_setup",
+    "ssh_key_type": "ssh_key_type",
+    "ssh_key_bits": "ssh_key_bits",
+    "storage pools": "storage_pools",
 }
-"""Ganeti's settings that there are not here, as it shows those that are off."""
+"""Lines in Ganeti's order, and where they come from; the last is Moorage's own."""
 
 
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
-        "candidate pool size": "candidate_pool_size",
-        "maximal number of jobs running simultaneously": "max_running_jobs",
-        "mac prefix": "mac_prefix",
-        "gluster storage path": "gluster_storage_dir",
-        "lvm volume group": "volume_group_name",
-        "file storage path": "file_storage_dir",
-        "shared file storage path": "shared_file_storage_dir",
-        "default instance allocator": "default_iallocator",
-    }
-    paths = {
-        "OS search path": "os_search_path",
-        "ExtStorage Providers search path": "es_search_path",
-    }
     return {
-        **{word: found.get(key) or "" for word, key in shown.items()},
-        "default instance allocator parameters": _maps(
-            found.get("default_iallocator_params")
-        )
-        or "",
-        **{word: _joined(found[key]) for word, key in paths.items() if key in found},
-        "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
-        "uid pool": shown_uids(found.get("uid_pool") or ()),
-        "enabled user shutdown": bool(found.get("enabled_user_shutdown")),
-        "primary ip version": found.get("primary_ip_version") or "",
-        **_NOT_HERE,
-        "storage pools": _maps(found.get("storage_pools")) or "",
+        word: _parameter(key, found[key])
+        for word, key in _PARAMETERS.items()
+        if key in found
     }
+
+
+def _parameter(key: str, value: Any) -> Any:  # noqa: ANN401
+    if key == "uid_pool":
+        return shown_uids(value or ())
+    if key == "reserved_lvs":
+        return _joined(value or ()) or "(none)"
+    if isinstance(value, Mapping):
+        return _maps(value) or ""
+    return _joined(value) if isinstance(value, list | tuple) else value
 
 
 def _joined(values: Any) -> str:  # noqa: ANN401

@@ -11,13 +11,15 @@ from moorage.cli.listing import Listing
 from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import check_changed
 from moorage.cli.options import ASKING, DEBUG, FORCE, JOB, moot, refused
+from moorage.cli.yamlish import defaulted
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
 )
 _INFO = [
     *("name", "uuid", "alloc_policy", "node_list", "pinst_list"),
-    *("ndparams", "diskparams", "ipolicy", "tags", "serial_no"),
+    *("ndparams", "custom_ndparams", "diskparams", "custom_diskparams"),
+    *("ipolicy", "custom_ipolicy", "tags", "serial_no"),
 ]
 
 
@@ -65,11 +67,17 @@ def _shown(group: dict[str, Any]) -> dict[str, Any]:
         "Allocation policy": group["alloc_policy"],
         "Nodes": group["node_list"] or "",
         "Instances": group["pinst_list"] or "",
-        "Node parameters": group["ndparams"] or "",
-        "Disk parameters": group["diskparams"] or "",
-        "Instance policy": policy_options.shown(group["ipolicy"]),
+        "Node parameters": _parameters(group, "ndparams"),
+        "Disk parameters": _parameters(group, "diskparams"),
+        "Instance policy": policy_options.shown(
+            group["ipolicy"], group["custom_ipolicy"] or {}
+        ),
         "Tags": ", ".join(group["tags"] or ()),
     }
+
+
+def _parameters(group: dict[str, Any], name: str) -> dict[str, Any]:
+    return defaulted(group[f"custom_{name}"] or {}, group[name] or {})
 
 
 _GROUP = (Operand("GROUP", field="group_name"),)

@@ -10,7 +10,7 @@ from moorage.cli.fields import fills
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
-from moorage.cli.yamlish import Flow, lines
+from moorage.cli.yamlish import Flow, defaulted, lines
 from moorage.errors import BadInput
 from moorage.units import format_size
 
@@ -82,21 +82,20 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
         **_standstill(one),
         "Nodes": list(_nodes(one)),
         "Operating system": one["os"],
-        "Operating system parameters": _filled(one["os_instance"], one["os_actual"]),
+        "Operating system parameters": defaulted(one["os_instance"], one["os_actual"]),
     }
-    if one["network_port"]:
-        shown["Allocated network port"] = one["network_port"]
-        shown |= _screen(one)
+    shown["Allocated network port"] = one["network_port"]
     return {**shown, **_guest(one)}
 
 
 def _screen(one: Mapping[str, Any]) -> dict[str, str]:
     """Return where a viewer finds the screen, in Ganeti's words."""
     address = (one.get("hv_actual") or {}).get("vnc_bind_address")
-    if not address or address.startswith("/"):
+    if not (address and one["network_port"]) or address.startswith("/"):
         return {}
-    host, port = one["pnode"] if address in _ANY else address, one["network_port"]
-    return {"console connection": f"vnc to {host}:{port} (display {port - _DISPLAYS})"}
+    node, port = one["pnode"], one["network_port"]
+    told = f"{node}:{port}" if address in _ANY else f"{address}:{port} (node {node})"
+    return {"console connection": f"vnc to {told} (display {port - _DISPLAYS})"}
 
 
 _DISPLAYS = 5900
@@ -113,27 +112,27 @@ def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
 def _guest(one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Hypervisor": one["hypervisor"],
-        "Hypervisor parameters": _filled(one["hv_instance"], one["hv_actual"]),
-        "Back-end parameters": _filled(one["be_instance"], one["be_actual"]),
+        **_screen(one),
+        "Hypervisor parameters": defaulted(one["hv_instance"], one["hv_actual"]),
+        "Back-end parameters": defaulted(one["be_instance"], _back_end(one)),
         "NICs": [_nic(number, given) for number, given in enumerate(one["nics"])],
         "Disk template": one["disk_template"],
         "Disks": [disk(number, d) for number, d in enumerate(one["disks"])],
     }
 
 
+def _back_end(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all back-end parameters, ``memory`` included, as Ganeti shows it."""
+    return {**one["be_actual"], "memory": one["be_actual"].get("maxmem")}
+
+
 def _nodes(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     group, uuid = one["pnode_group_name"], one["pnode_group_uuid"]
     yield {"primary": one["pnode"], "group": f"{group} (UUID {uuid})"}
-    yield {"secondaries": ", ".join(one["snodes"])}
-
-
-def _filled(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters; those that are not the instance's own as ``default (x)``."""
-    filled = {**actual, **own}
-    return {
-        key: filled[key] if key in own else f"default ({filled[key]})"
-        for key in sorted(filled)
-    }
+    names, groups = one["snodes"], one["snodes_group_names"]
+    others = zip(names, groups, one["snodes_group_uuids"], strict=True)
+    told = (f"{name} (group {at}, group UUID {uuid})" for name, at, uuid in others)
+    yield {"secondaries": ", ".join(told)}
 
 
 def _nic(number: int, given: Sequence[Any]) -> dict[str, Any]:
@@ -142,13 +141,16 @@ def _nic(number: int, given: Sequence[Any]) -> dict[str, Any]:
         f"nic/{number}": "",
         "MAC": mac,
         "IP": ip,
-        "UUID": uuid,
         "mode": mode,
         "link": link,
         "vlan": vlan,
         "network": network and network["name"],
+        "UUID": uuid,
         "name": name,
     }
+
+
+_SIDES = (("on primary", "held", "pstatus"), ("on secondary", "copy", "sstatus"))
 
 
 def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,9 +163,9 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
         **({"access mode": given["mode"]} if "mode" in given else {}),
         **_place(given),
     }
-    for word, key in (("on primary", "held"), ("on secondary", "copy")):
+    for word, key, block in _SIDES:
         if given.get(key):
-            shown[word] = device(given[key])
+            shown[word] = device(given[key], given.get(block))
     shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
     if given.get("behind"):
         shown["missed writes"] = f"the copy on {given['behind']}, when last seen"
@@ -180,8 +182,11 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
 def _place(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return where the data is; of a mirrored disk the nodes, in Ganeti's words."""
     pair = given.get("drbd_info")
+    where = given.get("logical_id") or ()
+    if given.get("dev_type") == "plain" and where:
+        return {"logical_id": "/".join(map(str, where))}
     if not pair:
-        return {"logical_id": Flow(given.get("logical_id") or ())}
+        return {"logical_id": Flow(where)}
     return {
         "nodeA": f"{pair['primary_node']}, minor={pair['primary_minor']}",
         "nodeB": f"{pair['secondary_node']}, minor={pair['secondary_minor']}",
@@ -189,14 +194,23 @@ def _place(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def device(status: Mapping[str, Any]) -> str:
-    """Return where a disk is on a node: its device, or its URIs."""
+def device(status: Mapping[str, Any], block: Sequence[Any] | None = None) -> str:
+    """Return where a disk is on a node: its device, or its URIs.
+
+    Parameters
+    ----------
+    block
+        The device as Ganeti describes it, with its numbers; None where nobody did.
+    """
     uris = [f"{kind}:{uri}" for kind, uri in (status.get("uris") or {}).items()]
     mirror = status.get("mirror")
     here = [f"/dev/drbd{mirror['minor']}"] if mirror else []
     path = [status["path"]] if status.get("path") else here
-    told = [f"({mirrored(mirror)})"] if mirror else []
-    return " ".join([*path, *uris, *told]) or "not active"
+    if block and path:
+        major, minor = ("N/A" if one is None else one for one in block[1:3])
+        path = [f"{path[0]} ({major}:{minor})"]
+    told = [mirrored(mirror)] if mirror else []
+    return " ".join([*path, *told, *uris]) or "not active"
 
 
 def mirrored(side: Mapping[str, Any]) -> str:

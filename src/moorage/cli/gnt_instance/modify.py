@@ -17,7 +17,7 @@ from moorage.cli.options import (
     moot,
     refused,
 )
-from moorage.errors import BadInput
+from moorage.errors import BadInput, WrongState
 
 from . import disk_options
 from .disk_options import disk_option
@@ -45,6 +45,7 @@ def _modify(call: Call) -> None:
         if action == "remove":
             word = f"disk {which}" if which != -1 else "the last disk"
             call.warn(f"This will remove {word} of {name} and all its data. Continue?")
+    _check_unplugged(call, name)
     result = perform(call, **fields)
     if result:
         tell_changes(call, f"instance {name}", result)
@@ -64,6 +65,26 @@ def _state(call: Call) -> dict[str, bool]:
     if len(given) > 1:
         raise BadInput("--offline and --online do not go together")
     return {"offline": "offline" in given} if given else {}
+
+
+def _check_unplugged(call: Call, name: str) -> None:
+    """Refuse ``--no-hotplug`` for disks or cards of a guest that runs.
+
+    Raises
+    ------
+    WrongState
+        If it would have to be plugged or unplugged.
+    """
+    devices = call.option("disks") or call.option("nics")
+    if not (devices and call.option("no_hotplug")):
+        return
+    wanted = ["|", ["==", "name", name], ["==", "uuid", name]]
+    if any(row["oper_state"] for row in call.rows("instance", ["oper_state"], wanted)):
+        raise WrongState(
+            f"instance {name} is running: its disks and cards change at once, or not "
+            "at all",
+            hint=f"leave --no-hotplug out, or gnt-instance shutdown {name} first",
+        )
 
 
 def hypervisor_keys(text: str) -> dict[str, Any]:
@@ -103,6 +124,9 @@ COMMANDS = (
             ),
             fill("-e/--ext-params", convert=text_keys),
             fill("--new-primary=pnode", metavar="NODE"),
+            Option(
+                ("--no-hotplug",), "plug nothing in or out: refused while a guest runs"
+            ),
             Option(("--offline",), "mark it as offline: nothing is to run"),
             Option(("--online",), "take that mark away"),
             NO_WAIT_FOR_SYNC,

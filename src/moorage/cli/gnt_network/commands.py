@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import Any, get_args
 
 from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Operand
@@ -13,6 +13,7 @@ from moorage.cli.listing import Listing
 from moorage.cli.operation import Needs, Performs
 from moorage.cli.options import ASKING, DEBUG, JOB, JSON, refused
 from moorage.errors import BadInput
+from moorage.model.kinds import NicMode
 from moorage.units import counted
 
 PREFIX = "gnt-network"
@@ -24,6 +25,7 @@ _INFO = (
     *("mac_prefix", "free_count", "reserved_count", "map", "external_reservations"),
     *("group_list", "inst_list"),
 )
+_MODES = get_args(NicMode)
 _CONNECTION = ("mode", "link", "vlan")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
@@ -32,7 +34,12 @@ _LINE = 64
 def connect(call: Call) -> None:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
-    fields = {f"network_{key}": one for key, one in _connection(call).items()}
+    connection = _connection(call)
+    if not connection and len(groups) > 1 and groups[0] in _MODES:
+        mode, link, *others = groups
+        if mode not in _all_groups(call):  # Ganeti's older order
+            connection, groups = {"mode": mode, "link": link}, others
+    fields = {f"network_{key}": one for key, one in connection.items()}
     if groups:  # none is connected while another one is not there
         call.rows("group", ["name"], ["|", *(["==", "name", one] for one in groups)])
     for group in groups or _all_groups(call):
@@ -186,7 +193,10 @@ COMMANDS = (
         examples={
             "gnt-network connect -N mode=bridged,link=br0 lan default": (
                 "its cards are in bridge br0 there"
-            )
+            ),
+            "gnt-network connect lan bridged br0 default": (
+                "the same, in the order of older Ganetis"
+            ),
         },
         operation="OP_NETWORK_CONNECT",
     ),

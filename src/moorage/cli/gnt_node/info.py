@@ -8,6 +8,7 @@ from moorage.cli.follow import fetch
 from moorage.cli.listing import Listing
 from moorage.cli.options import DEBUG, JSON
 from moorage.cli.table import moment
+from moorage.cli.yamlish import defaulted
 
 from .options import NODES
 
@@ -19,7 +20,8 @@ _INFO = [
     *("name", "uuid", "pip", "sip", "group", "role", "master_candidate"),
     *("drained", "offline", "powered", "master_capable", "vm_capable"),
     *("silence", "certificate_ends", "accelerator", "accelerator.reason", "storage"),
-    *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
+    *("pinst_list", "sinst_list", "ndparams", "custom_ndparams", "tags"),
+    *("serial_no", "ctime", "mtime"),
 ]
 
 
@@ -43,12 +45,16 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "storage units": [_unit(unit) for unit in node["storage"] or ()] or "",
         "primary for instances": node["pinst_list"] or "",
         "secondary for instances": node["sinst_list"] or "",
-        "node parameters": node["ndparams"] or "",
+        "node parameters": _parameters(node),
         "tags": ", ".join(node["tags"] or ()),
         "Serial number": node["serial_no"],
         "Creation time": moment(node["ctime"]),
         "Modification time": moment(node["mtime"]),
     }
+
+
+def _parameters(node: dict[str, Any]) -> dict[str, Any]:
+    return defaulted(node["custom_ndparams"] or {}, node["ndparams"] or {})
 
 
 def _unit(unit: dict[str, Any]) -> str:

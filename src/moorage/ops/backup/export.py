@@ -21,6 +21,7 @@ from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
 from moorage.ops.planning.disk_checks import check_rate
+from moorage.ops.volumes.dependents import ask_dependents
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.protocol import Writing
 
@@ -132,6 +133,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             yield from ask_reach(view.config, self.disks(view), view.config.node(uuid))
             if self._by_os(view):
                 yield node_tasks.oses_on(uuid)
+        yield from ask_dependents(view.config, self.disks(view))
         if self.remove_instance:
             yield from self._removal().questions(view)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from moorage.jobs import Ask
 from moorage.model import Config, Instance, Network, NodeGroup
-from moorage.model.networks import MAC, contains, outside
+from moorage.model.networks import contains, outside
 from moorage.model.nicparams import NicParams
 from moorage.ops.planning import links
 from moorage.ops.planning.links import Wanted
@@ -97,16 +97,8 @@ def reached(seen: Seen) -> Iterator[Finding]:
 
 
 def addresses(seen: Seen) -> Iterator[Finding]:
-    """Find cards that share a hardware address, or have one that no card may have."""
+    """Find cards that have an address which no card may have."""
     config = seen.config
-    for (network, address), uuids in config.addresses.items():
-        if network == MAC and len(uuids) > 1:
-            names = " and ".join(one.name for one in config.holders_of((MAC, address)))
-            yield Finding(
-                f"MAC address {address}",
-                f"network cards of {names} have it",
-                "gnt-instance modify --net N:mac=generate INSTANCE",
-            )
     for one in config.named(Network):
         never = outside(one)
         for instance in config.instances_in(one):

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from moorage.consistency import complaints_of_objects
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model import Disk, NodeGroup, ipolicy
 from moorage.ops.planning import allocators
@@ -30,6 +31,12 @@ def presets(seen: Seen) -> Iterator[Finding]:
             f"{error.message}",
             "gnt-cluster info",
         )
+
+
+def consistent(seen: Seen) -> Iterator[Finding]:
+    """Find all that Ganeti's own check of a configuration finds."""
+    for one in complaints_of_objects(seen.config.objects.values()):
+        yield Finding(one.object, one.message, ecode=one.code)
 
 
 def disks(seen: Seen) -> Iterator[Finding]:

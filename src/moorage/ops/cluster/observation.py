@@ -30,6 +30,8 @@ class Finding(Struct, frozen=True):
         Whether it may well be as it should be, and is told all the same.
     code
         Of its own, for programs; empty for most.
+    ecode
+        Ganeti's, where it is not the one of the check; empty for most.
     """
 
     object: str
@@ -38,6 +40,7 @@ class Finding(Struct, frozen=True):
     warning: bool = False
     code: str = ""
     notice: bool = False
+    ecode: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
             for one in check(seen):
                 if group and not verify_codes.about(config, one, group):
                     continue
-                ecode = code or verify_codes.code(one)
+                ecode = one.ecode or code or verify_codes.code(one)
                 mild = one.warning or ecode in self.ignore_errors
                 kind = "notices" if one.notice else "warnings" if mild else "errors"
                 yield kind, problem(one, ecode)

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterable
 
+from moorage.consistency import CODES, CONFIG
 from moorage.errors import BadInput, NotFound
 from moorage.model import Config
 
@@ -25,7 +26,8 @@ from . import (
 from .observation import Finding, Seen, group_uuid
 
 CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
-    checks_records.presets: "ECLUSTERCFG",
+    checks_records.presets: CONFIG,
+    checks_records.consistent: CONFIG,
     checks_nodes.silent: "ENODERPC",
     checks_nodes.masters: "",
     checks_nodes.versions: "ENODEVERSION",
@@ -64,19 +66,18 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
 """Every check, a pure function of what was seen, with the code of what it finds; where
 that is empty, findings have one by what they are about."""
 KINDS = {
-    "cluster": "ECLUSTERCFG",
+    "cluster": CONFIG,
     "node": "ENODESETUP",
     "instance": "EINSTANCELAYOUT",
     "disk": "EINSTANCEFAULTYDISK",
     "network": "ENODENET",
 }
-CLUSTER = "ECLUSTERCFG"
 HOOKS = "ENODEHOOKS"
 UNUSED = frozenset(
     {
-        *("ECLUSTERFILECHECK", "ECLUSTERDANGLINGNODES", "ECLUSTERDANGLINGINST"),
-        *("EINSTANCEBADNODE", "EINSTANCEWRONGNODE", "EINSTANCESPLITGROUPS"),
-        *("EINSTANCEUNSUITABLENODE", "EINSTANCEMISSINGCFGPARAMETER"),
+        *("ECLUSTERFILECHECK", "EINSTANCEBADNODE", "EINSTANCEWRONGNODE"),
+        *("EINSTANCESPLITGROUPS", "EINSTANCEUNSUITABLENODE"),
+        "EINSTANCEMISSINGCFGPARAMETER",
         *("ENODEDRBDVERSION", "ENODEDRBDHELPER", "ENODEFILECHECK", "ENODEHV"),
         *("ENODEOS", "ENODESSH", "ENODETIME", "ENODEOOBPATH", "ENODEUSERSCRIPTS"),
         "ENODESHAREDFILESTORAGEPATHUNUSABLE",
@@ -91,12 +92,13 @@ SURVIVAL_CHECKS = (checks_survival.failovers, checks_survival.losses)
 
 def code(finding: Finding) -> str:
     """Return the code of a finding by what it is about."""
-    return KINDS.get(finding.object.partition(" ")[0], CLUSTER)
+    return KINDS.get(finding.object.partition(" ")[0], CONFIG)
 
 
 def known() -> frozenset[str]:
     """Return every code that there is."""
-    return frozenset({*filter(None, CHECKS.values()), *KINDS.values(), HOOKS})
+    checks = filter(None, CHECKS.values())
+    return frozenset({*checks, *KINDS.values(), *CODES, HOOKS})
 
 
 def check_codes(names: Iterable[str]) -> None:

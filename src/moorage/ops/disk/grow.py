@@ -14,6 +14,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
 from moorage.ops.volumes import copies, pairs
+from moorage.ops.volumes.dependents import ask_dependents, check_unbound
 from moorage.ops.volumes.disk_access import ask_candidates, can, candidates, check_sound
 from moorage.ops.volumes.disk_words import LARGEST_DISK
 from moorage.ops.volumes.disk_work import hold_to_work, worker_of
@@ -81,6 +82,7 @@ class Growing(Planner, frozen=True, kw_only=True):
         """Ask who runs it, who can work on it, and what room there is."""
         disk = self.target(view)
         yield from grow_questions(view, disk)
+        yield from ask_dependents(view.config, [disk])
         yield from ask_growth_room(view, disk)
 
     def check(self, view: View) -> None:
@@ -88,6 +90,7 @@ class Growing(Planner, frozen=True, kw_only=True):
         disk = self.target(view)
         to = self.size(view)
         check_growth(view, disk)
+        check_unbound(view, disk)
         owner = view.config.owner(disk)
         if owner and not self.ignore_ipolicy:
             _check_policy(view, owner, disk, to)

@@ -89,8 +89,11 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, and both names."""
         disk = view.config.disk(self.disk)
+        owner = view.config.owner(disk)
         yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
+        if owner:  # the disk may be named by it
+            yield Lock("instance", owner.uuid)
         yield from hold_names(disk.name, self.new_name)
 
     def check(self, view: View) -> None:

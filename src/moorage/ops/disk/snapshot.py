@@ -19,6 +19,7 @@ from moorage.ops.disk.grow import (
 from moorage.ops.guests.liveness import check_known
 from moorage.ops.planning import placement
 from moorage.ops.volumes import copies, disk_words, pools
+from moorage.ops.volumes.dependents import ask_dependents, check_no_snapshot
 from moorage.ops.volumes.directories import place_of
 from moorage.ops.volumes.disk_access import (
     can,
@@ -79,6 +80,7 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         yield from grow_questions(view, disk)
         yield from ask_growth_room(view, disk)
+        yield from ask_dependents(view.config, [disk])
         if self.volume and template(disk).capabilities.provider:
             yield self.listing(view)
         owner = view.config.owner(disk)
@@ -152,6 +154,7 @@ def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
             "none",
             disk=disk.uuid,
         )
+    check_no_snapshot(view, disk, "none is taken of it")
     provider = check_provider(view, disk, node)
     if provider is None:
         return

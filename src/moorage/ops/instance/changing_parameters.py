@@ -110,6 +110,11 @@ class ParameterChanges(Changes):
                 f"instance {instance.name} is running: it cannot be marked offline",
                 hint=f"gnt-instance shutdown {instance.name}",
             )
+        if asked.offline is False and instance.admin_state == "up":
+            raise WrongState(
+                f"instance {instance.name} is up, and not marked offline: there is no "
+                "mark to take away"
+            )
         if self._pnode:
             new_primary.check(view, instance, self._pnode)
 

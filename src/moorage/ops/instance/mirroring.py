@@ -22,6 +22,7 @@ from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import home
 from moorage.ops.planning import disk_checks, placement
 from moorage.ops.volumes import behind, copies, pairs
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_spec import parameters
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.units import kept_as, unit_of
@@ -84,6 +85,10 @@ class Mirroring:
         """Whether second copies come, or else go."""
         return any(wanted.mirrored for _, wanted in self.wishes)
 
+    @property
+    def _disks(self) -> list[Disk]:
+        return [disk for disk, _ in self.wishes]
+
     def _peer(self, view: View) -> Node:
         if not self.peer:
             raise BadInput("mirrored disks need a second node", hint="name it: -n NODE")
@@ -95,8 +100,9 @@ class Mirroring:
             yield Lock("node", self._peer(view).uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask both nodes for their room."""
+        """Ask both nodes for their room, and for snapshots of what is there."""
         if self.gains:
+            yield from ask_dependents(view.config, self._disks)
             for node in (home(view.config, self.instance), self._peer(view)):
                 yield placement.room_on(view.config, node)
 
@@ -112,8 +118,10 @@ class Mirroring:
                 hint=f"gnt-instance shutdown {name}",
             )
         if not self.gains:
-            behind.check_source(view, (disk for disk, _ in self.wishes), node, name)
+            behind.check_source(view, self._disks, node, name)
             return
+        # The first copy would go one day, and what needs it could not come along.
+        check_no_dependents(view, self._disks)
         peer = self._peer(view)
         pairs.check_apart(view.config, node, peer)
         placement.check_takes(peer)

@@ -25,6 +25,7 @@ from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.mirroring import is_in_place, rooms
 from moorage.ops.planning import links, placement
 from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
+from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_access import able
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import TEMPLATES, Can, Reach
@@ -63,8 +64,9 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         return view.config.node(self.target_node)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs, and the other node for its room."""
+        """Ask whether it runs, for snapshots, and the other node for its room."""
         yield from OnInstance.questions(self, view)
+        yield from ask_dependents(view.config, self._local(view))
         home = view.config.home(self.instance(view))
         nodes = [self.target(view), *([home] if self._local(view) else [])]
         for node in nodes:
@@ -84,6 +86,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
         placement.check_takes(node)
         if self._ways(view):
+            check_no_dependents(view, self._local(view))
             self._check_room(view)
 
     def warnings(self, view: View) -> Iterator[str]:

@@ -15,6 +15,7 @@ from moorage.model import (
     Network,
     Nic,
     Node,
+    hvwhole,
     pair_of,
     shown_id,
 )
@@ -133,7 +134,9 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             os_actual=osparams.public(config, instance),
             hypervisor=instance.hypervisor,
             hv_instance=instance.hvparams,
-            hv_actual=node_tasks.hvparams(config, instance),
+            hv_actual=hvwhole.whole(
+                instance.hypervisor, node_tasks.hvparams(config, instance)
+            ),
             be_instance=instance.beparams,
             be_actual=node_tasks.beparams(config, instance),
             nics=[_nic(view, instance, nic) for nic in instance.nics],

@@ -13,7 +13,7 @@ from moorage.model.caller import Role
 from moorage.model.kinds import PowerCommand
 from moorage.model.values import Value
 from moorage.ops.asking.silence import check_online
-from moorage.ops.ndparams import filled
+from moorage.ops.ndparams import OOB, filled
 from moorage.protocol import PowerCycle, RunScript
 
 from .base import OnNode
@@ -23,9 +23,6 @@ NORMAL, NO_DATA = 0, 2
 Named = tuple[int, str]
 Told = tuple[int, Value]
 """A status, and a value."""
-
-"""What a program that switches power is asked, as Ganeti's are."""
-OOB = "/etc/ganeti/oob"
 
 
 class NodePowercycle(OnNode, frozen=True, kw_only=True):

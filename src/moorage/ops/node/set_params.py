@@ -13,7 +13,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, cause_of, may_be_off
-from moorage.jobs import Ask, Question, Task, View
+from moorage.jobs import Ask, Lock, Question, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Config, GuestState, Node, successor
 from moorage.ops import addresses, certificates
@@ -71,6 +71,11 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
     auto_promote: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     force: bool = False
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the node if its mirrors get another address: some may be being made."""
+        if self.secondary_ip:
+            yield Lock("node", self.node(view).uuid)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who runs there, before the node is believed to be off, or back."""

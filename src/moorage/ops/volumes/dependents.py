@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Volumes that cannot be read without another one: it is not destroyed before them."""
+"""Volumes that cannot be read without another one: both are bound.
+
+The other one is not destroyed before them, and none of them grows.
+"""
 
 from collections.abc import Iterable, Iterator
 
-from moorage.errors import WrongState
+from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Disk
+from moorage.model.facts import Volume
 from moorage.ops.volumes.directories import place_of
 from moorage.ops.volumes.disk_access import able, can
 from moorage.protocol import Listed, ListVolumes
@@ -33,6 +37,39 @@ def check_no_dependents(view: View, disks: Iterable[Disk]) -> None:
             )
 
 
+def check_unbound(view: View, disk: Disk) -> None:
+    """Raise `Refused` if a disk's volume can have no other size: others share it."""
+    check_no_snapshot(view, disk, "it cannot grow")
+    for _, question in _questions(view.config, [disk]):
+        found = _needing(view, disk, question)
+        if found:
+            raise WrongState(
+                f"disk {disk.label} has snapshots, and cannot grow with them: "
+                f"{', '.join(found)}",
+                hint=f"first: gnt-disk remove {' '.join(found)}",
+                disk=disk.uuid,
+            )
+
+
+def check_no_snapshot(view: View, disk: Disk, what: str) -> None:
+    """Raise `NotSupported` if a disk's volume is one that needs another one.
+
+    Parameters
+    ----------
+    what
+        What follows from that.
+    """
+    for _, question in _questions(view.config, [disk]):
+        for one in _volumes(view, question):
+            if one.origin and tuple(one.logical_id) == disk.logical_id:
+                raise NotSupported(
+                    f"disk {disk.label} is a snapshot that is bound to its origin, "
+                    f"volume {one.origin}: {what}",
+                    hint=f"a copy that stands alone: gnt-disk clone {disk.label}",
+                    disk=disk.uuid,
+                )
+
+
 def _questions(
     config: Config, disks: Iterable[Disk]
 ) -> Iterator[tuple[Disk, Ask[list[Listed]]]]:
@@ -51,10 +88,14 @@ def _lends(disk: Disk) -> bool:
 
 def _needing(view: View, disk: Disk, question: Ask[list[Listed]]) -> list[str]:
     """Return what the snapshots of a disk are called; volumes, where they are none."""
-    (listed,) = view.told(question) or (Listed(),)
     called = {one.logical_id: one.label for one in view.config.all(Disk)}
     return sorted(
         called.get(tuple(one.logical_id), str(one.logical_id[-1]))
-        for one in listed.volumes
+        for one in _volumes(view, question)
         if one.origin and one.origin == disk.volume
     )
+
+
+def _volumes(view: View, question: Ask[list[Listed]]) -> tuple[Volume, ...]:
+    (listed,) = view.told(question) or (Listed(),)
+    return listed.volumes

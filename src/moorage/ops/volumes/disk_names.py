@@ -7,7 +7,7 @@ nothing that could be read as one of the other two, or as a word of ``--disk``.
 
 import re
 
-from moorage.errors import Ambiguous, BadInput, Exists, NotFound
+from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Lock
 from moorage.model import Config, Disk
 from moorage.storage.validation import check_name
@@ -84,12 +84,7 @@ def sought(config: Config, word: str, value: str) -> Disk:
     else:
         named = config.called(Disk, value)
     if len(named) > 1:
-        uuids = sorted(disk.uuid for disk in named)
-        raise Ambiguous(
-            f"{len(named)} disks are named '{value}'",
-            hint="use the uuid: " + " or ".join(uuids),
-            uuids=uuids,
-        )
+        raise config.ambiguous(value, named)
     if not named:
         raise NotFound(
             f"no disk has the {word} '{value}'", hint="gnt-disk list", ref=value

@@ -14,6 +14,7 @@ from moorage_cloud.work import Doors, compare
 KINDS = {
     "job": "pending-tasks",
     "disk": "unsynced-disks",
+    "size": "unsynced-sizes",
     "snapshot": "unsynced-snapshots",
     "server": "unsynced",
     "stale": "stale",
@@ -71,8 +72,9 @@ class Command(CloudCommand):
                     self.tell(f"  {LEFT[one.kind]}")
         finally:
             doors.close()
-        if not found:
-            self.tell("Everything is as it is on record")
+        if not found and backends:
+            where = ", where it was asked" if len(backends) < len(known) else ""
+            self.tell(f"Everything is as it is on record{where}")
 
     def _repair(self, repair: Callable[[], object]) -> None:
         try:

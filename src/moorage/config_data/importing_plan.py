@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What becomes of each object of an import, and what stands in its way."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from moorage.errors import MoorageError
+from moorage.hypervisors import HYPERVISORS
+from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup
+from moorage.model.ipolicy import group_policy
+from moorage.ops.cluster import defaults
+from moorage.ops.new_names import is_machine_name
+from moorage.ops.planning import policy
+from moorage.storage import TEMPLATES
+from moorage.storage.validation import check_name
+from moorage.units import counted
+
+from .importing import Imported, joined
+
+ERROR, WARNING, NOTICE = "ERROR", "WARNING", "NOTICE"
+_SHOWN = 5
+
+
+class Fate(Struct, frozen=True):
+    """What becomes of an object.
+
+    Attributes
+    ----------
+    kind
+        ``node group``, ``network``, ``node``, ``instance`` or ``disk``.
+    becomes
+        In words.
+    """
+
+    kind: str
+    name: str
+    becomes: str
+
+
+class Finding(Struct, frozen=True):
+    """What is to be known before.
+
+    Attributes
+    ----------
+    level
+        ``ERROR`` stands in the way; ``WARNING`` and ``NOTICE`` are only said.
+    object
+        What it is about, as ``instance web1``.
+    """
+
+    level: str
+    object: str
+    message: str
+
+
+class Found(Struct, frozen=True):
+    """What every node has, by name.
+
+    Attributes
+    ----------
+    systems
+        Operating systems that can be installed, without their variants.
+    providers
+        ExtStorage providers.
+    """
+
+    systems: frozenset[str]
+    providers: frozenset[str]
+
+
+class Plan(Struct, frozen=True):
+    """An import, before it is done.
+
+    Attributes
+    ----------
+    version
+        Of the file.
+    """
+
+    cluster: str
+    version: str
+    objects: tuple[Fate, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many findings stand in the way."""
+        return sum(one.level == ERROR for one in self.findings)
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """Yield a plan as people read it."""
+    yield f"* Cluster {plan.cluster}, written by Ganeti {plan.version}"
+    for one in plan.objects:
+        yield f"  - {one.kind} {one.name}: {one.becomes}"
+    for found in plan.findings:
+        yield f"  - {found.level}: {found.object}: {found.message}"
+    told = [
+        counted(number, level.lower())
+        for level in (ERROR, WARNING)
+        if (number := sum(one.level == level for one in plan.findings))
+    ]
+    yield f"* {' and '.join(told)} found" if told else "* Nothing stands in the way"
+
+
+def fates(config: Config, here: Config) -> Iterator[Fate]:
+    """Yield what becomes of each object."""
+    for group in config.named(NodeGroup):
+        members = len(config.members.get(group.uuid) or ())
+        yield Fate("node group", group.name, f"of {counted(members, 'node')}")
+    for network in config.named(Network):
+        yield Fate("network", network.name, network.network)
+    for node in config.named(Node):
+        yield Fate("node", node.name, _node(node, here))
+    for instance in config.named(Instance):
+        home = _name(config, instance.primary_node)
+        what = f"{instance.admin_state} on {home}, {instance.hypervisor}"
+        disks = counted(len(instance.disks), "disk")
+        yield Fate("instance", instance.name, f"{what}, {disks}")
+    for disk in sorted(config.all(Disk), key=lambda one: one.uuid):
+        owner = config.owner(disk)
+        whose = f"{config.iv_name(disk)} of {owner.name}" if owner else "detached"
+        where = ":".join(map(str, disk.volumes[0]))
+        told = f"{disk.dev_type}, {disk.size} MiB, {where}, {whose}"
+        yield Fate("disk", disk.label, told)
+
+
+def _node(node: Node, here: Config) -> str:
+    own = joined(here).get(node.name)
+    if own is None:
+        return "it is not there: offline"
+    role = "master" if own.uuid == here.cluster.master_node else "node"
+    if own.master_candidate and role == "node":
+        role = "master candidate"
+    return f"{role} at {own.primary_ip}, with the key that it joined with"
+
+
+def _name(config: Config, uuid: str) -> str:
+    node = config.objects.get(uuid)
+    return node.name if isinstance(node, Node) else uuid
+
+
+def findings(found: Imported, here: Config, *, down: bool) -> Iterator[Finding]:
+    """Yield what is to be known before an import.
+
+    Parameters
+    ----------
+    down
+        Whether somebody vouches that Ganeti runs no guest any more.
+    """
+    config = found.config
+    yield from (Finding(ERROR, "file", one) for one in found.wrong)
+    yield from (Finding(WARNING, of, why) for of, why in found.aside)
+    yield from _taken(here)
+    for uuid in sorted(here.objects.keys() & config.objects.keys()):
+        yield Finding(ERROR, "cluster", f"there is an object {uuid} already")
+    yield from _nodes(config, here)
+    yield from _instances(config, down=down)
+    yield from _disks(config)
+    yield from _names(config)
+    if found.wrong:
+        return
+    for option, error in defaults.problems(config.cluster):
+        yield Finding(WARNING, "cluster", f"{option}: {error}")
+    yield from _policies(config)
+    up = sum(one.admin_state == "up" for one in config.all(Instance))
+    if up:
+        what = "is marked up" if up == 1 else "are marked up"
+        message = f"{counted(up, 'instance')} {what}: the watcher starts what is"
+        yield Finding(NOTICE, "cluster", message)
+
+
+def lacking(config: Config, there: Found) -> Iterator[Finding]:
+    """Yield what instances and disks need, and some node that is on lacks."""
+    for instance in config.named(Instance):
+        system = instance.os.partition("+")[0]
+        if system and system not in there.systems:
+            message = f"no OS '{system}' on every node: gnt-os diagnose {system}"
+            yield Finding(WARNING, f"instance {instance.name}", message)
+    for disk in sorted(config.all(Disk), key=lambda one: one.label):
+        provider = str(disk.logical_id[0]) if disk.dev_type == "ext" else ""
+        if provider and provider not in there.providers:
+            message = (
+                f"no ExtStorage provider '{provider}' on every node: "
+                f"gnt-storage diagnose {provider}"
+            )
+            yield Finding(WARNING, f"disk {disk.label}", message)
+
+
+def _policies(config: Config) -> Iterator[Finding]:
+    for group in config.named(NodeGroup):
+        rules = group_policy(config.cluster, group)
+        for name, broken in policy.outside(config, group, rules).items():
+            message = f"it breaks the policy of node group {group.name}: {broken}"
+            yield Finding(WARNING, f"instance {name}", message)
+
+
+def _taken(here: Config) -> Iterator[Finding]:
+    for kind, what in ((Instance, "instance"), (Disk, "disk")):
+        names = sorted(getattr(one, "name", None) or one.uuid for one in here.all(kind))
+        if names:
+            shown = ", ".join(names[:_SHOWN])
+            message = f"it has {counted(len(names), what)} already: {shown}"
+            yield Finding(ERROR, "cluster", message)
+
+
+def _nodes(config: Config, here: Config) -> Iterator[Finding]:
+    names = {one.name for one in config.all(Node)}
+    for own in here.named(Node):
+        if own.name not in names:
+            way = f"gnt-node remove {own.name}"
+            message = f"it is in this cluster, and not in the file: {way}"
+            yield Finding(ERROR, f"node {own.name}", message)
+    for node in config.named(Node):
+        if node.name not in joined(here):
+            message = "no node of this name has joined: it is offline"
+            yield Finding(WARNING, f"node {node.name}", message)
+
+
+def _instances(config: Config, *, down: bool) -> Iterator[Finding]:
+    for instance in config.named(Instance):
+        if instance.admin_state == "up" and not down:
+            message = (
+                "it is marked up: Ganeti may run its guest, which would be started a "
+                "second time. gnt-instance shutdown it there, or --guests-are-down"
+            )
+            yield Finding(ERROR, f"instance {instance.name}", message)
+        if instance.hypervisor not in HYPERVISORS:
+            message = (
+                f"nothing here runs guests of {instance.hypervisor}: it cannot start"
+            )
+            yield Finding(WARNING, f"instance {instance.name}", message)
+
+
+def _disks(config: Config) -> Iterator[Finding]:
+    for disk in config.all(Disk):
+        if disk.dev_type not in TEMPLATES:
+            message = f"there is no disk template '{disk.dev_type}' here"
+            yield Finding(WARNING, f"disk {disk.label}", message)
+
+
+def _names(config: Config) -> Iterator[Finding]:
+    machines = [("node", one.name) for one in config.named(Node)]
+    machines += [("instance", one.name) for one in config.named(Instance)]
+    for word, name in machines:
+        if not is_machine_name(name):
+            message = "it could not be made with this name here"
+            yield Finding(WARNING, f"{word} {name}", message)
+    others = [("node group", one.name) for one in config.named(NodeGroup)]
+    others += [("network", one.name) for one in config.named(Network)]
+    others += [("disk", one.name) for one in config.all(Disk) if one.name]
+    for word, name in sorted(others):
+        try:
+            check_name(word, name)
+        except MoorageError as error:
+            yield Finding(WARNING, f"{word} {name}", error.message)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recorded files with random defects: refused or told of, and never a traceback."""
+
+import io
+import json
+import random
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from ganetis_files import Ganeti
+from moorage.cli import moorage
+from moorage.cli.main import run
+from moorage.cli.terminal import Terminal
+from moorage.config_data import KNOWN, NEWEST, Version, read, upgrade
+from moorage.config_data.verify import complaints
+from moorage.errors import BadInput
+from support.damage import damage
+from support.sampling import SEED
+
+pytestmark = pytest.mark.oracle
+RECORDED = [str(one) for one in KNOWN if one < Version(3, 0)]
+DEFECTS = 60
+
+
+def outcome(data: bytes) -> str:
+    """Return why a file is refused, or all that is told of it."""
+    numbers = count()
+    try:
+        document, notes = upgrade(read(data), NEWEST, lambda: f"new-{next(numbers)}")
+    except BadInput as refused:
+        return refused.message
+    found = list(complaints(document))
+    assert all(one.message and one.code and one.kind for one in found)
+    return "; ".join([*notes, *(one.message for one in found)])
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_a_random_defect(ganeti: Ganeti, version: str) -> None:
+    dice = random.Random(f"{SEED} {version}")  # noqa: S311
+    data = ganeti.recorded(version)
+    for _ in range(DEFECTS):
+        document = json.loads(data)
+        for _ in range(dice.randint(1, 3)):
+            damage(document, dice)
+        outcome(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_a_file_that_is_cut_off(ganeti: Ganeti, version: str) -> None:
+    data = ganeti.recorded(version).rstrip()
+    at = random.Random(f"{SEED} {version}").randrange(len(data) - 1)  # noqa: S311
+    assert outcome(data[:at]).startswith("it is no JSON")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"\xff", "it is no JSON"),
+        (b"NaN", "it is no JSON"),
+        (b"1e999", "it is no JSON"),
+        (b"9" * 5000, "it is no"),
+        (b"[" * 200 + b"]" * 200, "nested too deep"),
+        (b"[" * 100_000_000, "nested too deep"),
+    ],
+    ids=["not UTF-8", "NaN", "infinite", "huge", "nested", "100 MB of nesting"],
+)
+def test_what_no_file_holds(
+    ganeti: Ganeti, tmp_path: Path, value: bytes, why: str
+) -> None:
+    data = ganeti.recorded("2.16")
+    at = data.index(b'"serial_no"')
+    data = data[:at] + b'"more": ' + value + b", " + data[at:]
+    assert why in outcome(data)
+    assert why in looked_at(data, tmp_path)
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_a_random_defect_is_told_by_the_command(
+    ganeti: Ganeti, tmp_path: Path, version: str
+) -> None:
+    """A plan, or why there is none; and nothing is made."""
+    dice = random.Random(f"{SEED} {version} command")  # noqa: S311
+    data = ganeti.recorded(version)
+    for _ in range(10):
+        document = json.loads(data)
+        damage(document, dice)
+        assert looked_at(json.dumps(document).encode(), tmp_path)
+
+
+def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.16")) | {"nodes": {}}
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert "it has no nodes" in said
+
+
+def looked_at(data: bytes, directory: Path) -> str:
+    """Return what ``moorage import-config --dry-run`` says of a file."""
+    file, root = directory / "config.data", directory / "master"
+    file.write_bytes(data)
+    out, err = io.StringIO(), io.StringIO()
+    words = ["import-config", "--dry-run", "--dir", str(root), str(file)]
+    status = run(moorage.PROGRAM, words, Terminal(out, err, io.StringIO(), {}))
+    assert status in (0, 1)
+    assert "unhandled error" not in err.getvalue()
+    assert not root.exists()
+    return out.getvalue() + err.getvalue()

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's configuration as objects, and out again as it came."""
+
+import json
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec import json as fast_json
+from msgspec.structs import replace
+
+from ganetis_files import Ganeti
+from moorage.config_data import (
+    KNOWN,
+    NEWEST,
+    Address,
+    Document,
+    Version,
+    exported,
+    read,
+    upgrade,
+)
+from moorage.config_data.importing import Imported, expected, imported
+from moorage.config_data.importing_plan import ERROR, findings
+from moorage.errors import BadInput
+from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
+from moorage.model.apply import apply, assembled
+from moorage.model.change import Change
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from support.damage import damage
+from support.sampling import SEED
+
+ADDRESS = Address("198.51.100.9", "eth0", 24)
+RECORDED = [one for one in KNOWN if one < Version(3, 0)]
+OF_THE_NODE = ("primary_ip", "secondary_ip", "master_candidate", "offline", "drained")
+"""What is so where a file comes in, and not what the file says."""
+
+
+def fresh() -> Any:
+    numbers = count()
+    return lambda: f"new-{next(numbers)}"
+
+
+def here(*names: str) -> Config:
+    """Return a cluster that was just made, whose nodes have these names."""
+    builder = ClusterBuilder(0)
+    for name in names:
+        builder.node(name)
+    group = NodeGroup(uuid="first-group", name="default")
+    nodes = [
+        replace(one, uuid=f"joined-{one.name}", group=group.uuid)
+        for one in builder.objects.values()
+        if isinstance(one, Node)
+    ]
+    (cluster,) = (one for one in builder.objects.values() if isinstance(one, Cluster))
+    made = replace(cluster, uuid="first", master_node=nodes[0].uuid)
+    return assembled([group, *nodes, made])[0]
+
+
+def names(document: Document) -> list[str]:
+    return sorted(one["name"] for one in document["nodes"].values())
+
+
+def came_in(document: Document, beside: Any = None) -> Imported:
+    return imported(document, here(*names(document)), fresh(), beside or {})
+
+
+def comparable(document: Document) -> Document:
+    """Return a document without what the nodes that joined have of their own."""
+    found: Document = json.loads(json.dumps(document))
+    for node in found["nodes"].values():
+        for key in OF_THE_NODE:
+            node.pop(key, None)
+    found["cluster"].pop("master_node", None)
+    for key in ("serial_no", "mtime", "ctime"):
+        found.pop(key, None)
+    return found
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("version", RECORDED, ids=str)
+def test_a_recorded_file_goes_out_as_it_came(ganeti: Ganeti, version: Version) -> None:
+    """At 3.1, key by key: what older versions say otherwise is the steps' part."""
+    document, _ = upgrade(read(ganeti.recorded(str(version))), NEWEST, fresh())
+    found = came_in(document)
+    assert found.wrong == []
+    out = exported(found.config).document
+    assert comparable(out) == comparable(document)
+    assert len(list(found.config.all(Instance))) == len(document["instances"])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("version", RECORDED, ids=str)
+def test_it_becomes_the_whole_state_in_one_change(
+    ganeti: Ganeti, version: Version
+) -> None:
+    document, _ = upgrade(read(ganeti.recorded(str(version))), NEWEST, fresh())
+    target, found = here(*names(document)), came_in(document)
+    after = apply(target, found.change(target))
+    assert dict(after.objects) == dict(found.config.objects)
+    for node in after.all(Node):  # the key and the address that it joined with
+        assert node.primary_ip == target.node(node.name).primary_ip
+        assert node.uuid in document["nodes"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("version", RECORDED, ids=str)
+def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
+    ganeti: Ganeti, version: Version
+) -> None:
+    dice = Random(f"{SEED} {version} import")  # noqa: S311
+    data = ganeti.recorded(str(version))
+    known = names(upgrade(read(data), NEWEST, fresh())[0])
+    for _ in range(40):
+        document = json.loads(data)
+        damage(document, dice)
+        try:
+            whole, _ = upgrade(read(json.dumps(document).encode()), NEWEST, fresh())
+            found = imported(whole, here(*known), fresh(), {})
+        except BadInput:
+            continue
+        if not any(
+            one.level == ERROR for one in findings(found, here(*known), down=True)
+        ):
+            after = apply(here(*known), found.change(here(*known)))
+            assert dict(after.objects) == dict(found.config.objects)
+            exported(after)
+
+
+@pytest.mark.oracle
+def test_two_disks_of_one_name(ganeti: Ganeti) -> None:
+    """Only one has it here; a provider is told it of both, and so is Ganeti again."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    first, second, *_ = document["disks"].values()
+    first["name"] = second["name"] = "root"
+    found = came_in(document)
+    assert [of for of, _ in found.aside if "disk" in of] == [f"disk {second['uuid']}"]
+    disks = [found.config.get(Disk, one["uuid"]) for one in (first, second)]
+    assert [one.name for one in disks] == ["root", None]
+    assert {one.known_as for one in disks} == {"root"}
+    target = here(*names(document))
+    out = exported(apply(target, found.change(target))).document["disks"]
+    assert [out[one["uuid"]]["name"] for one in (first, second)] == ["root", "root"]
+
+
+@pytest.mark.oracle
+def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    found = came_in(document)
+    config = apply(here(*names(document)), found.change(here(*names(document))))
+    told = " ".join(why for _, why in found.aside)
+    assert "-D drbd has no effect here, and goes out again: c-delay-target=1" in told
+    assert "c-plan-ahead" not in found.config.cluster.diskparams["drbd"]
+    changed = successor(config.cluster, 2.0, diskparams={"drbd": {"metavg": "other"}})
+    out = exported(apply(config, Change((changed,)))).document["cluster"]
+    assert out["diskparams"]["drbd"]["c-plan-ahead"] == 1
+    assert out["diskparams"]["drbd"]["metavg"] == "other"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [("instances", "name"), ("nodes", "name"), ("disks", "uuid"), ("nics", "uuid")],
+)
+def test_nothing_is_called_as_a_path(ganeti: Ganeti, place: str, key: str) -> None:
+    """Nodes have files that are called after what comes in."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    instances = document["instances"].values()
+    parts = {
+        **document,
+        "nics": {0: next(one for it in instances for one in it["nics"])},
+    }
+    next(iter(parts[place].values()))[key] = "../../etc/cron.d/x"
+    known = here("node1.example.com", "node2.example.com", "node3.example.com")
+    wrong = imported(document, known, fresh(), {}).wrong
+    assert any("nothing can be called '../../etc/cron.d/x'" in one for one in wrong)
+
+
+MADE: list[tuple[str, dict[str, Any]]] = [
+    ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0"}}),
+    (
+        "OP_NETWORK_ADD",
+        {"network_name": "lan", "network": "192.0.2.0/24", "gateway": "192.0.2.1"},
+    ),
+    (
+        "OP_NETWORK_CONNECT",
+        {
+            "network_name": "lan",
+            "group_name": "default",
+            "network_mode": "bridged",
+            "network_link": "br0",
+        },
+    ),
+    (
+        "OP_INSTANCE_CREATE",
+        {
+            "instance_name": "db",
+            "disks": [{"size": 64, "name": "root"}],
+            "nics": [{"network": "lan", "ip": "192.0.2.7"}],
+            "hvparams": {"vnc_bind_address": "127.0.0.1", "accel": "tcg"},
+            "disk_template": "drbd",
+            "pnode": "node1",
+            "snode": "node2",
+        },
+    ),
+    (
+        "OP_STORAGE_POOL_ADD",
+        {"pool_name": "fast", "disk_template": "ext", "provider": "san"},
+    ),
+    ("OP_STORAGE_POOL_CONNECT", {"pool_name": "fast", "groups": ["default"]}),
+    ("OP_DISK_ADD", {"name": "spare", "size": 8, "pool": "fast"}),
+    ("OP_DISK_ADD", {"name": "alone", "size": 8, "disk_template": "sharedfile"}),
+    ("OP_TAGS_SET", {"kind": "disk", "name": "data1", "tags": ["mine"]}),
+    ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"accel": "tcg"}}}),
+]
+
+
+@pytest.fixture
+async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    builder = ClusterBuilder(3).disk("data1").instance("web1", tags=("b", "a"))
+    cluster = await SimCluster.start(tmp_path / "sim", builder)
+    for op_id, fields in MADE:
+        await cluster.run(op_id, **fields)
+    yield cluster
+    await cluster.stop()
+
+
+async def test_what_is_stored_here_goes_out_and_comes_in_equal(sim: SimCluster) -> None:
+    made = exported(sim.config, NEWEST, ADDRESS)
+    beside = fast_json.decode(fast_json.encode(made.beside))
+    target = here("node1", "node2", "node3")
+    found = imported(made.document, target, fresh(), beside)
+    assert found.wrong == []
+    after = apply(target, found.change(target))
+    for before in sim.config.objects.values():
+        if isinstance(before, Node | Cluster):
+            continue
+        own = after.objects[before.uuid]
+        assert replace(own, foreign=None) == before
+    again = exported(after, NEWEST, ADDRESS)
+    assert comparable(again.document) == comparable(made.document)
+    assert again.beside == made.beside
+
+
+@pytest.mark.oracle
+def test_a_file_without_nodes_is_no_clusters(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    with pytest.raises(BadInput, match="it has no nodes"):
+        expected(document | {"nodes": {}})
