@@ -14,6 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
 from moorage import durable
+from moorage.directories import GANETI
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.hypervisors import SIMULATED, USUAL, check_hypervisor
 from moorage.model.addresses import place

@@ -58,11 +58,11 @@ def hypervisor_named(name: str, station: Station) -> Hypervisor:
 # A node loads the one that it has.
 def _kvm(station: Station) -> Hypervisor:
     from .kvm import Kvm  # noqa: PLC0415
+    from .kvm.adopting import Ganetis  # noqa: PLC0415
 
     run, wiring = station.run / KVM, station.wiring
-    found = Kvm(
-        run, station.address, station.images, wiring=wiring, ganeti=station.ganeti
-    )
+    found = Kvm(run, station.address, station.images, wiring=wiring)
+    found.ganetis = Ganetis(station.ganeti, run)
     found.unsafe_live_emulation = station.unsafe_live_emulation
     if found.unsafe_live_emulation:
         _LOG.warning("unsafe_live_emulation: emulated guests may lose what they write")

@@ -11,6 +11,7 @@ from moorage.jobs import Ask, Operation, Question, Run, Task, View
 from moorage.model import ForeignGuest, Instance, Node
 from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
+from moorage.ops.asking.silence import unanswered
 from moorage.ops.guests.liveness import guest
 from moorage.ops.instance.base import OnInstance, attach_all
 from moorage.ops.instance.starting import started
@@ -110,9 +111,7 @@ class ClusterForeignGuests(Operation, frozen=True, kw_only=True):
             for node in _online(view)
             for one in view.told(_asked(node)) or ()
         ]
-        return ForeignGuests(
-            guests=rows, silent=unanswered(view, self.questions(view))
-        )
+        return ForeignGuests(guests=rows, silent=unanswered(view, self.questions(view)))
 
 
 def _online(view: View) -> list[Node]:

@@ -21,7 +21,7 @@ from moorage.node.machine.sockets import short_path
 from moorage.units import Mib
 
 from . import shapes
-from .foreign import Found, everyone, has_open, opened
+from .foreign import Found, at_path, everyone, has_open, opened
 from .guest_dir import ADOPTED, Home
 from .monitor import conversation
 
@@ -66,13 +66,18 @@ class Ganetis:
         """Return one that has not been taken over."""
         return next((one for one in self.guests() if one.uuid == uuid), None)
 
-    def check_known(self, uuid: str, name: str = "") -> None:
-        """Raise `WrongState` for one that has not been taken over: it gets no orders.
+    def known(self, uuid: str, name: str = "") -> Home:
+        """Return the directory of a guest that gets orders.
 
         Parameters
         ----------
         name
             Of the guest, for one whose command line says no uuid.
+
+        Raises
+        ------
+        WrongState
+            If Ganeti started it, and it has not been taken over.
         """
         for one in self._strangers():
             if one.uuid == uuid or (name and one.name == name):
@@ -82,6 +87,7 @@ class Ganetis:
                     hint="moorage adopt-guests",
                     guest=uuid,
                 )
+        return Home(self._run_dir, uuid)
 
     def ours(self, uuid: str, what: str) -> Home:
         """Return the directory of a guest that can have something.
@@ -91,8 +97,7 @@ class Ganetis:
         WrongState
             If Ganeti started it.
         """
-        self.check_known(uuid)
-        home = Home(self._run_dir, uuid)
+        home = self.known(uuid)
         if home.is_adopted() and home.has_process():
             name = home.spec().name
             raise WrongState(
@@ -131,9 +136,9 @@ class Ganetis:
         Raises
         ------
         Failed
-            If it has no such process; if a disk on record is not what it has open, or one
-            that it has open is not on record; or if its monitor gives no answer. It is as
-            it was.
+            If it has no such process; if a disk on record is not what it has open, or
+            one that it has open is not on record; or if its monitor gives no answer. It
+            is as it was.
         """
         home = Home(self._run_dir, spec.uuid)
         if home.is_adopted() and home.has_process():
@@ -151,14 +156,12 @@ class Ganetis:
             home.write(ADOPTED, f"{found.pid}\n")
             home.file("monitor").symlink_to(found.monitor)
             home.file("console").symlink_to(found.console)
-            home.note(found.pid)
-        finally:
-            os.close(held)
-        try:
             await _check_monitor(home, found, spec)
+            home.note(found.pid)  # from here on it is ours, lock or no lock
         except BaseException:
-            _give_up(home)
+            home.remove(held)
             raise
+        os.close(held)
 
     def _of(self, spec: GuestSpec) -> Found:
         for one in everyone(self._directory):
@@ -179,12 +182,6 @@ def _seen(found: Found) -> GuestState:
         vcpus=0,
         origin="foreign",
     )
-
-
-def _give_up(home: Home) -> None:
-    """Forget a guest that could not be taken over: its process is left alone."""
-    home.file("pid").unlink()
-    home.has_process()
 
 
 def _check_disks(found: Found, drives: Sequence[Drive]) -> None:
@@ -228,8 +225,8 @@ async def _check_monitor(home: Home, found: Found, spec: GuestSpec) -> None:
     afar = sorted({one.file for one in nodes if one.drv not in _LOCAL})
     if afar:
         raise Failed(
-            f"guest {spec.name} reaches {' and '.join(afar)} itself: nobody can compare "
-            "that with its disks on record",
+            f"guest {spec.name} reaches {' and '.join(afar)} itself: nobody can "
+            "compare that with its disks on record",
             guest=spec.uuid,
         )
 

@@ -76,7 +76,7 @@ def _named(directory: Path, name: str) -> Found | None:
         return None
     line = [os.fsdecode(word) for word in words]
     noted = _after("-pidfile", line)
-    if not living(pid) or os.path.realpath(noted) != os.path.realpath(file):
+    if not living(pid) or Path(noted).resolve() != file.resolve():
         return None
     control = directory / "ctrl"
     return Found(
@@ -107,18 +107,17 @@ def opened(found: Found) -> list[Open]:
     pid_file = found.monitor.parent.parent / "pid" / found.name
     kept = {_which(pid_file.stat())} if pid_file.exists() else set()
     told = {}
-    for number in os.listdir(f"/proc/{found.pid}/fd"):
-        one = _opened(found.pid, number)
+    for at in Path(f"/proc/{found.pid}/fd").iterdir():
+        one = _opened(at)
         if one and one.which not in kept:
             told[one.which] = one
     return sorted(told.values(), key=lambda one: one.path)
 
 
-def _opened(pid: int, number: str) -> Open | None:
-    at = f"/proc/{pid}/fd/{number}"
+def _opened(at: Path) -> Open | None:
     try:
-        seen, path = os.stat(at), os.readlink(at)
-        writes = _flags(pid, number) & _ACCESS
+        seen, path = at.stat(), str(at.readlink())
+        writes = _flags(at) & _ACCESS
     except FileNotFoundError:  # it was closed meanwhile
         return None
     is_file = stat.S_ISREG(seen.st_mode) and seen.st_nlink and writes
@@ -127,9 +126,9 @@ def _opened(pid: int, number: str) -> Open | None:
     return None
 
 
-def _flags(pid: int, number: str) -> int:
+def _flags(at: Path) -> int:
     """Return how a descriptor was opened."""
-    lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
+    lines = (at.parents[1] / "fdinfo" / at.name).read_text().splitlines()
     words = dict(line.split(":", 1) for line in lines if ":" in line)
     return int(words["flags"], 8)
 
@@ -142,7 +141,7 @@ def at_path(path: str) -> Open:
     OSError
         If there is nothing.
     """
-    return Open(_which(os.stat(path)), path)
+    return Open(_which(Path(path).stat()), path)
 
 
 def has_open(found: Found, path: str) -> bool:
@@ -154,9 +153,9 @@ def has_open(found: Found, path: str) -> bool:
         As :func:`opened`; or if there is nothing at the path.
     """
     wanted = at_path(path).which
-    for number in os.listdir(f"/proc/{found.pid}/fd"):
+    for at in Path(f"/proc/{found.pid}/fd").iterdir():
         try:
-            if _which(os.stat(f"/proc/{found.pid}/fd/{number}")) == wanted:
+            if _which(at.stat()) == wanted:
                 return True
         except FileNotFoundError:
             continue

@@ -162,7 +162,7 @@ class Kvm:
         BadInput
             If a hypervisor parameter or a URI cannot be honoured.
         """
-        self.ganetis.check_known(spec.uuid, spec.name)
+        self.ganetis.known(spec.uuid, spec.name)
         if await self._launcher.launch(spec, incoming=False):
             if not spec.paused:
                 await self._launcher.watch(spec)
@@ -187,15 +187,13 @@ class Kvm:
 
         A guest that does not run is left alone; 0 seconds is a pulled plug.
         """
-        self.ganetis.check_known(uuid)
-        home = self._home(uuid)
+        home = self.ganetis.known(uuid)
         async with self._cables.to_end(home):
             await power.shut_down(home, timeout)
 
     async def reboot(self, uuid: str) -> None:
         """Reset the guest without giving up its process; it runs afterwards."""
-        self.ganetis.check_known(uuid)
-        home = self._home(uuid)
+        home = self.ganetis.known(uuid)
         exits = parameters(home.spec().hvparams).reboot_behavior == "exit"
         await power.reset(partial(conversation, home), exits=exits)
 
@@ -315,8 +313,7 @@ class Kvm:
         report: Report,
     ) -> None:
         """Copy drives of a running guest into files, all as they are at one moment."""
-        home = self.ganetis.ours(uuid, "a copy of its disks")
-        talk = partial(conversation, home)
+        talk = partial(conversation, self.ganetis.ours(uuid, "a copy of its disks"))
         await dumping.dump(talk, targets, writing, self._images, report)
 
     async def end_dump(self, uuid: str) -> bool:
@@ -333,8 +330,7 @@ class Kvm:
         A guest that waits already with the same specification goes on waiting; one
         with another is replaced.
         """
-        self.ganetis.check_known(spec.uuid, spec.name)
-        home = self._home(spec.uuid)
+        home = self.ganetis.known(spec.uuid, spec.name)
         if home.has_process() and home.spec() != spec:
             await self.abort(spec.uuid)
         if not await self._launcher.launch(spec, incoming=True):
