@@ -21,6 +21,8 @@ def _adopt(call: Call) -> int:
 
     Fails if one is left, or a node did not answer.
     """
+    only_shown = call.option("dry_run")
+    call.options.dry_run = False  # to look changes nothing
     found = fetch(call, _LOOK)
     chosen = _chosen(found["guests"], call.words)
     if call.option("json"):
@@ -29,7 +31,7 @@ def _adopt(call: Call) -> int:
         _show(call, chosen, found["silent"])
     ready = [one["name"] for one in chosen if one["status"] == "ready"]
     left = any(one["status"] in {"restart", "unknown"} for one in chosen)
-    if call.option("dry_run") or not ready:
+    if only_shown or not ready:
         return int(left or bool(ready or found["silent"]))
     many = f"these {len(ready)} guests" if len(ready) > 1 else f"guest {ready[0]}"
     call.ask(f"Take over {many}? They run on.")

@@ -60,7 +60,7 @@ class SimHypervisor:
         return [convert(one["state"], GuestState) for one in found if one]
 
     async def foreign(self) -> list[ForeignGuest]:
-        """Return the guests of this node that Ganeti started (`San.put_foreign`)."""
+        """Return the guests of this node that Ganeti started."""
         return [
             ForeignGuest(
                 uuid=one.uuid, name=one.name, pid=1, adopted=one.origin == "adopted"
@@ -107,7 +107,9 @@ class SimHypervisor:
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
         del timeout
-        await asyncio.sleep(0)
+        found = await self.find(uuid)
+        if found and found.origin == "foreign":
+            raise WrongState(f"guest {found.name} runs in a process of Ganeti's")
         self._san.guests.pop(f"{self._node} {uuid}", None)
 
     async def reboot(self, uuid: str) -> None:
