@@ -9,11 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
+from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.kvm.adopting import Ganetis
 from moorage.node.machine.sockets import short_path
 from moorage.protocol import Door
 from moorage.storage import Where
+from moorage.testing.foreign import until
 from moorage.testing.guest import Guest
+from moorage.units import Mib
 from support.qemu_pair import ARGUMENTS, Lab
 
 pytestmark = pytest.mark.real
@@ -175,3 +178,35 @@ async def test_what_does_not_match_its_record_is_left_alone(lab, old, tmp_path) 
     old.close()
     (old.directory / "pid" / spec.name).write_text(f"{pid}\n")
     assert await lab.one.find(spec.uuid) is None
+
+
+def test_a_cluster_takes_over_and_stops_a_guest(town, tmp_path) -> None:
+    """Typed at a cluster: its disk is attached there, held, and let go of."""
+    town.guest("web1", "node2", "-t sharedfile -s 64M --no-install --no-start")
+    (row,) = town.ask("gnt-instance list -o uuid web1")
+    old = Old(town.path / "ganeti" / "node2")
+    try:
+        (image,) = (town.path / "shared").rglob("*.disk0")
+        spec = GuestSpec(uuid=row["uuid"], name="web1", memory=Mib(128))
+        pid = old.start(spec, image, channel=tmp_path / "channel")
+        until(lambda: "ready" in shown(town), "nobody sees it")
+        town.type("gnt-instance startup web1")
+        assert "running" in town.type("gnt-instance list --no-headers -o status web1")
+        town.refused("gnt-instance shutdown web1")
+        assert old.started[-1].poll() is None
+        town.type("moorage adopt-guests --yes")
+        assert f"{pid}" in shown(town)
+        assert "adopted" in shown(town)
+        assert "by Ganeti, and taken over" in town.type("gnt-instance info web1")
+        assert "a migration needs" in town.refused("gnt-instance migrate -f web1")
+        town.type("gnt-instance reboot web1")
+        assert old.started[-1].wait(30) == 0
+        assert "No node has" in shown(town)
+        town.type("gnt-instance shutdown --timeout 0 web1")
+    finally:
+        old.close()
+        town.type("gnt-instance remove -f web1")
+
+
+def shown(town) -> str:
+    return str(town.enter("moorage adopt-guests --dry-run || true"))

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from moorage.errors import WrongState
 from moorage.jobs import Ask, Operation, Question, Run, Task, View
-from moorage.model import ForeignGuest, Instance, Node
+from moorage.model import ForeignGuest, Instance, Node, pair_of
 from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import unanswered
@@ -37,6 +37,12 @@ class InstanceAdoptGuest(OnInstance, frozen=True, kw_only=True):
             raise WrongState(
                 f"instance {instance.name} has no guest that Ganeti started on node "
                 f"{view.config.home(instance).name}",
+                instance=instance.name,
+            )
+        if any(pair_of(disk) for disk in view.config.disks_of(instance)):
+            raise WrongState(
+                f"instance {instance.name} has mirrored disks: its guest cannot be "
+                "taken over, for they are set up with both nodes at its start",
                 instance=instance.name,
             )
 
@@ -147,4 +153,6 @@ def _status(view: View, node: Node, found: ForeignGuest) -> tuple[str, str]:
     if instance.primary_node != node.uuid:
         home = view.config.home(instance).name
         return "unknown", f"on record, {instance.name} is on node {home}"
+    if any(pair_of(disk) for disk in view.config.disks_of(instance)):
+        return "restart", "its disks are mirrored"
     return ("restart", found.monitor) if found.monitor else ("ready", "")

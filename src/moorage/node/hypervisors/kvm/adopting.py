@@ -25,8 +25,6 @@ from .foreign import Found, at_path, everyone, has_open, opened
 from .guest_dir import ADOPTED, Home
 from .monitor import conversation
 
-_PATIENCE = 10.0
-"""Seconds that a monitor may take to answer; kvmd has one of its own."""
 _GREETING = 1.0
 """Seconds that it may take to greet."""
 _LOCAL = frozenset({"file", "host_device", "host_cdrom", "raw", "qcow2"})
@@ -42,11 +40,17 @@ class Ganetis:
         Where Ganeti keeps what it knows of them.
     run_dir
         Keeps the directories of the guests that the agent has.
+
+    Attributes
+    ----------
+    patience
+        Seconds that a monitor may take to answer; another program may hold it.
     """
 
     def __init__(self, directory: Path, run_dir: Path) -> None:
         self._directory = directory
         self._run_dir = run_dir
+        self.patience = 10.0
 
     def _strangers(self) -> Iterator[Found]:
         """Yield those that have not been taken over."""
@@ -63,8 +67,23 @@ class Ganetis:
         return [_seen(one) for one in self._strangers() if one.uuid]
 
     def find(self, uuid: str) -> GuestState | None:
-        """Return one that has not been taken over."""
-        return next((one for one in self.guests() if one.uuid == uuid), None)
+        """Return one that has not been taken over.
+
+        Raises
+        ------
+        Failed
+            If there is one whose command line says no uuid: it may be this one.
+        """
+        for one in self._strangers():
+            if one.uuid == uuid:
+                return _seen(one)
+            if not one.uuid:
+                raise Failed(
+                    f"guest {one.name} runs in a process that Ganeti started "
+                    f"({one.pid}) without a uuid: nobody can tell which instance it is",
+                    hint="power it off from inside",
+                )
+        return None
 
     def known(self, uuid: str, name: str = "") -> Home:
         """Return the directory of a guest that gets orders.
@@ -156,7 +175,7 @@ class Ganetis:
             home.write(ADOPTED, f"{found.pid}\n")
             home.file("monitor").symlink_to(found.monitor)
             home.file("console").symlink_to(found.console)
-            await _check_monitor(home, found, spec)
+            await _check_monitor(home, found, spec, self.patience)
             home.note(found.pid)  # from here on it is ours, lock or no lock
         except BaseException:
             home.remove(held)
@@ -215,9 +234,11 @@ def _check_disks(found: Found, drives: Sequence[Drive]) -> None:
         )
 
 
-async def _check_monitor(home: Home, found: Found, spec: GuestSpec) -> None:
+async def _check_monitor(
+    home: Home, found: Found, spec: GuestSpec, patience: float
+) -> None:
     """Raise `Failed` unless QEMU answers, is the guest, and has local disks alone."""
-    async with conversation(home, _PATIENCE) as monitor:
+    async with conversation(home, patience) as monitor:
         uuid = (await monitor.read(shapes.Identity, "query-uuid")).uuid
         nodes = await monitor.read(shapes.Drivers, "query-named-block-nodes", flat=True)
     if found.uuid and uuid.lower() != spec.uuid:

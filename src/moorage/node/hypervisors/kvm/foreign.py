@@ -11,11 +11,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 from msgspec import Struct
 
 from moorage.node.machine.proc import living
 
+_PARENT, _KERNEL = 1, "2"
+"""Which word of a process says whose child it is; the kernel's own are this one's."""
 _ACCESS = os.O_WRONLY | os.O_RDWR
 
 
@@ -27,7 +30,7 @@ class Found(Struct, frozen=True, kw_only=True):
     name
         Of its instance.
     uuid
-        Likewise; empty if its command line does not say.
+        Likewise; empty if its command line says none.
     monitor, console
         Its sockets; they need not be there.
     """
@@ -67,7 +70,10 @@ def everyone(directory: Path) -> Iterator[Found]:
 
 
 def _named(directory: Path, name: str) -> Found | None:
-    """Return a guest, if the process of its pid file is the one that wrote it."""
+    """Return a guest, if the process of its pid file may be the one that wrote it.
+
+    One that is about to end has no command line any more, and its disks still open.
+    """
     file = directory / "pid" / name
     try:
         pid = int(file.read_text(errors="replace"))
@@ -75,13 +81,15 @@ def _named(directory: Path, name: str) -> Found | None:
     except (OSError, ValueError):
         return None
     line = [os.fsdecode(word) for word in words]
+    seen = living(pid)
+    mute = bool(seen) and not any(line) and seen[_PARENT] != _KERNEL
     noted = _after("-pidfile", line)
-    if not living(pid) or Path(noted).resolve() != file.resolve():
+    if not seen or (Path(noted).resolve() != file.resolve() and not mute):
         return None
     control = directory / "ctrl"
     return Found(
         name=name,
-        uuid=_after("-uuid", line).lower(),
+        uuid=_uuid(_after("-uuid", line)),
         pid=pid,
         monitor=control / f"{name}.qmp",
         console=control / f"{name}.serial",
@@ -91,6 +99,14 @@ def _named(directory: Path, name: str) -> Found | None:
 def _after(option: str, line: list[str]) -> str:
     """Return the word after an option; empty if it is not there."""
     return line[line.index(option) + 1] if option in line[:-1] else ""
+
+
+def _uuid(word: str) -> str:
+    """Return a uuid as we write it; empty for any other word: it becomes a path."""
+    try:
+        return str(UUID(word))
+    except ValueError:
+        return ""
 
 
 def opened(found: Found) -> list[Open]:
