@@ -2,16 +2,18 @@
 """Guests that Ganeti started are taken over as they run: real QEMU, no cluster."""
 
 import asyncio
+import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
-from moorage.node.hypervisors.base import GuestSpec
+from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm.adopting import Ganetis
-from moorage.node.machine.sockets import short_path
 from moorage.protocol import Door
 from moorage.storage import Where
 from moorage.testing.foreign import until
@@ -103,12 +105,25 @@ async def origin(lab: Lab, uuid: str) -> tuple[str, str]:
     return (found.state, found.origin) if found else ("", "")
 
 
-async def test_a_guest_is_taken_over_without_a_pause(lab, old, tmp_path) -> None:
-    spec = lab.spec(lab.drive("file"))
+@pytest.fixture
+def block(lab) -> Iterator[Drive]:
+    """Return a drive of a block device, by a link to it, as to a logical volume."""
+    drive = lab.drive("file", 1)
+    find = ["losetup", "--find", "--show", drive.where.path]
+    device = subprocess.check_output(find, text=True).strip()
+    link = Path(f"{drive.where.path}.link")
+    link.symlink_to(device)
+    yield replace(drive, where=Where(path=str(link)))
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+async def test_a_guest_is_taken_over_without_a_pause(lab, old, block, tmp_path) -> None:
+    spec = lab.spec(lab.drive("file"), block)
     pid = old.start(spec, channel=tmp_path / "channel")
     seen = await foreign(lab, pid)
     assert (seen.uuid, seen.name, seen.adopted) == (spec.uuid, spec.name, False)
-    assert seen.files == (spec.drives[0].where.path,)
+    paths = {str(Path(drive.where.path).resolve()) for drive in spec.drives}
+    assert set(seen.files) == paths
     await nobody_has(lab, spec, pid)
     async with Guest(tmp_path / "channel") as inside:
         await inside.wait_ready()
@@ -130,7 +145,8 @@ async def nobody_has(lab, spec, pid: int) -> None:
     """Say that a guest counts as running, gets no orders, and is not started again."""
     assert await origin(lab, spec.uuid) == ("running", "foreign")
     assert spec.uuid in {one.uuid for one in await lab.one.guests()}
-    for order in (lab.one.start(spec), lab.one.stop(spec.uuid, 0)):
+    see = lab.one.connect(spec.uuid, "serial", "")
+    for order in (see, lab.one.start(spec), lab.one.stop(spec.uuid, 0)):
         with pytest.raises(WrongState, match=rf"Ganeti started \({pid}\)"):
             await order
 
@@ -139,19 +155,21 @@ async def is_ours(lab, spec, pid: int) -> None:
     """Say that a guest is one process, seen and consoled, and what it cannot have."""
     assert await origin(lab, spec.uuid) == ("running", "adopted")
     (mine,) = [one for one in await lab.one.guests() if one.uuid == spec.uuid]
-    assert mine.disks == (spec.drives[0].disk,)
+    assert mine.disks == tuple(drive.disk for drive in spec.drives)
     await lab.one.start(spec)
     (told,) = await lab.one.foreign()
     assert (told.pid, told.adopted) == (pid, True)
     door = Door(port=1)
     for order in (
-        lab.one.plug(spec.uuid, lab.drive("file", 1)),
+        lab.one.plug(spec.uuid, lab.drive("file", 2)),
+        lab.one.connect(spec.uuid, "vnc", ""),
         lab.one.migrate(spec.uuid, "127.0.0.1", door, lambda *_: None),
     ):
         with pytest.raises(WrongState, match="runs as Ganeti started it"):
             await order
-    with short_path(Path(lab.one.console(spec.uuid))) as path:
-        reader, writer = await asyncio.open_unix_connection(path)
+    line = await lab.one.connect(spec.uuid, "serial", "")
+    line.setblocking(False)
+    reader, writer = await asyncio.open_unix_connection(sock=line)
     writer.write(b"\necho $((40 + 2)) answers\n")
     async with asyncio.timeout(60):
         await reader.readuntil(b"42 answers")
@@ -180,32 +198,67 @@ async def test_what_does_not_match_its_record_is_left_alone(lab, old, tmp_path) 
     assert await lab.one.find(spec.uuid) is None
 
 
-def test_a_cluster_takes_over_and_stops_a_guest(town, tmp_path) -> None:
-    """Typed at a cluster: its disk is attached there, held, and let go of."""
-    town.guest("web1", "node2", "-t sharedfile -s 64M --no-install --no-start")
-    (row,) = town.ask("gnt-instance list -o uuid web1")
-    old = Old(town.path / "ganeti" / "node2")
+@pytest.fixture
+def village(new_town):
+    """Return a cluster of one node."""
+    with new_town(1) as found:
+        yield found
+
+
+def from_ganeti(town, at: Path) -> Path:
+    """Write a file as Ganeti's, of a guest that is up, and let its disk alone here."""
+    town.guest("web1", "node1", "-t sharedfile -s 64M --no-install --no-start")
+    town.type("gnt-cluster modify -N link=br0")
+    town.type(f"moorage export-config --master-ip 192.0.2.9 {at}/config.data")
+    text = (at / "config.data").read_text()
+    document = json.loads(text)
+    kinds = ("nodes", "nodegroups", "instances", "disks")
+    ours = [document["cluster"]["uuid"], *(one for k in kinds for one in document[k])]
+    for one in ours:  # it was another cluster's
+        text = text.replace(one, str(uuid4()))
+    (at / "config.data").write_text(text.replace('"down"', '"up"'))
+    (image,) = (town.path / "shared").rglob("*.disk0")
+    image.rename(at / "disk")
+    town.type("gnt-instance remove -f web1")
+    image.parent.mkdir(exist_ok=True)
+    (at / "disk").rename(image)
+    return image
+
+
+def test_a_guest_runs_on_while_its_cluster_comes_over(village, tmp_path) -> None:
+    """It is imported as it runs, not started again, taken over, started anew."""
+    image = from_ganeti(village, tmp_path)
+    (uuid,) = json.loads((tmp_path / "config.data").read_text())["instances"]
+    old = Old(village.path / "ganeti" / "node1")
     try:
-        (image,) = (town.path / "shared").rglob("*.disk0")
-        spec = GuestSpec(uuid=row["uuid"], name="web1", memory=Mib(128))
+        spec = GuestSpec(uuid=uuid, name="web1", memory=Mib(128))
         pid = old.start(spec, image, channel=tmp_path / "channel")
-        until(lambda: "ready" in shown(town), "nobody sees it")
-        town.type("gnt-instance startup web1")
-        assert "running" in town.type("gnt-instance list --no-headers -o status web1")
-        town.refused("gnt-instance shutdown web1")
-        assert old.started[-1].poll() is None
-        town.type("moorage adopt-guests --yes")
-        assert f"{pid}" in shown(town)
-        assert "adopted" in shown(town)
-        assert "by Ganeti, and taken over" in town.type("gnt-instance info web1")
-        assert "a migration needs" in town.refused("gnt-instance migrate -f web1")
-        town.type("gnt-instance reboot web1")
+        line = f"moorage import-config --yes {tmp_path}/config.data"
+        assert "Nothing was changed" in village.refused(line)
+        assert "adopt-guests" in village.enter(f"{line} --guests-run-on 2>&1")
+        until(lambda: " ready " in shown(village), "nobody sees it")
+        assert status(village) == "running"
+        village.type("moorage watcher")
+        village.type("gnt-instance startup web1")
+        village.refused("gnt-instance shutdown web1")
+        assert not list((village.scratch.node("node1").run / "kvm").glob("*/spec.json"))
+        village.type("moorage adopt-guests --yes")
+        assert str(pid) in shown(village)
+        assert " adopted " in shown(village)
+        assert "by Ganeti, and taken over" in village.type("gnt-instance info web1")
+        assert status(village) == "running"
+        village.type("gnt-instance reboot --shutdown-timeout 60 web1")
         assert old.started[-1].wait(30) == 0
-        assert "No node has" in shown(town)
-        town.type("gnt-instance shutdown --timeout 0 web1")
+        assert "No node has" in shown(village)
+        assert status(village) == "running"
+        village.type("gnt-instance shutdown --timeout 0 web1")
     finally:
         old.close()
-        town.type("gnt-instance remove -f web1")
+
+
+def status(town) -> str:
+    (row,) = town.ask("gnt-instance list -o status")
+    return str(row["status"])
 
 
 def shown(town) -> str:

@@ -5,8 +5,9 @@ from moorage.errors import WrongState
 from moorage.model import GuestState, Instance
 
 LACKS = (
-    "until its next start it has no user and no sandbox of its own, takes and gives up "
-    "no devices, is not copied, does not migrate, and nobody hears why it ended"
+    "until its next start it has no user, no sandbox of its own and no screen, takes "
+    "and gives up no devices, is not copied, does not migrate, and nobody hears why it "
+    "ended"
 )
 """What a guest that was taken over cannot have, as the end of a sentence."""
 

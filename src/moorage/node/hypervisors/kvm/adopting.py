@@ -127,6 +127,16 @@ class Ganetis:
             )
         return home
 
+    def shown(self, uuid: str, kind: str) -> Home:
+        """Return the directory of a guest of which somebody wants to see something.
+
+        Raises
+        ------
+        WrongState
+            If Ganeti started it, and it was not taken over, or its screen is wanted.
+        """
+        return self.ours(uuid, "a screen") if kind == "vnc" else self.known(uuid)
+
     async def told(self) -> list[ForeignGuest]:
         """Return what there is to say of each, whether it was taken over or not."""
         found = list(everyone(self._directory))
@@ -163,7 +173,7 @@ class Ganetis:
         if home.is_adopted() and home.has_process():
             return
         found = self._of(spec)
-        _check_disks(found, spec.drives)
+        await asyncio.to_thread(_check_disks, found, spec.drives)
         held = home.claim()
         if held is None:
             raise Failed(

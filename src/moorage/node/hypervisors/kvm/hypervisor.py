@@ -121,9 +121,8 @@ class Kvm:
         WrongState
             If it does not run here, or somebody is at its console.
         """
-        return await lines.connect(
-            self._home(uuid), await self.find(uuid), kind, ticket
-        )
+        home = self.ganetis.shown(uuid, kind)
+        return await lines.connect(home, await self.find(uuid), kind, ticket)
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
