@@ -60,6 +60,15 @@ async def test_a_guest_is_taken_over_and_stopped(at: Desk) -> None:
     said = await at.refused("gnt-instance migrate -f web1")
     assert "a migration needs a start of its own first" in said
 
+    before = dict(at.cluster.config.objects)
+    for line in (
+        "gnt-instance grow-disk web1 0 64m",
+        "gnt-instance modify --disk 0:detach web1",
+        "gnt-instance modify --net add web1",
+        "gnt-disk attach spare web1",
+    ):
+        assert "needs a start of its own first" in await at.refused(line)
+    assert dict(at.cluster.config.objects) == before
     await at.types("gnt-instance reboot web1")
     assert "No node" in await at.types("moorage adopt-guests")
     await at.types("gnt-instance shutdown web1")

@@ -2,7 +2,10 @@
 """Guests whose processes Ganeti started: what they cannot have."""
 
 from moorage.errors import WrongState
+from moorage.jobs import View
 from moorage.model import GuestState, Instance
+
+from .liveness import guest, runs
 
 LACKS = (
     "until its next start it has no user, no sandbox of its own and no screen, takes "
@@ -12,26 +15,27 @@ LACKS = (
 """What a guest that was taken over cannot have, as the end of a sentence."""
 
 
-def story(guest: GuestState | None) -> str:
+def story(found: GuestState | None) -> str:
     """Return what is told of a guest that Ganeti started; empty for any other."""
-    if guest is None or not guest.origin:
+    if found is None or not found.origin:
         return ""
-    if guest.origin == "adopted":
+    if found.origin == "adopted":
         return f"by Ganeti, and taken over: {LACKS}"
     return "by Ganeti, and nobody has taken it over: it gets no orders"
 
 
-def check_ours(guest: GuestState | None, instance: Instance, what: str) -> None:
-    """Raise `WrongState` for a guest that Ganeti started.
+def check_ours(view: View, instance: Instance, what: str) -> None:
+    """Raise `WrongState` for an instance whose guest runs as Ganeti started it.
 
     Parameters
     ----------
     what
         That it cannot have, as "a migration".
     """
-    if guest is None or not guest.origin:
+    found = guest(view, instance) if runs(view, instance) else None
+    if found is None or not found.origin:
         return
-    adopted = guest.origin == "adopted"
+    adopted = found.origin == "adopted"
     raise WrongState(
         f"the guest of instance {instance.name} runs as Ganeti started it: {what} "
         "needs a start of its own first",

@@ -132,7 +132,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Raise `WrongState` if it stands still: sent back, it would run."""
         instance = self.instance(view)
         found = guest(view, instance)
-        check_ours(found, instance, "a migration")
+        check_ours(view, instance, "a migration")
         if found and found.state == "paused" and not self._fails_over(view):
             raise WrongState(
                 f"instance {instance.name} stands still ({told(found.cause)}): a guest "
