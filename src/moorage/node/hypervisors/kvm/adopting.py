@@ -59,8 +59,16 @@ class Ganetis:
                 yield one
 
     def _has(self, found: Found) -> bool:
-        home = Home(self._run_dir, found.uuid)
-        return bool(found.uuid) and home.is_adopted() and home.has_process()
+        """Whether one was taken over, or is just now; it may say no uuid any more."""
+        homes = [
+            Home(self._run_dir, path.parent.name)
+            for path in self._run_dir.glob(f"*/{ADOPTED}")
+        ]
+        return any(
+            found.uuid == home.uuid or found.pid == home.pid()
+            for home in homes
+            if home.has_process()
+        )
 
     def guests(self) -> list[GuestState]:
         """Return those that have not been taken over: each may write at any time."""
