@@ -38,7 +38,7 @@ ONE_CALL = {
     *("OP_NODE_SHUTDOWN_ORPHAN", "OP_RESTRICTED_COMMAND", "OP_INSTANCE_ADOPT_GUEST"),
 }
 """One order to a node, at most to be given again; nothing is recorded before it. A guest
-that is adopted has its disks open already: that they are attached changes nothing."""
+that is adopted has its disks open already: to attach them changes nothing."""
 
 
 def every(kind: type[Operation]) -> Iterator[type[Operation]]:
