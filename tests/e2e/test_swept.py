@@ -36,9 +36,10 @@ name that its group had before, would be differences to every other request."""
 ONE_CALL = {
     *("OP_NODE_POWERCYCLE", "OP_OOB_COMMAND", "OP_REPAIR_NODE_STORAGE"),
     *("OP_NODE_SHUTDOWN_ORPHAN", "OP_RESTRICTED_COMMAND", "OP_INSTANCE_ADOPT_GUEST"),
+    *("OP_CLUSTER_COMMAND", "OP_CLUSTER_COPY_FILE"),
 }
-"""One order to a node, at most to be given again; nothing is recorded before it. A guest
-that is adopted has its disks open already: to attach them changes nothing."""
+"""One order to a node, at most to be given again; nothing is recorded before it.
+A guest that is adopted has its disks open: to attach them changes nothing."""
 
 
 def every(kind: type[Operation]) -> Iterator[type[Operation]]:

@@ -393,6 +393,10 @@ class Cluster(Entity, frozen=True, kw_only=True):
         Who has led, the earliest first, since the first failover that was noted.
     max_running_jobs
         How many jobs work at once.
+    job_retention
+        For how many seconds archived jobs are kept.
+    ssconf
+        Whether nodes have Ganeti's ``ssconf`` files.
     ndparams
         Node parameters where neither a node nor its group has others.
     foreign_document
@@ -429,6 +433,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
     enabled_user_shutdown: bool = False
     watcher_pause: float | None = None
     max_running_jobs: int = 20
+    job_retention: float = 14 * 86400.0
+    ssconf: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     foreign_document: dict[str, tuple[Any, Any]] | None = None
 

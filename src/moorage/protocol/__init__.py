@@ -141,6 +141,8 @@ from .node import (
     ReachNodes,
     TryAccelerator,
 )
+from .orders import PutFile, RunCommand
+from .ssconf import LookAtSsconf, RestoreSsconf, WriteSsconf
 from .state import (
     AddRecords,
     ApplyCommits,

@@ -11,7 +11,9 @@ from moorage.model import Device, Link, Os, Provider
 from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.orders import Orders
 from moorage.node.host import Memory, Offer, Parcel
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
@@ -111,6 +113,10 @@ class SimMachine:
         Those that an administrator put there, by kind and name: functions of words.
     allocators
         Real programs that say where instances go.
+    ssconf
+        Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
     boots
         How often it was switched on.
     """
@@ -139,6 +145,8 @@ class SimMachine:
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self.allocators = Allocators([Path(ALLOCATORS_DIR)])
+        self.ssconf: SsconfFiles | None = None
+        self.orders: Orders | None = None
         self._san = san
         self.size = memory
         self.boots = 1
