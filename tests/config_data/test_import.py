@@ -159,10 +159,18 @@ def test_guests_that_run_on_are_those_that_can_be_taken_over(ganeti: Ganeti) -> 
 
 @pytest.mark.oracle
 def test_two_disks_of_one_name(ganeti: Ganeti) -> None:
-    """Only one has it here; a provider is told it of both, and so is Ganeti again."""
+    """Where storage may know both by it, one has it; a provider is told it of both.
+
+    So is Ganeti again. Elsewhere, both have it.
+    """
     document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
     first, second, *_ = document["disks"].values()
     first["name"] = second["name"] = "root"
+    both = came_in(document).config.called(Disk, "root")
+    assert {one.uuid for one in both} == {first["uuid"], second["uuid"]}
+    for one in (first, second):
+        one |= {"dev_type": "ext", "logical_id": ["rbd", one["uuid"]]}
+        one |= {"params": {"provider": "rbd"}, "children": []}
     found = came_in(document)
     assert [of for of, _ in found.aside if "disk" in of] == [f"disk {second['uuid']}"]
     disks = [found.config.get(Disk, one["uuid"]) for one in (first, second)]

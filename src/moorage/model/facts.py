@@ -40,6 +40,9 @@ class Provider(Struct, frozen=True, kw_only=True):
         Why it is not valid; empty when it is.
     places
         The parameters that name directories, which the node opens for the scripts.
+    by_uuid
+        Whether it says that it knows volumes by ``VOL_NAME`` alone. Of another one
+        nobody knows that it does not go by the names of disks (``VOL_CNAME``).
     """
 
     name: str
@@ -48,6 +51,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     places: tuple[str, ...] = ()
+    by_uuid: bool = False
 
     @property
     def valid(self) -> bool:

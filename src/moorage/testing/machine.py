@@ -31,22 +31,28 @@ def _never(_node: str, _command: Command) -> bool:
     return False
 
 
-def provider(name: str, *optional: str, **parameters: str) -> Provider:
+def provider(
+    name: str, *optional: str, by_uuid: bool = False, **parameters: str
+) -> Provider:
     """Return a provider that is valid on a simulated node."""
     return Provider(
         name=name,
         path=f"{PROVIDERS_DIR}/{name}",
         optional=optional,
         parameters=parameters,
+        by_uuid=by_uuid,
     )
 
 
 PROVIDERS = (
     provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
-    provider("usersan", "snapshot", "open", "close"),
+    provider("usersan", "snapshot", "open", "close", by_uuid=True),
 )
-"""What simulated nodes have: with all scripts, with the first seven, userspace only."""
+"""What simulated nodes have: with all scripts, with the first seven, userspace only.
+
+The last one says that it knows volumes by uuid; the others do not say so.
+"""
 NAMED = (
     provider("named", reuse_data="whether the volume is there already"),
     provider("namedlist", "list"),
