@@ -131,6 +131,33 @@ def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
 
 
 @pytest.mark.oracle
+def test_guests_that_run_on_are_those_that_can_be_taken_over(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    for one in document["instances"].values():
+        one["admin_state"], one["hypervisor"] = "up", "kvm"
+    document["instances"][min(document["instances"])]["hypervisor"] = "xen-pvm"
+
+    def told(*joined: str) -> dict[str, str]:
+        target = here(*joined)
+        found = imported(document, target, fresh(), {})
+        seen = findings(found, target, down=False, run_on=True)
+        return {
+            one.object: one.message
+            for one in seen
+            if one.level == ERROR and one.message.startswith("it is marked up")
+        }
+
+    xen = document["instances"][min(document["instances"])]["name"]
+    known = names(document)
+    stay = told(*known)
+    assert "guests of xen-pvm are not taken over" in stay.pop(f"instance {xen}")
+    assert all("mirrored disks" in why for why in stay.values())
+    assert len(document["instances"]) - len(stay) > 0
+    away = told(known[0])
+    assert any("no agent has joined" in why for why in away.values())
+
+
+@pytest.mark.oracle
 def test_two_disks_of_one_name(ganeti: Ganeti) -> None:
     """Where storage may know both by it, one has it; a provider is told it of both.
 

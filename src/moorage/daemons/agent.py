@@ -14,6 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
 from moorage import durable
+from moorage.directories import GANETI
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.hypervisors import SIMULATED, USUAL, check_hypervisor
 from moorage.model.addresses import place
@@ -85,6 +86,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     network_scripts
         Directory of scripts that connect network cards, as Ganeti's
         ``kvm-ifup-custom``; they run as root.
+    ganeti_run
+        Where Ganeti keeps what it knows of the guests that it started, which are found
+        by their pid files there.
     ssconf_dir
         Where Ganeti's ``ssconf`` files lie, if the cluster is told to have them.
     san
@@ -105,6 +109,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     iallocator_path: tuple[str, ...] = ALLOCATORS
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
+    ganeti_run: str = GANETI
     ssconf_dir: str = SSCONF
     san: str = ""
     unsafe_live_emulation: bool = False
@@ -306,6 +311,7 @@ def _parts(
         address=settings.address,
         images=images,
         wiring=Wiring(Path(settings.network_scripts)),
+        ganeti=Path(settings.ganeti_run),
         unsafe_live_emulation=settings.unsafe_live_emulation,
     )
     kind = settings.hypervisor

@@ -198,6 +198,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             ssconf_dir=f"{scratch.root}/ssconf/{name}",
             iallocator_path=(f"{scratch.root}/iallocators",),
             export_dir=f"{scratch.root}/export/{name}",
+            ganeti_run=f"{scratch.root}/ganeti/{name}",
             san=f"{scratch.root}/san" if scratch.hypervisor == SIMULATED else "",
         )
         agent.write_settings(places, settings)
