@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec import json as fast_json
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from ganetis_files import Ganeti
@@ -241,6 +242,19 @@ MADE: list[tuple[str, dict[str, Any]]] = [
             "snode": "node2",
         },
     ),
+    *(
+        (
+            "OP_INSTANCE_CREATE",
+            {
+                "instance_name": name,
+                "disks": [{"size": 8, "name": "root", "provider": "usersan"}],
+                "disk_template": "ext",
+                "pnode": "node1",
+                "nics": [],
+            },
+        )
+        for name in ("mail", "news")
+    ),
     (
         "OP_STORAGE_POOL_ADD",
         {"pool_name": "fast", "disk_template": "ext", "provider": "san"},
@@ -261,6 +275,36 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
         await cluster.run(op_id, **fields)
     yield cluster
     await cluster.stop()
+
+
+@pytest.mark.requirement("S3-33")
+@pytest.mark.oracle
+@pytest.mark.parametrize("version", RECORDED, ids=str)
+def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) -> None:
+    """An older file says it of the instance; no record of one says it here."""
+    old = json.loads(ganeti.recorded(str(version)))
+    document, _ = upgrade(read(json.dumps(old).encode()), NEWEST, fresh())
+    config = came_in(document).config
+    olds = old["instances"].values()
+    templates = {one["name"]: one.get("disk_template") for one in olds}
+    for instance in config.all(Instance):
+        assert "disk_template" not in to_builtins(instance)
+        told = templates[instance.name]
+        found = {disk.dev_type for disk in config.disks_of(instance)}
+        assert told is None or found <= {told}
+
+
+@pytest.mark.requirement("S3-33")
+async def test_create_and_modify_give_the_template_to_the_disk(sim: SimCluster) -> None:
+    await sim.run(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="mail",
+        disks=[["add", -1, {"size": 8, "dev_type": "plain"}]],
+    )
+    mail = sim.config.instance("mail")
+    assert "disk_template" not in to_builtins(mail)
+    found = [disk.dev_type for disk in sim.config.disks_of(mail)]
+    assert found == ["ext", "plain"]
 
 
 async def test_what_is_stored_here_goes_out_and_comes_in_equal(sim: SimCluster) -> None:
