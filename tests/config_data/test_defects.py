@@ -95,6 +95,57 @@ def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:
     assert "it has no nodes" in said
 
 
+@pytest.mark.parametrize("version", ["2.8", "2.16"])
+@pytest.mark.parametrize("place", ["nodes", "instances"])
+def test_two_objects_of_one_uuid(
+    ganeti: Ganeti, tmp_path: Path, version: str, place: str
+) -> None:
+    """Neither takes the other's place."""
+    document = json.loads(ganeti.recorded(version))
+    first, second, *_ = document[place].values()
+    second["uuid"] = first["uuid"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    told = f"two {place} have the uuid {first['uuid']}: "
+    assert told + f"{first['name']} and {second['name']}" in said
+
+
+def test_two_embedded_disks_of_one_uuid(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.8"))
+    first, second, *_ = (
+        disk for one in document["instances"].values() for disk in one["disks"]
+    )
+    second["uuid"] = first["uuid"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"two disks have the uuid {first['uuid']}: " in said
+
+
+@pytest.mark.parametrize("copy", ["plain", "drbd"])
+def test_two_disks_of_one_volume(ganeti: Ganeti, tmp_path: Path, copy: str) -> None:
+    """It would be deleted with either; on other nodes it is another volume."""
+    document = json.loads(ganeti.recorded("2.16"))
+    disks = sorted(document["disks"].values(), key=lambda one: one["dev_type"])
+    mirrored, first, second = disks
+    of = first if copy == "plain" else mirrored["children"][1]
+    second["logical_id"] = of["logical_id"]
+    first["nodes"], mirrored["nodes"] = second["nodes"], second["nodes"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"its volume {'/'.join(of['logical_id'])} is disk " in said
+    nodes = sorted(document["nodes"])
+    first["nodes"] = mirrored["nodes"] = nodes[:1]
+    second["nodes"] = nodes[1:2]
+    assert "its volume" not in looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize("number", ["many", [1], -1, 1.5, True, 2**70], ids=repr)
+def test_a_serial_number_that_is_none(
+    ganeti: Ganeti, tmp_path: Path, number: object
+) -> None:
+    """The plan refuses what could not be stored."""
+    document = json.loads(ganeti.recorded("2.16")) | {"serial_no": number}
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert "'serial_no' is" in said
+
+
 def looked_at(data: bytes, directory: Path) -> str:
     """Return what ``moorage import-config --dry-run`` says of a file."""
     file, root = directory / "config.data", directory / "master"
