@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 import random
 from itertools import count
 from pathlib import Path
@@ -146,12 +147,61 @@ def test_a_serial_number_that_is_none(
     assert "'serial_no' is" in said
 
 
-def looked_at(data: bytes, directory: Path) -> str:
-    """Return what ``moorage import-config --dry-run`` says of a file."""
-    file, root = directory / "config.data", directory / "master"
+@pytest.mark.parametrize(
+    ("kept", "why"),
+    [
+        (b'{"cluster": "other", "disks": {}}', "is of another cluster, other"),
+        (b'{"disks": {}}', "there must be a field 'cluster'"),
+        (b'{"cluster": "C", "pools": {"p": 3}}', "is a map of names and values"),
+        (b'{"cluster": "C", "disks": 3}', "'disks' is a map of names and values"),
+        (b'{"cluster": "C", "more": ' + b"[" * 99_999, "is not what an export keeps"),
+        (b'{"cluster": "C", "disks": {"D": {"logical_id": ["a", "b"]}}}', "logical_id"),
+    ],
+    ids=["another's", "nobody's", "pool", "disks", "nested", "volume"],
+)
+def test_what_no_export_keeps_beside(
+    ganeti: Ganeti, tmp_path: Path, kept: bytes, why: str
+) -> None:
+    """Epochs and quarantines of another cluster are none of this one's."""
+    data = ganeti.recorded("2.16")
+    document = json.loads(data)
+    kept = kept.replace(b'"C"', b'"%s"' % document["cluster"]["uuid"].encode())
+    kept = kept.replace(b'"D"', b'"%s"' % next(iter(document["disks"])).encode())
+    (tmp_path / "config.data.moorage").write_bytes(kept)
+    assert why in looked_at(data, tmp_path)
+
+
+@pytest.mark.parametrize("serial", [None, b"", b"12x", b"9" * 30, b"9" * 5000])
+def test_a_queue_without_a_number(
+    ganeti: Ganeti, tmp_path: Path, serial: bytes | None
+) -> None:
+    """Who names Ganeti's directory wants jobs to be counted on from there."""
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    if serial is not None:
+        (queue / "serial").write_bytes(serial)
+    said = looked_at(ganeti.recorded("2.16"), tmp_path, "--from-dir", str(tmp_path))
+    assert f"{queue}/serial" in said
+    assert "Nothing stands in the way" not in said
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        assert f"{file} is no regular file" in planned(file, tmp_path / "master")
+
+
+def looked_at(data: bytes, directory: Path, *options: str) -> str:
+    """Return what ``moorage import-config --dry-run`` says of these bytes."""
+    file = directory / "config.data"
     file.write_bytes(data)
+    return planned(file, directory / "master", *options)
+
+
+def planned(file: Path, root: Path, *options: str) -> str:
+    """Return what it says of a file."""
     out, err = io.StringIO(), io.StringIO()
-    words = ["import-config", "--dry-run", "--dir", str(root), str(file)]
+    words = ["import-config", "--dry-run", "--dir", str(root), *options, str(file)]
     status = run(moorage.PROGRAM, words, Terminal(out, err, io.StringIO(), {}))
     assert status in (0, 1)
     assert "unhandled error" not in err.getvalue()
