@@ -49,6 +49,13 @@ def forced(name, value):
 values, names = json.loads(sys.argv[1]), [*constants.HVS_PARAMETER_TYPES, "colour"]
 print(json.dumps({name: [forced(name, one) for one in values] for name in names}))
 """
+_SSCONF = """
+import json, sys
+from ganeti.config import ConfigWriter
+ConfigWriter._WriteConfig = lambda *args, **more: None  # it is only looked at
+writer = ConfigWriter(cfg_file=sys.argv[1], offline=True, accept_foreign=True)
+print(json.dumps(writer.GetSsconfValues()))
+"""
 _COLUMNS = """
 import json, sys
 from ganeti import query
@@ -89,6 +96,11 @@ class Ganeti:
     def hypervisor_parameters(self, *values: Any) -> dict[str, list[str]]:
         """Return what it says of each value of each parameter; empty where it fits."""
         found: dict[str, list[str]] = json.loads(self._run(_FORCED, json.dumps(values)))
+        return found
+
+    def ssconf(self, path: Path) -> dict[str, str]:
+        """Return what it would write into the ssconf files of nodes, by name."""
+        found: dict[str, str] = json.loads(self._run(_SSCONF, str(path)))
         return found
 
     def columns(self, resource: str) -> dict[str, list[str]]:

@@ -3,6 +3,8 @@
 
 MASTER_DIR = "/var/lib/moorage"
 NODE_DIR = "/var/lib/moorage-node"
+GANETI = "/var/run/ganeti/kvm-hypervisor"
+"""Where Ganeti keeps what it knows of the guests that it started."""
 SOCKET = "/run/moorage/luxi.sock"
 """Where the master speaks LUXI."""
 DOOR = "/run/moorage-door/luxi.sock"

@@ -82,6 +82,8 @@ class TemplateFacts(NamedTuple):
         Whether its devices are set up anew on each node, by somebody else.
     settings
         The fields of the cluster that it needs; of image files, their directory.
+    provided
+        Whether scripts of a provider drive it, which may go by the names of disks.
     parameters
         What its disks take; a provider's own ones come on top.
     identity
@@ -101,6 +103,7 @@ class TemplateFacts(NamedTuple):
     spindles: bool = False
     by_hand: bool = False
     settings: tuple[str, ...] = ()
+    provided: bool = False
     parameters: tuple[Parameter, ...] = ()
     identity: tuple[str, ...] = ("DRIVER", "ID")
 
@@ -231,6 +234,7 @@ _TABLE = (
         identity=("PROVIDER", "ID"),
         mirror=Mirror.EXTERNAL,
         rank=2,
+        provided=True,
         unit="ext",
         pooled=True,
         parameters=(

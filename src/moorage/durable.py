@@ -10,11 +10,16 @@ import os
 from pathlib import Path
 
 
-def write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file that its owner alone can read; it is on the disk on return.
 
     Its directory is made where it is missing: a node that leaves its cluster forgets
     its fences while a last question may still be under way.
+
+    Parameters
+    ----------
+    mode
+        Who may read, write and run it, where not its owner alone.
     """
     make(path.parent)
     draft = path.with_name(f".{path.name}")
@@ -24,6 +29,7 @@ def write(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError:

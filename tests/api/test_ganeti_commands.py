@@ -184,7 +184,7 @@ def differing(theirs: Any, ours: Any, where: str = "") -> Iterator[str]:
     "line",
     [
         *("gnt-cluster info", "gnt-instance info web1"),
-        *("gnt-group info default", "gnt-node info node1"),
+        *("gnt-group info default", "gnt-node info node1", "gnt-job info 2 3"),
     ],
 )
 async def test_what_info_commands_print_is_what_ganetis_print(ganeti, line):
@@ -196,6 +196,7 @@ async def test_what_info_commands_print_is_what_ganetis_print(ganeti, line):
     await ganeti.cluster.run("OP_INSTANCE_CREATE", **fields, hvparams={"acpi": False})
     own = {"ipolicy": {"vcpu-ratio": 3.0}, "ndparams": {"spindle_count": 2}}
     await ganeti.cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **own)
+    assert (await ganeti("gnt-instance modify -B memory=128 nobody"))[0]
     status, theirs = await ganeti(line)
     assert status == 0
     told = yaml.safe_load(theirs), yaml.safe_load(await ganeti.ours(line))

@@ -79,12 +79,18 @@ async def test_jobs_on_different_detached_disks_run_side_by_side(
 
 HELD = {
     "rename of a disk in use": ("gnt-disk grow a 1G", "gnt-disk rename a x", "a"),
-    "name that is being given": ("gnt-disk rename a x", "gnt-disk rename b x", "x"),
-    "name that is going": ("gnt-disk rename a x", "gnt-disk rename b a", "a"),
+    "name that is being given": (
+        *("gnt-disk rename a x", "gnt-disk rename b x"),
+        "detached/x",
+    ),
+    "name that is going": ("gnt-disk rename a x", "gnt-disk rename b a", "detached/a"),
     "modify with a name": ("gnt-disk grow a 1G", "gnt-disk modify --name x a", "a"),
     "attach of a disk in use": ("gnt-disk grow a 1G", "gnt-disk attach a web1", "a"),
     "attach to one at work": ("gnt-disk grow c 1G", "gnt-disk attach a web1", "web1"),
-    "rename in an attach": ("gnt-disk attach a web1", "gnt-disk rename a x", "a"),
+    "rename in an attach": (
+        *("gnt-disk attach a web1", "gnt-disk rename a x"),
+        "detached/a",
+    ),
 }
 """A job that is held up, the one that must wait for it, and for what."""
 
@@ -98,7 +104,7 @@ async def test_who_renames_or_attaches_waits(
     first, second, waits_for = HELD[what]
     builder = ClusterBuilder().instance("web1", disks=("uuid-c",))
     for name in "abc":  # a name is locked apart from the disk that has it
-        builder.disk(name, uuid=f"uuid-{name}")
+        builder.disk(name, uuid=f"uuid-{name}", by_uuid=True)
     cluster = await SimCluster.start(tmp_path, builder)
     for name in "abc":
         volume = {"size": 1024, "provider": "san", "data": ""}

@@ -57,10 +57,3 @@ def test_old_jobs_are_put_away(typed: Any, jobs: Any, word: str, age: int) -> No
     screen = typed(f"gnt-job autoarchive {word}")
     assert screen.out == "Archived 12 jobs, 3 are left\n"
     assert jobs.calls == [("AutoArchiveJobs", [age])]
-
-
-def test_an_archived_job_is_forgotten(typed: Any, jobs: Any) -> None:
-    screen = typed("gnt-job list --archived")
-    assert screen.status == 1
-    assert "--archived is not supported: an archived job is forgotten" in screen.err
-    assert jobs.calls == []

@@ -221,7 +221,7 @@ async def test_chores(client) -> None:
     await client.wait(held, 20.0)
     assert await client.archive(held)
     assert (await client.archive_ended(-1))[0]
-    assert await client.jobs([held], ["status"]) == [None]
+    assert await client.jobs([held, 999], ["status"]) == [["canceled"], None]
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

@@ -116,7 +116,8 @@ async def test_jobs(far: Desk) -> None:
     await far.types("gnt-cluster watcher pause 1h")
     assert "paused until" in await far.types("gnt-cluster watcher info")
     await far.types("gnt-job archive 1")
-    assert "job 1 is not known" in await far.refused("gnt-job info 1")
+    assert "Status: success" in await far.types("gnt-job info 1")
+    assert "99" in await far.refused("gnt-job info 99")
     assert "as it should be" in await far.types("gnt-debug test-jobqueue")
     assert "Archived" in await far.types("gnt-job autoarchive all")
     assert await far.types("gnt-cluster getmaster") == "node1\n"

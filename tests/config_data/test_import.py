@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec import json as fast_json
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from ganetis_files import Ganeti
@@ -131,11 +132,46 @@ def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
 
 
 @pytest.mark.oracle
+def test_guests_that_run_on_are_those_that_can_be_taken_over(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    for one in document["instances"].values():
+        one["admin_state"], one["hypervisor"] = "up", "kvm"
+    document["instances"][min(document["instances"])]["hypervisor"] = "xen-pvm"
+
+    def told(*joined: str) -> dict[str, str]:
+        target = here(*joined)
+        found = imported(document, target, fresh(), {})
+        seen = findings(found, target, down=False, run_on=True)
+        return {
+            one.object: one.message
+            for one in seen
+            if one.level == ERROR and one.message.startswith("it is marked up")
+        }
+
+    xen = document["instances"][min(document["instances"])]["name"]
+    known = names(document)
+    stay = told(*known)
+    assert "guests of xen-pvm are not taken over" in stay.pop(f"instance {xen}")
+    assert all("mirrored disks" in why for why in stay.values())
+    assert len(document["instances"]) - len(stay) > 0
+    away = told(known[0])
+    assert any("no agent has joined" in why for why in away.values())
+
+
+@pytest.mark.oracle
 def test_two_disks_of_one_name(ganeti: Ganeti) -> None:
-    """Only one has it here; a provider is told it of both, and so is Ganeti again."""
+    """Where storage may know both by it, one has it; a provider is told it of both.
+
+    So is Ganeti again. Elsewhere, both have it.
+    """
     document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
     first, second, *_ = document["disks"].values()
     first["name"] = second["name"] = "root"
+    both = came_in(document).config.called(Disk, "root")
+    assert {one.uuid for one in both} == {first["uuid"], second["uuid"]}
+    for one in (first, second):
+        one |= {"dev_type": "ext", "logical_id": ["rbd", one["uuid"]]}
+        one |= {"params": {"provider": "rbd"}, "children": []}
     found = came_in(document)
     assert [of for of, _ in found.aside if "disk" in of] == [f"disk {second['uuid']}"]
     disks = [found.config.get(Disk, one["uuid"]) for one in (first, second)]
@@ -206,6 +242,19 @@ MADE: list[tuple[str, dict[str, Any]]] = [
             "snode": "node2",
         },
     ),
+    *(
+        (
+            "OP_INSTANCE_CREATE",
+            {
+                "instance_name": name,
+                "disks": [{"size": 8, "name": "root", "provider": "usersan"}],
+                "disk_template": "ext",
+                "pnode": "node1",
+                "nics": [],
+            },
+        )
+        for name in ("mail", "news")
+    ),
     (
         "OP_STORAGE_POOL_ADD",
         {"pool_name": "fast", "disk_template": "ext", "provider": "san"},
@@ -226,6 +275,36 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
         await cluster.run(op_id, **fields)
     yield cluster
     await cluster.stop()
+
+
+@pytest.mark.requirement("S3-33")
+@pytest.mark.oracle
+@pytest.mark.parametrize("version", RECORDED, ids=str)
+def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) -> None:
+    """An older file says it of the instance; no record of one says it here."""
+    old = json.loads(ganeti.recorded(str(version)))
+    document, _ = upgrade(read(json.dumps(old).encode()), NEWEST, fresh())
+    config = came_in(document).config
+    olds = old["instances"].values()
+    templates = {one["name"]: one.get("disk_template") for one in olds}
+    for instance in config.all(Instance):
+        assert "disk_template" not in to_builtins(instance)
+        told = templates[instance.name]
+        found = {disk.dev_type for disk in config.disks_of(instance)}
+        assert told is None or found <= {told}
+
+
+@pytest.mark.requirement("S3-33")
+async def test_create_and_modify_give_the_template_to_the_disk(sim: SimCluster) -> None:
+    await sim.run(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="mail",
+        disks=[["add", -1, {"size": 8, "dev_type": "plain"}]],
+    )
+    mail = sim.config.instance("mail")
+    assert "disk_template" not in to_builtins(mail)
+    found = [disk.dev_type for disk in sim.config.disks_of(mail)]
+    assert found == ["ext", "plain"]
 
 
 async def test_what_is_stored_here_goes_out_and_comes_in_equal(sim: SimCluster) -> None:

@@ -15,7 +15,7 @@ LOOKS = {
     *("OP_INSTANCE_CONSOLE", "OP_INSTANCE_QUERY_DATA", "OP_NODE_QUERYVOLS"),
     *("OP_NODE_QUERY_STORAGE", "OP_NODE_TRY_ACCELERATOR", "OP_OS_DIAGNOSE"),
     *("OP_BACKUP_PREPARE", "OP_TAGS_GET", "OP_TAGS_SEARCH", "OP_TEST_DELAY"),
-    "OP_TEST_ALLOCATOR",
+    *("OP_TEST_ALLOCATOR", "OP_CLUSTER_FOREIGN_GUESTS"),
 }
 """They change nothing."""
 SUBMITS = {
@@ -35,9 +35,11 @@ ONE_COMMIT = {"OP_CLUSTER_REPAIR_DISK_SIZES", "OP_GROUP_RENAME"}
 name that its group had before, would be differences to every other request."""
 ONE_CALL = {
     *("OP_NODE_POWERCYCLE", "OP_OOB_COMMAND", "OP_REPAIR_NODE_STORAGE"),
-    *("OP_NODE_SHUTDOWN_ORPHAN", "OP_RESTRICTED_COMMAND"),
+    *("OP_NODE_SHUTDOWN_ORPHAN", "OP_RESTRICTED_COMMAND", "OP_INSTANCE_ADOPT_GUEST"),
+    *("OP_CLUSTER_COMMAND", "OP_CLUSTER_COPY_FILE"),
 }
-"""One order to a node, at most to be given again; nothing is recorded before it."""
+"""One order to a node, at most to be given again; nothing is recorded before it.
+A guest that is adopted has its disks open: to attach them changes nothing."""
 
 
 def every(kind: type[Operation]) -> Iterator[type[Operation]]:

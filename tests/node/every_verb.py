@@ -17,6 +17,7 @@ GIVEN: dict[Any, Any] = {
     Disk: DISK,
     tuple[Disk, ...]: (DISK,),
     str: "x",
+    bytes: b"x",
     tuple[str, ...]: ("x",),
     Dump: DUMP,
     tuple[Dump, ...]: (DUMP,),

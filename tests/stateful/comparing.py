@@ -142,6 +142,18 @@ def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     yield from (f"export that is there or not: {one}" for one in sorted(one_sided))
 
 
+def _named_alike(config: model.Config) -> Iterator[str]:
+    """Tell disks of one name that stand beside each other, or are one volume so."""
+    seen: set[tuple[str, str]] = set()
+    for disk in config.all(model.Disk):
+        owner = config.owner(disk)
+        of = [(owner.uuid if owner else "nobody", disk.name)] if disk.name else []
+        if disk.by_name and disk.known_as:
+            of.append(("its storage", disk.known_as))
+        yield from (f"{one} means two disks" for one in seen.intersection(of))
+        seen.update(of)
+
+
 def _records(config: model.Config, expected: Expected) -> Iterator[str]:
     """Compare what is recorded."""
     pools = {one.uuid: one.name for one in config.all(model.StoragePool)}
@@ -157,6 +169,7 @@ def _records(config: model.Config, expected: Expected) -> Iterator[str]:
     for uuid, disk in expected.disks.items():
         if config.disk(uuid).epoch < disk.moves:
             yield f"disk {disk.name} has an epoch of the past"
+    yield from _named_alike(config)
     connected = {
         one.name: {config.group(group).name for group in one.groups}
         for one in config.all(model.StoragePool)

@@ -49,6 +49,9 @@ class Expected:
     renamed
         Names that networks gave up since the last quiet moment: a job that named one,
         and ends later, may have meant the network of before.
+    freed
+        Disks that came to belong to no instance since then: one whose name another
+        such disk has got another one.
     theirs
         Volumes that were there before any disk was in them: no job may destroy them,
         but one that somebody asked for that.
@@ -68,6 +71,7 @@ class Expected:
         self.nameless: list[Disk] = []
         self.theirs: set[str] = set()
         self.renamed: set[str] = set()
+        self.freed: set[str] = set()
 
     def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
         """Take note that an operation succeeded with a result."""
@@ -131,9 +135,18 @@ class Expected:
             found = config.instance(name)
             self.instances[name].node = config.node(found.primary_node).name
             self.instances[name].up = found.admin_state == "up"
+        self.learn_names(config)
         self.doubts.clear()
         self.sent.clear()
         self.renamed.clear()
+
+    def learn_names(self, config: Config) -> None:
+        """Learn what disks are called that an instance let go of."""
+        for uuid in self.freed & self.disks.keys():
+            name, found = self.disks[uuid].name, config.disk(uuid).name
+            assert found == name or f"{found}".startswith(f"{name}-"), found
+            self.disks[uuid].name = found
+        self.freed.clear()
 
     # What was there before any disk.
 
@@ -179,6 +192,7 @@ class Expected:
 
     def disk_detach(self, _result, disk):
         self.owner(disk).disks.remove(disk)
+        self.freed.add(disk)
 
     def disk_grow(self, _result, disk, amount):
         self.disks[disk].size += amount
@@ -254,7 +268,9 @@ class Expected:
 
     def instance_remove(self, _result, instance_name, keep_disks=False):
         for disk in self.instances.pop(instance_name).disks:
-            if not keep_disks:
+            if keep_disks:
+                self.freed.add(disk)
+            else:
                 del self.disks[disk]
 
     def instance_replace_disks(self, _result, **_which):

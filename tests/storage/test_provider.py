@@ -7,6 +7,7 @@ from moorage.errors import BadInput
 from moorage.model import Provider
 from moorage.storage import Command, Opened, Site
 from moorage.storage.provider import (
+    BY_UUID,
     OPTIONAL,
     PARAMETERS,
     SCRIPTS,
@@ -27,7 +28,7 @@ SCRIPT = FileFact(regular=True, executable=True)
 TEXT = FileFact(regular=True)
 GONE = FileFact(missing="No such file or directory")
 MISSING = "is missing (No such file or directory)"
-WHOLE = dict.fromkeys((*SCRIPTS, *OPTIONAL), SCRIPT) | {PARAMETERS: TEXT}
+WHOLE = dict.fromkeys((*SCRIPTS, *OPTIONAL), SCRIPT) | {PARAMETERS: TEXT, BY_UUID: GONE}
 
 
 @pytest.mark.requirement(
@@ -42,6 +43,11 @@ def test_a_whole_provider() -> None:
         parameters={"tier": "ssd or hdd"},
     )
     assert found.valid
+
+
+def test_a_provider_may_say_that_it_knows_volumes_by_uuid() -> None:
+    assert judge("nas", "/e/nas", WHOLE | {BY_UUID: TEXT}, "").by_uuid
+    assert not judge("nas", "/e/nas", WHOLE, "").by_uuid
 
 
 @pytest.mark.requirement("S0-32", "S0-33", "S0-34", "S0-53", "S0-66")

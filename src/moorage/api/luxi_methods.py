@@ -21,7 +21,7 @@ from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_metrics import QueryMetrics
 from .luxi_queries import QUERIES
 from .luxi_unneeded import UNNEEDED
-from .query import Sources, resource_named, rows
+from .query import Snapshot, Sources, recall, resource_named, rows
 from .query.job import log_entries
 
 LONGEST_WAIT = 89.0
@@ -98,17 +98,22 @@ class WaitForJobChange(Method, frozen=True):
         clock = asyncio.get_running_loop().time
         end = clock() + min(self.timeout, LONGEST_WAIT)
         while (job := at.engine.jobs.get(self.job)) is not None:
-            (values,) = job_values(at, [job], self.fields)
+            (values,) = job_values(at.snapshot(), [job], self.fields)
             entries = log_entries(job, self.serial or 0)
             if values != self.seen or entries or job.finished:
                 return [values, entries]
             left = end - clock()
             if left <= 0 or not await deeds.changed(at, self.job, left):
                 return NOCHANGE
-        return None
+        scene = at.snapshot()  # it may have ended and been archived meanwhile
+        await recall(at, scene, [self.job])
+        if (job := scene.jobs.get(self.job)) is None:
+            return None
+        (values,) = job_values(scene, [job], self.fields)
+        return [values, log_entries(job, self.serial or 0)]
 
 
-def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]]:
+def job_values(scene: Snapshot, jobs: list[Job], names: list[str]) -> list[list[Any]]:
     """Return the values of jobs' fields, as JSON has them.
 
     Raises
@@ -121,7 +126,7 @@ def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]
     for field in fields:
         if field.kind == "unknown":
             raise BadInput(f"no job has the field '{field.name}'")
-    found = rows(fields, jobs, at.snapshot())
+    found = rows(fields, jobs, scene)
     return [[_as_json(value) for _, value in row] for row in found]
 
 
@@ -137,7 +142,8 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401
 class QueryJobs(Method, frozen=True):
     """Return values of some jobs, or of all; None for one that is not known.
 
-    No numbers at all mean all jobs, too.
+    No numbers at all mean all jobs, too: those of the archive only where one of the
+    fields is ``archived``.
     """
 
     jobs: Numbers | None
@@ -145,10 +151,13 @@ class QueryJobs(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[list[Any] | None]:
         """Look each one up."""
-        jobs = at.engine.jobs
+        scene = at.snapshot()
+        if self.jobs or "archived" in self.fields:
+            await recall(at, scene, self.jobs or None)
+        jobs = scene.jobs
         wanted = self.jobs or sorted(jobs)
         known = [number for number in wanted if number in jobs]
-        values = job_values(at, [jobs[number] for number in known], self.fields)
+        values = job_values(scene, [jobs[number] for number in known], self.fields)
         found = dict(zip(known, values, strict=True))
         return [found.get(number) for number in wanted]
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
+from moorage.errors import BadInput
+
 from .command import Call, Command, Operand, Option
 from .state_backup import places
 
@@ -13,12 +15,15 @@ from .state_backup import places
 def _import(call: Call) -> int:
     module = import_module("moorage.daemons.config_import")
     plan_module = import_module("moorage.config_data.importing_plan")
+    if call.option("guests_are_down") and call.option("guests_run_on"):
+        raise BadInput("--guests-are-down and --guests-run-on do not go together")
     directory = call.option("from_dir")
     found = module.Import(
         places(call),
         Path(call.words[0]),
         Path(directory) if directory else None,
         down=bool(call.option("guests_are_down")),
+        run_on=bool(call.option("guests_run_on")),
     )
     plan = found.plan
     call.show(to_builtins(plan), plan_module.lines(plan))
@@ -30,7 +35,10 @@ def _import(call: Call) -> int:
     found.check()
     call.warn(f"Make this the whole configuration of cluster {plan.cluster}?")
     found.do()
-    call.terminal.talk(f"Imported cluster {plan.cluster}. Next: gnt-cluster verify")
+    next_one = "gnt-cluster verify"
+    if call.option("guests_run_on"):
+        next_one = "moorage adopt-guests"
+    call.terminal.talk(f"Imported cluster {plan.cluster}. Next: {next_one}")
     return 0
 
 
@@ -48,6 +56,10 @@ COMMANDS = (
             Option(
                 ("--guests-are-down",),
                 "vouch that Ganeti runs no guest any more, whatever the file says",
+            ),
+            Option(
+                ("--guests-run-on",),
+                "let guests come in as Ganeti runs them: see moorage adopt-guests",
             ),
             Option(("--dry-run",), "print the plan only"),
             Option(("--json",), "print the plan as JSON"),

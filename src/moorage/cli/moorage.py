@@ -41,6 +41,11 @@ PROGRAM = Program(
             "import_config",
             "make a file of Ganeti's the cluster's configuration",
         ),
+        Verb(
+            "adopt-guests",
+            "adopt_guests",
+            "take over the guests that Ganeti started, while they run",
+        ),
         Verb("rapi run", "rapi", "serve RAPI, the door for other machines, over HTTPS"),
         Verb("rapi certificate", "rapi", "give the door a certificate"),
         Verb("rapi password", "rapi", "print a line for the door's file of users"),

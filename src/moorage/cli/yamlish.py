@@ -12,6 +12,8 @@ from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z0-9_/(+](?:[ -~]*[!-~])?")
 _MISREAD = re.compile(r": |:$| #")
+_BREAKS = re.compile(r"^$|[][{},]")
+"""What ends a word within a list on one line."""
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 
 
@@ -20,6 +22,22 @@ class Flow(list[Any]):
 
     def __str__(self) -> str:
         return f"[{', '.join(_flow(item) for item in self)}]"
+
+
+class Words(Flow):
+    """A list on one line, of which words are quoted only where they would be misread.
+
+    >>> str(Words([1, "message", "all is well", "a, b"]))
+    "[1, message, all is well, 'a, b']"
+    """
+
+    def __str__(self) -> str:
+        return f"[{', '.join(_word(item) for item in self)}]"
+
+
+def _word(item: Any) -> str:  # noqa: ANN401
+    text = scalar(item)
+    return _flow(item) if isinstance(item, str) and _BREAKS.search(text) else text
 
 
 def defaulted(own: Mapping[str, Any], actual: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +98,11 @@ def _item(item: Any, indent: str) -> Iterator[str]:  # noqa: ANN401
 
 def nested(value: Any) -> bool:  # noqa: ANN401
     """Whether a value needs lines of its own."""
-    return bool(value) and isinstance(value, Mapping | list) and type(value) is not Flow
+    return (
+        bool(value)
+        and isinstance(value, Mapping | list)
+        and not isinstance(value, Flow)
+    )
 
 
 def scalar(value: Any) -> str:  # noqa: ANN401
@@ -89,7 +111,7 @@ def scalar(value: Any) -> str:  # noqa: ANN401
     >>> scalar("default (True)"), scalar("a: b"), scalar(None), scalar({})
     ('default (True)', "'a: b'", 'None', '')
     """
-    if isinstance(value, Mapping | list) and not value and type(value) is not Flow:
+    if isinstance(value, Mapping | list) and not value and not isinstance(value, Flow):
         return ""
     text = str(value)
     if not isinstance(value, str) or not text:

@@ -16,6 +16,7 @@ from .document import (
 )
 from .downgrade import downgrade
 from .export import Address, Exported, exported
+from .ssconf import ssconf
 from .upgrade import upgrade
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "exported",
     "known_version",
     "read",
+    "ssconf",
     "upgrade",
     "version_of",
 ]

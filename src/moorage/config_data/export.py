@@ -87,7 +87,7 @@ _OWN_HVPARAMS = frozenset({"accel", "vif_type"})
 """Hypervisor parameters of KVM that Ganeti does not know."""
 OF_DISKS = (
     *("tags", "epoch", "quarantine", "identity", "cname", "pool", "behind"),
-    *("adopted", "unproven", "group", "last_node"),
+    *("adopted", "unproven", "by_uuid", "group", "last_node"),
 )
 """What a disk has here alone."""
 _WORDS = {
@@ -100,6 +100,7 @@ _WORDS = {
     "behind": "the word which copy is behind",
     "adopted": "the word that it was adopted",
     "unproven": "the word that its volume may be somebody else's",
+    "by_uuid": "the word that its provider goes by uuids",
 }
 """What people call them; the rest is found again."""
 _NAMED = frozenset({"quarantine", "behind", "unproven"})

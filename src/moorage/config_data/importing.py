@@ -41,6 +41,7 @@ from moorage.storage import TEMPLATES
 from .document import Document, Part
 from .export import GIVEN, OF_DISKS, Address, written
 from .foreign import PLACES, Foreign, noted
+from .importing_names import Names
 from .upgrade import UNFIT
 
 E = TypeVar("E", bound=Struct)
@@ -168,7 +169,7 @@ class _Reading:
     ) -> None:
         self.wrong: list[str] = []
         self.aside: list[tuple[str, str]] = []
-        self._names: set[str | None] = set()
+        self._names = Names(document)
         self._document = document
         self._here = here
         self._new_uuid = new_uuid
@@ -248,7 +249,11 @@ class _Reading:
             {"uuid": f"{uuid}-{number}", **child}
             for number, child in enumerate(part.get("children") or ())
         ]
-        words = {"children": children, **self._called(part)}
+        called = self._names.called(part, by_uuid=bool(more.get("by_uuid")))
+        if "name" in called:
+            told = f"another disk is named '{part['name']}', too: it comes in without"
+            self.aside.append((f"disk {uuid}", f"{told} a name"))
+        words = {"children": children, **called}
         disk = _made(Disk, {**part, **more, **words})
         if not disk.volumes:
             raise BadInput("it has no volume")
@@ -317,19 +322,6 @@ class _Reading:
             told = f"{option} has no effect here, and goes out again: "
             self.aside.append(("cluster", told + ", ".join(without)))
         return found
-
-    def _called(self, part: Part) -> Part:
-        """Return the name of a disk; none where another disk had it before.
-
-        Its provider is told the old one all the same: the volume may go by it.
-        """
-        name = part.get("name")
-        if name and name in self._names:
-            told = f"another disk is named '{name}', too: it comes in without a name"
-            self.aside.append((f"disk {part.get('uuid')}", told))
-            return {"name": None, "cname": name}
-        self._names.add(name)
-        return {}
 
 
 def _words(made: Entity) -> Iterator[str]:

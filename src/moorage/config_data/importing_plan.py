@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from moorage.errors import MoorageError
-from moorage.hypervisors import HYPERVISORS
-from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup
+from moorage.hypervisors import HYPERVISORS, KVM
+from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup, pair_of
 from moorage.model.ipolicy import group_policy
 from moorage.model.objects import LogicalId, as_text
 from moorage.ops.cluster import defaults
@@ -143,13 +143,17 @@ def _name(config: Config, uuid: str) -> str:
     return node.name if isinstance(node, Node) else uuid
 
 
-def findings(found: Imported, here: Config, *, down: bool) -> Iterator[Finding]:
+def findings(
+    found: Imported, here: Config, *, down: bool, run_on: bool = False
+) -> Iterator[Finding]:
     """Yield what is to be known before an import.
 
     Parameters
     ----------
     down
         Whether somebody vouches that Ganeti runs no guest any more.
+    run_on
+        Whether guests that Ganeti runs are to be taken over.
     """
     config = found.config
     yield from (Finding(ERROR, "file", one) for one in found.wrong)
@@ -158,7 +162,7 @@ def findings(found: Imported, here: Config, *, down: bool) -> Iterator[Finding]:
     for uuid in sorted(here.objects.keys() & config.objects.keys()):
         yield Finding(ERROR, "cluster", f"there is an object {uuid} already")
     yield from _nodes(config, here)
-    yield from _instances(config, down=down)
+    yield from _instances(config, down=down, run_on=run_on)
     yield from _disks(config)
     yield from _volumes(config)
     yield from _names(config)
@@ -221,14 +225,31 @@ def _nodes(config: Config, here: Config) -> Iterator[Finding]:
             yield Finding(WARNING, f"node {node.name}", message)
 
 
-def _instances(config: Config, *, down: bool) -> Iterator[Finding]:
+def _runs(config: Config, instance: Instance, *, run_on: bool) -> str:
+    """Return why an instance that is marked up may not come in so; empty if it may."""
+    if not run_on:
+        return (
+            "it is marked up: Ganeti may run its guest, which would be started a "
+            "second time. gnt-instance shutdown it there, or --guests-are-down, or "
+            "--guests-run-on"
+        )
+    home = config.objects.get(instance.primary_node)
+    if isinstance(home, Node) and home.offline:
+        why = "no agent has joined from its node: nobody sees whether Ganeti runs it"
+    elif instance.hypervisor != KVM:
+        why = f"guests of {instance.hypervisor} are not taken over"
+    elif any(pair_of(disk) for disk in config.disks_of(instance)):
+        why = "guests with mirrored disks are not taken over"
+    else:
+        return ""
+    return f"it is marked up, and {why}. gnt-instance shutdown it there"
+
+
+def _instances(config: Config, *, down: bool, run_on: bool) -> Iterator[Finding]:
     for instance in config.named(Instance):
-        if instance.admin_state == "up" and not down:
-            message = (
-                "it is marked up: Ganeti may run its guest, which would be started a "
-                "second time. gnt-instance shutdown it there, or --guests-are-down"
-            )
-            yield Finding(ERROR, f"instance {instance.name}", message)
+        why = "" if down else _runs(config, instance, run_on=run_on)
+        if instance.admin_state == "up" and why:
+            yield Finding(ERROR, f"instance {instance.name}", why)
         if instance.hypervisor not in HYPERVISORS:
             message = (
                 f"nothing here runs guests of {instance.hypervisor}: it cannot start"

@@ -14,6 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
 from moorage import durable
+from moorage.directories import GANETI
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.hypervisors import SIMULATED, USUAL, check_hypervisor
 from moorage.model.addresses import place
@@ -28,6 +29,7 @@ from moorage.node.extensions.allocators import SEARCH_PATH as ALLOCATORS
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import DIRECTORY as HOOKS
 from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.orders import Orders
 from moorage.node.extensions.oses import SEARCH_PATH as OS_PATH
 from moorage.node.extensions.providers import Providers
 from moorage.node.host import Machine
@@ -43,6 +45,8 @@ from moorage.node.machine.images import EXPORTS, LIST, Images
 from moorage.node.machine.scripts import Scripts
 from moorage.node.records import leader
 from moorage.node.records.fence import forget_masters
+from moorage.node.records.ssconf import DIRECTORY as SSCONF
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit, node_socket, own_address, process, systemd
@@ -73,7 +77,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Where the directories of hooks are, Ganeti's.
     scripts_dir
         Has the directories ``restricted-commands`` and ``oob``: scripts that the
-        cluster may run by their names.
+        cluster may run by their names; and the files ``cluster-command`` and
+        ``copyfile-paths``: whether it may run any command, and write which files.
     iallocator_path
         Where allocators are looked for: Ganeti's programs that choose nodes.
     export_dir
@@ -81,6 +86,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     network_scripts
         Directory of scripts that connect network cards, as Ganeti's
         ``kvm-ifup-custom``; they run as root.
+    ganeti_run
+        Where Ganeti keeps what it knows of the guests that it started, which are found
+        by their pid files there.
+    ssconf_dir
+        Where Ganeti's ``ssconf`` files lie, if the cluster is told to have them.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     unsafe_live_emulation
@@ -99,6 +109,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     iallocator_path: tuple[str, ...] = ALLOCATORS
     export_dir: str = EXPORTS
     network_scripts: str = WIRING
+    ganeti_run: str = GANETI
+    ssconf_dir: str = SSCONF
     san: str = ""
     unsafe_live_emulation: bool = False
 
@@ -206,6 +218,8 @@ async def _serve(
         await local.stop()
     await runner.cleanup()
     if left.is_set():
+        if machine.ssconf:
+            machine.ssconf.restore()  # a last change may have come after the farewell
         forget(places.keys)
         # The next cluster counts its terms from one.
         for kept in ("fence", "state"):
@@ -255,6 +269,8 @@ def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
     allocators = [Path(one) for one in settings.iallocator_path]
+    own = Path(settings.scripts_dir)
+    ssconf = SsconfFiles(Path(settings.ssconf_dir))
     if settings.hypervisor == SIMULATED:
         # Simulated nodes are for trying and testing: a real one never loads them.
         from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
@@ -265,6 +281,8 @@ def _parts(
         simulated = SimMachine(name, san)
         simulated.hook_scripts = Hooks(Path(settings.hooks_dir))
         simulated.allocators = Allocators(allocators, apart=False)
+        simulated.ssconf = ssconf
+        simulated.orders = Orders(own)
         return simulated, {USUAL: SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
@@ -284,14 +302,16 @@ def _parts(
     )
     machine.contents = Contents(places.run / "images", scripts)
     machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
-    own = Path(settings.scripts_dir)
     machine.admin_scripts = AdminScripts(own, scripts)
     machine.allocators = Allocators(allocators, scripts)
+    machine.ssconf = ssconf
+    machine.orders = Orders(own, scripts)
     station = Station(
         run=places.run,
         address=settings.address,
         images=images,
         wiring=Wiring(Path(settings.network_scripts)),
+        ganeti=Path(settings.ganeti_run),
         unsafe_live_emulation=settings.unsafe_live_emulation,
     )
     kind = settings.hypervisor

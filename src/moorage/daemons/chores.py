@@ -11,7 +11,7 @@ from typing import Final
 from moorage.api import deeds
 from moorage.api.query import Sources
 
-from . import key_renewal, leading_keys, pauses, settling
+from . import key_renewal, leading_keys, pauses, settling, ssconf_files
 
 _LOG = logging.getLogger(__name__)
 _AGAIN = 60.0
@@ -30,6 +30,7 @@ async def _tidy(sources: Sources) -> None:
     """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
     while True:
         await deeds.archive_old(sources, _KEPT)
+        await sources.engine.queue.archived.expire(sources.clock())
         await asyncio.sleep(_TIDIED)
 
 
@@ -55,6 +56,7 @@ _CHORES: Final = (
     key_renewal.watch,
     leading_keys.watch,
     _keep_informed,
+    ssconf_files.keep,
 )
 """They go on for ever."""
 

@@ -69,6 +69,7 @@ class Import:
         directory: Path | None = None,
         *,
         down: bool = False,
+        run_on: bool = False,
     ) -> None:
         """Read all files, and the store; nothing is changed.
 
@@ -78,6 +79,9 @@ class Import:
             Ganeti's, for what lies beside its configuration; None for nothing.
         down
             Whether somebody vouches that Ganeti runs no guest any more.
+        run_on
+            Whether guests that Ganeti runs are to be taken over: until then, nothing
+            starts them while their nodes see them.
 
         Raises
         ------
@@ -89,6 +93,7 @@ class Import:
         """
         self._places = places
         self._down = down
+        self._run_on = run_on
         found = read(_content(file))
         self._document, self._notes = upgrade(found, NEWEST, _fresh)
         self._version = version_of(found)
@@ -107,7 +112,7 @@ class Import:
             *(Finding(NOTICE, "file", note) for note in self._notes),
             *(Finding(WARNING, one.object, one.message) for one in wrong),
             *(Finding(ERROR, "machine", one) for one in _running()),
-            *findings(made, here, down=self._down),
+            *findings(made, here, down=self._down, run_on=self._run_on),
             *_lacking(self._places, made),
         ]
         cluster = self._document["cluster"]["cluster_name"]
@@ -149,7 +154,7 @@ class Import:
             try:
                 here = config_store.config
                 made = self._made(here)
-                _check(findings(made, here, down=self._down))
+                _check(findings(made, here, down=self._down, run_on=self._run_on))
                 _check_idle(others.get("job", {}))
                 queue = others.get("queue", {})
                 last = max(self._jobs, int(queue.get("last", b"0")))

@@ -195,8 +195,10 @@ def start_agent(scratch: Scratch, name: str) -> int:
             file_storage_paths=f"{scratch.root}/file-storage-paths",
             hooks_dir=f"{scratch.root}/hooks/{name}",
             scripts_dir=f"{scratch.root}/scripts/{name}",
+            ssconf_dir=f"{scratch.root}/ssconf/{name}",
             iallocator_path=(f"{scratch.root}/iallocators",),
             export_dir=f"{scratch.root}/export/{name}",
+            ganeti_run=f"{scratch.root}/ganeti/{name}",
             san=f"{scratch.root}/san" if scratch.hypervisor == SIMULATED else "",
         )
         agent.write_settings(places, settings)

@@ -10,7 +10,7 @@ from msgspec import json
 from moorage.consistency import Complaint, complaints_of_objects
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
-from moorage.jobs import repeats
+from moorage.jobs import archive, repeats
 from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
@@ -30,6 +30,7 @@ _OTHERS = frozenset(
     {
         *("config", "queue", "job"),
         *(stories.KIND, feed.KIND, audit.KIND, repeats.KIND, replication.KIND),
+        archive.KIND,
     }
 )
 """Kinds of records that are no objects of the configuration."""
@@ -138,6 +139,7 @@ def _jobs(records: _Records) -> _Part:
             continue
         jobs.append(job)
         faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
+    faults += _archived(records)
     begun = [job for job in jobs if job.current.status in BEGUN]
     faults += _shared_locks(begun)
     for name, value in records.get(repeats.KIND, {}).items():
@@ -188,6 +190,18 @@ def _audit(records: _Records) -> Iterator[str]:
     found = records.get(audit.KIND, {})
     told = Chain().read(found[name] for name in sorted(found))
     yield from (f"the audit log: {fault}" for fault in told)
+
+
+def _archived(records: _Records) -> Iterator[str]:
+    """Say which archived jobs could not be shown."""
+    for name, value in records.get(archive.KIND, {}).items():
+        try:
+            number, job = archive.parsed(name)[0], archive.unpacked(value)
+        except UNREADABLE as error:
+            yield f"archived job {name}: {why(error)}"
+            continue
+        if job.id != number:
+            yield f"archived job {name}: it is that of job {job.id}"
 
 
 def _wrong(job: Job, name: str) -> Iterator[str]:

@@ -23,7 +23,8 @@ from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write, believed, whole
 
-from . import audited, repeats
+from . import archive, audited, repeats
+from .archive import Archive
 from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
 from .measures import Measures
 from .repeats import Repeats
@@ -88,6 +89,8 @@ class Queue:
         Whether new jobs are refused.
     repeats
         The requests that may come twice, and what they made.
+    archived
+        The jobs that were put away, and are kept for a while.
     measures
         How long things took since the master began.
     """
@@ -99,6 +102,7 @@ class Queue:
         self.working: dict[int, Job] = {}
         self.draining = False
         self.repeats = Repeats(clock)
+        self.archived = Archive(config_store)
         self.measures = Measures()
         self._config_store = config_store
         self._clock = clock
@@ -123,6 +127,7 @@ class Queue:
         kept = read(records)
         self.draining = "draining" in records.get("queue", {})
         self.repeats.load(kept.keys)
+        self.archived.load(records.get(archive.KIND, {}))
         found = kept.jobs
         self.jobs = {job.id: job for job in found}
         self._statuses = {job.id: job.status for job in found}
@@ -238,7 +243,7 @@ class Queue:
             await self._write([job], None, deeds=[done])
 
     async def archive(self, number: int, caller: Caller = MASTER) -> bool:
-        """Forget a job, unless it, or one that depends on it, has not ended."""
+        """Put a job away, unless it, or one that depends on it, has not ended."""
         open_ = self.working.values()
         awaited = any(number == n for job in open_ for n, _ in dependencies(job))
         if not self.job(number).finished or awaited:
@@ -246,16 +251,19 @@ class Queue:
         job = self.job(number)
         async with self.turn(job):
             if number in self.jobs:  # nobody else was faster
-                await self._forget(job, caller)
+                await self._put_away(job, caller)
         self._turns.pop(number, None)
         return True
 
-    async def _forget(self, job: Job, caller: Caller) -> None:
+    async def _put_away(self, job: Job, caller: Caller) -> None:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
-        record = ("job", str(job.id)), None
+        record: Write = ("job", str(job.id)), None
+        kept = self.archived.writes(job, now.time)
         done = [] if job.looks else [deed(caller, now.time, ARCHIVE, job=job.id)]
-        await self._config_store.commit(None, [record], now, jobs=gone, deeds=done)
+        records = [record, *kept]
+        await self._config_store.commit(None, records, now, jobs=gone, deeds=done)
+        self.archived.note(kept)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 

@@ -5,15 +5,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.protocol import EnrolNode, InstallSystem, VerifySystem
+from moorage.protocol import EnrolNode, InstallSystem, PutFile, VerifySystem
 
 from .job import FINISHED, Job, Op
 from .task import Run, Task
 
 _TOKEN, _KEY = "token", "key"
 """Names of values: a node's invitation as it is asked for, a migration's key."""
-_PARAMETERS = ("osparams_private", "osparams_secret", "osparams_private_cluster")
-"""Fields with parameters of OS definitions that nobody is to see."""
+_FIELDS = (
+    *("osparams_private", "osparams_secret", "osparams_private_cluster"),
+    "file_content",
+)
+"""Fields that nobody is to see: parameters of OS definitions, files for nodes."""
 HIDDEN = "(not shown)"
 
 
@@ -27,7 +30,7 @@ def shown(values: dict[str, Any], secret: str = _TOKEN) -> dict[str, Any]:
     """
     hidden: dict[str, Any] = {secret: HIDDEN} if values.get(secret) else {}
     for name, value in values.items():
-        if name in _PARAMETERS and value:
+        if name in _FIELDS and value:
             hidden[name] = HIDDEN
         elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
             hidden[name] = [_part(one) for one in value]
@@ -59,4 +62,6 @@ def _without(task: Task) -> Task:
         return replace(task, do=EnrolNode(token=HIDDEN))
     if isinstance(task, Run) and isinstance(task.do, InstallSystem | VerifySystem):
         return replace(task, do=replace(task.do, osparams={}))
+    if isinstance(task, Run) and isinstance(task.do, PutFile):
+        return replace(task, do=replace(task.do, content=b""))
     return task

@@ -9,6 +9,7 @@ from .facts import (
     Accelerator,
     Device,
     Examined,
+    ForeignGuest,
     GuestState,
     Held,
     LeadChange,

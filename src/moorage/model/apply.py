@@ -2,11 +2,13 @@
 """From one snapshot to the next: objects in and out, indexes kept, rules held.
 
 The rules that no commit can break: an object is replaced only by its successor; a name
-stands for one object of its kind; a disk has at most one owner; an epoch never falls;
-no two disks share a port or a node's minor; no reference dangles; a disk of a storage
-pool, and an instance with a card in a network, is in a node group that the pool or the
-network is connected to; an address of a network is of one card. Disks that shared a
-name before this was a rule may keep it.
+stands for one object of its kind, that of a disk for one of its instance's, or for one
+of those that belong to none; where storage may know volumes by name, one name is one
+volume; a disk has at most one owner; an epoch never falls; no two disks share a port or
+a node's minor; no reference dangles; a disk of a storage pool, and an instance with a
+card in a network, is in a node group that the pool or the network is connected to; an
+address of a network is of one card. What broke a rule on names before it was one may go
+on so.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -67,6 +69,8 @@ def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
             config = _put(config, entity)
         except Conflict as error:
             broken.append(error)
+    disks = [one.uuid for one in found if isinstance(one, Disk)]
+    config = replace(config, unowned=_unowned(Config(), config, disks))
     for entity in found:
         try:
             _check_references(config, entity)
@@ -100,9 +104,12 @@ def apply(config: Config, change: Change) -> Config:
         new = _dropped(new, entity)
     for entity in change.put:
         new = _put(new, entity)
+    disks = _touched(config, change)
+    new = replace(new, unowned=_unowned(config, new, disks))
+    for uuid in disks:
+        _check_names(config, new, uuid)
     for entity in change.put:
         _check_references(new, entity)
-        _check_name(new, entity, config.objects.get(entity.uuid))
     for entity in change.drop:
         _check_unused(new, entity)
     new.lists.update(_in_order(config, change))
@@ -162,8 +169,7 @@ def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
 def _places_of(disk: Disk) -> Iterator[tuple[str, Any]]:
     if disk.pool:
         yield "pooled", disk.pool
-    if disk.cname:
-        yield "cnames", disk.cname
+    yield from (("soles", name) for name in disk.sole_names)
     pair = pair_of(disk)
     if pair:
         yield from (("mirrors", one) for one in pair.reserved())
@@ -287,13 +293,54 @@ def _check_connected(config: Config, entity: Entity) -> None:
             )
 
 
-def _check_name(config: Config, new: Entity, old: Entity | None) -> None:
-    """Raise `Conflict` if a disk takes a name that another one bears."""
-    if not isinstance(new, Disk) or not new.name:
+def _touched(config: Config, change: Change) -> list[str]:
+    """Return the uuids of the disks that change, or come to an instance, or go."""
+    found = {one.uuid for one in (*change.put, *change.drop) if isinstance(one, Disk)}
+    old = [*config.before(change).values()]
+    had = {uuid for one in old if isinstance(one, Instance) for uuid in one.disks}
+    new = (one for one in change.put if isinstance(one, Instance))
+    has = {uuid for one in new for uuid in one.disks}
+    return sorted(found | (had ^ has))
+
+
+def _unowned(
+    before: Config, after: Config, disks: Iterable[str]
+) -> HashTrieMap[str, Uuids]:
+    """Return the disks that belong to no instance, by name, after some changed."""
+    index = before.unowned
+    for uuid in disks:
+        old, new = before.objects.get(uuid), after.objects.get(uuid)
+        if isinstance(old, Disk) and old.name and uuid not in before.owners:
+            index = _without(index, old.name, uuid)
+        if isinstance(new, Disk) and new.name and uuid not in after.owners:
+            index = _with(index, new.name, uuid)
+    return index
+
+
+def _check_names(before: Config, after: Config, uuid: str) -> None:
+    """Raise `Conflict` if a disk comes to be called as another one is."""
+    old, new = before.objects.get(uuid), after.objects.get(uuid)
+    if not isinstance(new, Disk):
         return
-    kept = isinstance(old, Disk) and old.name == new.name
-    if not kept and len(config.called(Disk, new.name)) > 1:
-        raise Conflict(f"the name '{new.name}' is taken", name=new.name)
+    was = old if isinstance(old, Disk) else None
+    moved = before.owners.get(uuid) != after.owners.get(uuid)
+    name = new.name or ""
+    given = was is None or was.name != name
+    if name and (given or moved):
+        _check_alone(name, after.beside(name, after.owner(new)) - {uuid})
+    if name and given and new.by_name and new.cname is None:
+        _check_alone(name, _volumes(after, name) - {uuid})
+
+
+def _volumes(config: Config, name: str) -> set[str]:
+    """Return the uuids of the disks whose storage may know them by a name."""
+    found = (config.objects[uuid] for uuid in config.soles.get(name, NO_UUIDS))
+    return {one.uuid for one in found if isinstance(one, Disk) and one.known_as == name}
+
+
+def _check_alone(name: str, others: set[str]) -> None:
+    if others:
+        raise Conflict(f"the name '{name}' is taken", name=name)
 
 
 def _check_unused(config: Config, entity: Entity) -> None:

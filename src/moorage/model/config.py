@@ -75,7 +75,7 @@ class Config:
     kinds
         Uuids by kind.
     names
-        Uuids by (kind, name); only disks of old configurations share one.
+        Uuids by (kind, name); only disks share one.
     shorts
         Uuids of machines by (kind, what comes before one of their names' dots).
     owners
@@ -95,9 +95,11 @@ class Config:
         address is of one card.
     networked
         Uuids of the instances by the uuid of each network that a card of theirs is in.
-    cnames
-        Uuids of the disks by the name, not their own, that storage scripts know their
-        volumes as.
+    unowned
+        Uuids of the disks that belong to no instance, by their name.
+    soles
+        Uuids of the disks whose storage may know them by name, by their names and by
+        what their volumes were made as.
     lists
         The objects of classes that somebody wanted by name, in that order.
     hosting
@@ -120,7 +122,8 @@ class Config:
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
     networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
-    cnames: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    unowned: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    soles: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     lists: dict[type[Entity], Ordered[Any]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -215,7 +218,7 @@ class Config:
 
         The word is ``INSTANCE/NAME`` where that means the disk alone, or its uuid.
         """
-        words = sorted(map(self._word_for, disks))
+        words = sorted(map(self.word_for, disks))
         more = [f"{len(words) - _TOLD} others"] if len(words) > _TOLD else []
         return Ambiguous(
             f"{len(disks)} disks are named '{ref}'",
@@ -223,10 +226,20 @@ class Config:
             uuids=sorted(disk.uuid for disk in disks),
         )
 
-    def _word_for(self, disk: Disk) -> str:
+    def word_for(self, disk: Disk) -> str:
+        """Return what means a disk and no other one, in the next command.
+
+        It is its name if no other disk is named so, or ``INSTANCE/NAME``, or its uuid.
+        """
+        if disk.name and not self.shares_name(disk):
+            return disk.name
         owner = self.owner(disk)
         word = f"{owner.name}/{disk.name}" if owner else ""
-        return word if self.called(Disk, word) == [disk] else disk.uuid
+        return word if word and self.called(Disk, word) == [disk] else disk.uuid
+
+    def shares_name(self, disk: Disk) -> bool:
+        """Whether another disk bears the name of a disk that has one."""
+        return len(self.names.get((KIND_OF[Disk], disk.name or ""), NO_UUIDS)) > 1
 
     def full_name(self, cls: type[Entity], word: str) -> str:
         """Return the name of the machine that a word stands for; the word, if none.
@@ -264,9 +277,31 @@ class Config:
             return [cast("E", disk) for disk in disks if disk.name == rest]
         return [cast("E", self.objects[uuid]) for uuid in uuids]
 
-    def known_as(self, name: str) -> list[Disk]:
-        """Return the disks that are called otherwise than storage scripts call them."""
-        return self._below(Disk, self.cnames, name)
+    def namesakes(
+        self, name: str, owner: Instance | None, *, sole: bool, but: Disk | None = None
+    ) -> list[Disk]:
+        """Return the disks beside which another one cannot be called `name`.
+
+        Parameters
+        ----------
+        owner
+            The instance that has the other one; None if none does.
+        sole
+            Whether its storage may know it by that name.
+        but
+            The other one itself, if it is there.
+        """
+        found = self.beside(name, owner)
+        if sole:
+            found |= {*self.soles.get(name, NO_UUIDS)}
+        found.discard(but.uuid if but else "")
+        return sorted((cast("Disk", self.objects[uuid]) for uuid in found), key=by_name)
+
+    def beside(self, name: str, owner: Instance | None) -> set[str]:
+        """Return the uuids of the disks of a name that an instance has, or nobody."""
+        if owner is None:
+            return {*self.unowned.get(name, NO_UUIDS)}
+        return {one.uuid for one in self.disks_of(owner) if one.name == name}
 
     def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
         """Return the objects of a class that an index has below a key, by name."""

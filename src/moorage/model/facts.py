@@ -40,6 +40,9 @@ class Provider(Struct, frozen=True, kw_only=True):
         Why it is not valid; empty when it is.
     places
         The parameters that name directories, which the node opens for the scripts.
+    by_uuid
+        Whether it says that it knows volumes by ``VOL_NAME`` alone. Of another one
+        nobody knows that it does not go by the names of disks (``VOL_CNAME``).
     """
 
     name: str
@@ -48,6 +51,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     places: tuple[str, ...] = ()
+    by_uuid: bool = False
 
     @property
     def valid(self) -> bool:
@@ -237,6 +241,10 @@ class GuestState(Struct, frozen=True, kw_only=True):
         The hypervisor parameters that its machine is made of, as it runs
         (:data:`moorage.model.hvparams.MACHINE`). Empty for a guest that is told of with
         others, or of an older agent's.
+    origin
+        Who started its process: nothing is said where this node's agent did;
+        ``adopted`` where Ganeti did, and the agent took it over; ``foreign`` where
+        Ganeti did, and nobody has: it may write, and gets no orders.
     """
 
     uuid: str
@@ -249,6 +257,7 @@ class GuestState(Struct, frozen=True, kw_only=True):
     cause: str = ""
     cards: dict[str, int] | None = None
     machine: dict[str, bool | int | str] = {}
+    origin: str = ""
 
     @property
     def runs(self) -> bool:
@@ -259,6 +268,32 @@ class GuestState(Struct, frozen=True, kw_only=True):
     def lives(self) -> bool:
         """Whether it writes, or is about to."""
         return self.runs or self.state == "incoming"
+
+
+class ForeignGuest(Struct, frozen=True, kw_only=True):
+    """A guest whose process Ganeti started, as its node finds it.
+
+    Attributes
+    ----------
+    uuid
+        Of the instance, as its command line says; empty if it does not.
+    pid
+        Of its process.
+    adopted
+        Whether the agent has taken it over.
+    files
+        What it has open that may be its disks: block devices, and files that it
+        writes to. For people to read: the node compares what they are.
+    monitor
+        Why its monitor cannot be asked, in a sentence; empty when it answers.
+    """
+
+    uuid: str
+    name: str
+    pid: int
+    adopted: bool = False
+    files: tuple[str, ...] = ()
+    monitor: str = ""
 
 
 class Link(Struct, frozen=True, kw_only=True):

@@ -26,6 +26,8 @@ Moment = Annotated[float, Meta(extra_json_schema={"x-unit": "s since 1970"})]
 """A time."""
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 """How many of something."""
+FileMode = Annotated[int, Meta(ge=0, le=0o777)]
+"""Who may read, write and run a file: nine bits."""
 Epoch = Annotated[int, Meta(ge=0, le=1 << 62)]
 """How often a disk was attached."""
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS
 from moorage.hypervisors import USUAL
 from moorage.units import Mib
 
@@ -120,6 +121,8 @@ class Disk(Entity, frozen=True, kw_only=True):
     unproven
         Whether nobody knows that the disk's volume is its own: it may be somebody
         else's of the same name, and is not removed until somebody says that it is not.
+    by_uuid
+        Whether its provider said that it knows the volume by :attr:`volume` alone.
     behind
         Uuid of the node whose copy of a mirrored disk may lack what was written last,
         as it was last seen; None if both copies had it.
@@ -144,6 +147,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     behind: str | None = None
     adopted: bool = False
     unproven: bool = False
+    by_uuid: bool = False
 
     @property
     def was_there(self) -> bool:
@@ -171,6 +175,17 @@ class Disk(Entity, frozen=True, kw_only=True):
     def known_as(self) -> str:
         """What storage scripts know the volume as; empty for none."""
         return (self.name or "") if self.cname is None else self.cname
+
+    @property
+    def by_name(self) -> bool:
+        """Whether its storage may know the volume by :attr:`known_as` alone."""
+        facts = FACTS.get(self.dev_type)
+        return facts is not None and facts.provided and not self.by_uuid
+
+    @property
+    def sole_names(self) -> set[str]:
+        """What no other disk may be called whose storage may know it by name."""
+        return {self.name or "", self.known_as} - {""} if self.by_name else set()
 
 
 class Nic(Struct, frozen=True, kw_only=True):
@@ -393,6 +408,10 @@ class Cluster(Entity, frozen=True, kw_only=True):
         Who has led, the earliest first, since the first failover that was noted.
     max_running_jobs
         How many jobs work at once.
+    job_retention
+        For how many seconds archived jobs are kept.
+    ssconf
+        Whether nodes have Ganeti's ``ssconf`` files.
     ndparams
         Node parameters where neither a node nor its group has others.
     foreign_document
@@ -429,6 +448,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
     enabled_user_shutdown: bool = False
     watcher_pause: float | None = None
     max_running_jobs: int = 20
+    job_retention: float = 14 * 86400.0
+    ssconf: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     foreign_document: dict[str, tuple[Any, Any]] | None = None
 

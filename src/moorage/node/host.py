@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from moorage.model import Device, Link, Os, Provider
+from moorage.node.extensions.orders import Orders
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
@@ -63,7 +65,18 @@ class Offer(NamedTuple):
 
 
 class Machine(Protocol):
-    """A machine: runs commands, and knows what is installed."""
+    """A machine: runs commands, and knows what is installed.
+
+    Attributes
+    ----------
+    ssconf
+        Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
+    """
+
+    ssconf: SsconfFiles | None
+    orders: Orders | None
 
     async def run(
         self, command: Command, limit: float, report: Report = silent

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Confined, Content, Opened, Output
 from moorage.storage.uri import local_files
@@ -21,6 +22,7 @@ from .extensions import oses
 from .extensions.admin_scripts import AdminScripts
 from .extensions.allocators import Allocators
 from .extensions.hooks import Hooks
+from .extensions.orders import Orders
 from .extensions.providers import Providers
 from .host import Memory, Offer, Parcel, memory_of
 from .machine import commands, installed, links
@@ -63,6 +65,10 @@ class LocalMachine:
         The scripts of administrators; None where there are none.
     allocators
         Their programs that say where instances go.
+    ssconf
+        Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
     """
 
     def __init__(
@@ -87,6 +93,8 @@ class LocalMachine:
         self.hooks: Hooks | None = None
         self.admin_scripts: AdminScripts | None = None
         self.allocators = Allocators(())
+        self.ssconf: SsconfFiles | None = None
+        self.orders: Orders | None = None
         self._ran = count()
 
     async def run(

@@ -54,6 +54,7 @@ from .disk import (
 )
 from .guest import (
     AbortGuest,
+    AdoptGuest,
     Arrived,
     AwaitGuest,
     DiscardGuest,
@@ -129,6 +130,7 @@ from .node import (
     GetGuest,
     KillPrograms,
     LeaveCluster,
+    ListForeignGuests,
     ListGuests,
     ListOldObjects,
     ListProviders,
@@ -139,6 +141,8 @@ from .node import (
     ReachNodes,
     TryAccelerator,
 )
+from .orders import PutFile, RunCommand
+from .ssconf import LookAtSsconf, RestoreSsconf, WriteSsconf
 from .state import (
     AddRecords,
     ApplyCommits,

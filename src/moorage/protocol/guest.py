@@ -136,6 +136,13 @@ class StartGuest(Whole[None], frozen=True, kw_only=True, tag="instance.start"):
     paused: bool = False
 
 
+class AdoptGuest(Whole[None], frozen=True, kw_only=True, tag="instance.adopt"):
+    """Take over a guest that Ganeti started, its disks attached here.
+
+    It runs on as it does; if it cannot be taken over, it gets no orders.
+    """
+
+
 class StopGuest(WithDisks[None], frozen=True, kw_only=True, tag="instance.stop"):
     """Power the guest down.
 

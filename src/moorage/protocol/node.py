@@ -6,6 +6,7 @@ from msgspec import Struct
 from moorage.model import (
     Accelerator,
     Device,
+    ForeignGuest,
     GuestState,
     NodeFacts,
     Os,
@@ -45,6 +46,17 @@ class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
     """Return every guest that has a process here."""
 
     lapsed = True  # or a node that was off for a year could not be taken back
+    long = True
+
+    @property
+    def most(self) -> int:
+        """Bytes of the longest line of an answer."""
+        return _ALL_GUESTS
+
+
+class ListForeignGuests(Reading[list[ForeignGuest]], frozen=True, tag="guests.foreign"):
+    """Return the guests here whose processes Ganeti started, taken over or not."""
+
     long = True
 
     @property

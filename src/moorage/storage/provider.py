@@ -32,6 +32,8 @@ OPTIONAL = {
 PARAMETERS = "parameters.list"
 PLACES = "places.list"
 """Which of its parameters name directories; a provider may lack it."""
+BY_UUID = "by-uuid"
+"""A file, whatever is in it, of a provider that knows volumes by ``VOL_NAME`` alone."""
 SEARCH_PATH = (
     "/srv/ganeti/extstorage",
     "/usr/local/lib/ganeti/extstorage",
@@ -115,11 +117,13 @@ def judge(
     Parameters
     ----------
     files
-        One entry for each of :data:`SCRIPTS`, :data:`OPTIONAL`, :data:`PARAMETERS`.
+        One entry for each of :data:`SCRIPTS`, :data:`OPTIONAL`, :data:`PARAMETERS`,
+        :data:`BY_UUID`.
     listed, places
         Content of :data:`PARAMETERS`, and of :data:`PLACES`.
     """
     required = (*SCRIPTS, PARAMETERS)
+    marked = not files[BY_UUID].missing
     present = [one for one in OPTIONAL if not files[one].missing]
     problems = (
         files[one].problem(one, path, runs=one != PARAMETERS)
@@ -132,6 +136,7 @@ def judge(
         parameters=parse_parameters(listed),
         problem=next(filter(None, problems), ""),
         places=tuple(parse_parameters(places)),
+        by_uuid=marked,
     )
 
 

@@ -249,6 +249,21 @@ class ConfigStore:
         found = await self._store.read(audit.KIND, "")
         return audit.between(found, after, shown)
 
+    async def records(self, kind: str, prefix: str = "") -> Mapping[str, bytes]:
+        """Return records that are no configuration, by their names.
+
+        Parameters
+        ----------
+        prefix
+            What the names begin with.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        return await self._store.read(kind, prefix)
+
     async def end(self) -> None:
         """Commit nothing more: who leads next may be told what there is."""
         async with self._writer:

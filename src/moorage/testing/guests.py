@@ -12,7 +12,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
-from moorage.model import Accelerator, GuestState, hvparams
+from moorage.model import Accelerator, ForeignGuest, GuestState, hvparams
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
@@ -59,6 +59,29 @@ class SimHypervisor:
         found = map(self._san.guests.get, mine)  # other processes' nodes end theirs
         return [convert(one["state"], GuestState) for one in found if one]
 
+    async def foreign(self) -> list[ForeignGuest]:
+        """Return the guests of this node that Ganeti started."""
+        return [
+            ForeignGuest(
+                uuid=one.uuid, name=one.name, pid=1, adopted=one.origin == "adopted"
+            )
+            for one in await self.guests()
+            if one.origin
+        ]
+
+    async def adopt(self, spec: GuestSpec) -> None:
+        """Take over a guest, if it has the disks that are on record."""
+        guest = await self._there(spec.uuid)
+        if guest.origin != "foreign":
+            return
+        told = _state(spec, "running")
+        if set(guest.disks) != set(told.disks):
+            raise Failed(f"guest {guest.name} has disks that are not on record")
+        self._put(
+            replace(told, cards=None, machine={}, origin="adopted"),
+            drives=_places(spec.drives),
+        )
+
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests of this node that powered themselves off."""
         mine = [key.split(" ") for key in self._san.ended]
@@ -84,7 +107,9 @@ class SimHypervisor:
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
         del timeout
-        await asyncio.sleep(0)
+        found = await self.find(uuid)
+        if found and found.origin == "foreign":
+            raise WrongState(f"guest {found.name} runs in a process of Ganeti's")
         self._san.guests.pop(f"{self._node} {uuid}", None)
 
     async def reboot(self, uuid: str) -> None:

@@ -11,7 +11,9 @@ from moorage.model import Device, Link, Os, Provider
 from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
+from moorage.node.extensions.orders import Orders
 from moorage.node.host import Memory, Offer, Parcel
+from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
@@ -29,22 +31,28 @@ def _never(_node: str, _command: Command) -> bool:
     return False
 
 
-def provider(name: str, *optional: str, **parameters: str) -> Provider:
+def provider(
+    name: str, *optional: str, by_uuid: bool = False, **parameters: str
+) -> Provider:
     """Return a provider that is valid on a simulated node."""
     return Provider(
         name=name,
         path=f"{PROVIDERS_DIR}/{name}",
         optional=optional,
         parameters=parameters,
+        by_uuid=by_uuid,
     )
 
 
 PROVIDERS = (
     provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
-    provider("usersan", "snapshot", "open", "close"),
+    provider("usersan", "snapshot", "open", "close", by_uuid=True),
 )
-"""What simulated nodes have: with all scripts, with the first seven, userspace only."""
+"""What simulated nodes have: with all scripts, with the first seven, userspace only.
+
+The last one says that it knows volumes by uuid; the others do not say so.
+"""
 NAMED = (
     provider("named", reuse_data="whether the volume is there already"),
     provider("namedlist", "list"),
@@ -111,6 +119,10 @@ class SimMachine:
         Those that an administrator put there, by kind and name: functions of words.
     allocators
         Real programs that say where instances go.
+    ssconf
+        Where Ganeti's small files about the cluster lie; None where there are none.
+    orders
+        What its administrator allows beyond that; None where nothing can be.
     boots
         How often it was switched on.
     """
@@ -139,6 +151,8 @@ class SimMachine:
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self.allocators = Allocators([Path(ALLOCATORS_DIR)])
+        self.ssconf: SsconfFiles | None = None
+        self.orders: Orders | None = None
         self._san = san
         self.size = memory
         self.boots = 1

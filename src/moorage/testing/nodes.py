@@ -147,7 +147,11 @@ class SimNodes:
             self.cut_power(self.cut[number])
         lost = number in self.lose_reply or not target.powered
         if lost or work.cancelled():
-            raise Unreachable(f"the connection to {node.name} broke", sent=True)
+            raise Unreachable(
+                f"the connection to {node.name} broke",
+                sent=True,
+                silent=not target.powered,  # who breaks off is there
+            )
         return work.result()
 
     async def ask(

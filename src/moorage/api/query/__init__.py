@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from moorage.errors import BadInput, NotFound
+from moorage.units import is_whole
 
 from .disk import DISK
 from .export import EXPORT
@@ -17,12 +18,12 @@ from .filter import FILTER
 from .group import GROUP
 from .instance import INSTANCE
 from .job import JOB, LOCK
-from .live import Sources, ask, ask_exports
+from .live import Sources, ask, ask_exports, recall
 from .network import NETWORK
 from .node import NODE
 from .pool import POOL
 from .qfilter import Filter
-from .select import Selection, check_known, with_full_names
+from .select import Selection, check_known, names_in, with_full_names
 from .snapshot import Snapshot
 
 _ALL = (DISK, EXPORT, FILTER, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
@@ -42,6 +43,7 @@ __all__ = [
     "fields_of",
     "old_style",
     "query",
+    "recall",
     "resource_named",
     "rows",
 ]
@@ -139,6 +141,8 @@ async def _answer(
     snapshot = sources.snapshot()
     if resource.fetches:
         snapshot.exports = await ask_exports(sources)
+    if resource is JOB:
+        await _recall(snapshot, wanted, qfilter, sources)
     check_known(resource, snapshot, qfilter)
     qfilter = with_full_names(resource, snapshot, qfilter)
     selection = Selection(resource, qfilter)
@@ -153,6 +157,17 @@ async def _answer(
         )
         found = await _apart(many, lambda: selection.second(snapshot, found))
     return fields, await _apart(many, lambda: _told(fields, found, snapshot))
+
+
+async def _recall(
+    snapshot: Snapshot, wanted: Sequence[str], qfilter: Filter | None, sources: Sources
+) -> None:
+    """Add jobs of the archive, as Ganeti does: by their numbers, or if it is asked."""
+    if "archived" in wanted:
+        await recall(sources, snapshot)
+    elif named := names_in(JOB, qfilter):
+        numbers = [int(one) for one in named if is_whole(str(one))]
+        await recall(sources, snapshot, numbers)
 
 
 def _told(

@@ -95,7 +95,12 @@ JOB = Resource(
             "Who asked for it, and by which door",
             lambda _s, job: str(job.caller),
         ),
-        flag("archived", "Archived", "No: it is forgotten then", lambda _s, _j: False),
+        flag(
+            "archived",
+            "Archived",
+            "Whether it was put away; lists that ask have these, too",
+            lambda snapshot, job: job.id in snapshot.archived,
+        ),
         _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
         _per_op("ops", "OpCodes", "Operations", lambda op, _j: shown(op.input)),
         _per_op("opstatus", "OpCode_status", "Of each", lambda op, _j: op.status),

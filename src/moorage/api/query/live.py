@@ -77,6 +77,24 @@ class Sources:
         )
 
 
+async def recall(
+    sources: Sources, scene: Snapshot, numbers: Iterable[int] | None = None
+) -> None:
+    """Add jobs of the archive to a snapshot: those of some numbers, or all.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read.
+    """
+    lacking = None if numbers is None else set(numbers) - scene.jobs.keys()
+    if lacking == set():
+        return
+    found = await sources.engine.queue.archived.jobs(lacking)
+    scene.archived = found.keys() - scene.jobs.keys()
+    scene.jobs = {**found, **scene.jobs}
+
+
 async def ask(
     sources: Sources,
     config: Config,

@@ -36,13 +36,13 @@ def _once(found: Iterable[Any]) -> list[Any]:
 
 def check_known(resource: Resource, snapshot: Snapshot, wanted: object) -> None:
     """Raise `NotFound` if a filter of names alone has one that nothing goes by."""
-    names = _names(resource, wanted)
+    names = names_in(resource, wanted)
     for value, fields in (names or {}).items():
         if not any(list(resource.keys[name](snapshot, value)) for name in fields):
             raise resource.absent(snapshot, value)
 
 
-def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
+def names_in(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
     """Return the fields that each value may stand in, for a filter of names alone."""
     match wanted:
         case ["=" | "==", str(name), str() | int() as value] if name in resource.keys:
@@ -50,7 +50,7 @@ def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
         case ["|", *parts] if parts:
             merged: dict[Any, set[str]] = {}
             for part in parts:
-                names = _names(resource, part)
+                names = names_in(resource, part)
                 if names is None:
                     return None
                 for value, fields in names.items():
@@ -61,7 +61,7 @@ def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
 
 def with_full_names(resource: Resource, snapshot: Snapshot, wanted: Any) -> Any:  # noqa: ANN401
     """Return a filter of names alone with whole names in the place of short ones."""
-    if _names(resource, wanted) is None:
+    if names_in(resource, wanted) is None:
         return wanted
     if wanted[0] == "|":
         parts = wanted[1:]
@@ -104,7 +104,7 @@ class Selection:
         fit = [
             one for one in found if all(test(snapshot, one) for test in self._static)
         ]
-        if few is None or _names(self._resource, self._wanted) is not None:
+        if few is None or names_in(self._resource, self._wanted) is not None:
             return fit  # in the order in which they were named, as Ganeti does
         return sorted(fit, key=self._resource.order)
 

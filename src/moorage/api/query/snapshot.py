@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,8 @@ class Snapshot:
     ----------
     jobs
         Jobs by number.
+    archived
+        The numbers of those that were put away.
     locks
         Returns the rows of :meth:`moorage.jobs.locks.Locks.rows`.
     progress
@@ -40,6 +43,7 @@ class Snapshot:
 
     config: Config
     jobs: Mapping[int, Job] = field(default_factory=dict)
+    archived: AbstractSet[int] = frozenset()
     locks: Callable[[], list[dict[str, Any]]] = list
     progress: Progress = lambda _number: None
     facts: dict[str, NodeFacts | MoorageError] = field(default_factory=dict)

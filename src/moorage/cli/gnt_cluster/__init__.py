@@ -7,7 +7,6 @@ from moorage.cli.declaration import Program, Verb
 from moorage.cli.main import run
 from moorage.cli.verbs import tagging
 
-_OWN = "a node runs what its administrator put there: gnt-node restricted-command"
 _NO_ADDRESS = "the master has no address of its own to take along"
 PROGRAM = Program(
     "gnt-cluster",
@@ -63,6 +62,16 @@ PROGRAM = Program(
             "upkeep",
             "Let the watcher start nothing for a while, go on, or say which it is",
         ),
+        Verb(
+            "copyfile",
+            "orders",
+            "Write a file on nodes, into places that their administrators have listed",
+        ),
+        Verb(
+            "command",
+            "orders",
+            "Run a command on nodes whose administrators allow any",
+        ),
         Verb("rename", "upkeep", "Give the cluster another name"),
         Verb(
             "redist-conf",
@@ -82,8 +91,6 @@ PROGRAM = Program(
         Verb("destroy", "life", "End the cluster; this cannot be taken back"),
     ),
     absent={
-        "command": _OWN,
-        "copyfile": "a node's files are its administrator's, and no master writes them",
         "activate-master-ip": _NO_ADDRESS,
         "deactivate-master-ip": _NO_ADDRESS,
     },

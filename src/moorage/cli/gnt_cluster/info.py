@@ -92,8 +92,10 @@ _PARAMETERS = {
     "ssh_key_type": "ssh_key_type",
     "ssh_key_bits": "ssh_key_bits",
     "storage pools": "storage_pools",
+    "seconds that archived jobs are kept": "job_retention",
+    "ssconf files on nodes": "ssconf",
 }
-"""Lines in Ganeti's order, and where they come from; the last is Moorage's own."""
+"""Lines in Ganeti's order, and where they come from; the last three are ours."""
 
 
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +107,8 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(key: str, value: Any) -> Any:  # noqa: ANN401
+    if key == "job_retention":
+        return round(value)
     if key == "uid_pool":
         return shown_uids(value or ())
     if key == "reserved_lvs":

@@ -9,6 +9,7 @@ from moorage.cli.operation import changes
 from moorage.cli.option_syntax import (
     backend_parameters,
     check_changed,
+    span,
     text_keys,
     truth,
     uid_ranges,
@@ -93,6 +94,8 @@ MODIFY = Command(
         *SETTINGS,
         *_UIDS,
         *fills("--max-running-jobs"),
+        fill("--ssconf", metavar="yes|no", convert=truth),
+        fill("--job-retention", metavar="TIME", convert=span),
         *unneeded.MODIFY,
         *unneeded.SHARED,
         *_POOLS,
@@ -101,6 +104,9 @@ MODIFY = Command(
     examples={
         "gnt-cluster modify -D ext:access=userspace": (
             "guests open ext disks themselves"
+        ),
+        "gnt-cluster modify --job-retention=4w": (
+            "archived jobs are kept for four weeks"
         ),
         "gnt-cluster modify --uid-pool=30000-30099": (
             "guests run as these users, each as one of its own"

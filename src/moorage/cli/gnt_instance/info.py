@@ -104,8 +104,12 @@ _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
 def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
-    """Return why a guest that has a process does not run, and what to do."""
-    words = {"Standing still": "run_cause", "What to do": "run_remedy"}
+    """Return why a guest does not run, what to do, and whether Ganeti started it."""
+    words = {
+        "Standing still": "run_cause",
+        "What to do": "run_remedy",
+        "Started": "run_origin",
+    }
     return {word: str(one[key]) for word, key in words.items() if one.get(key)}
 
 

@@ -12,10 +12,10 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import Follower, follow
 from moorage.cli.listing import Listing, chosen, print_query
 from moorage.cli.option_syntax import span
-from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
+from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY
 from moorage.cli.qfilter import Filter, of_words
 from moorage.cli.table import moment
-from moorage.cli.yamlish import lines
+from moorage.cli.yamlish import Words, lines
 from moorage.client import ENDED
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
@@ -81,6 +81,8 @@ def wanted_jobs(words: Sequence[str]) -> Filter | None:
 def list_jobs(call: Call) -> int:
     """Print a table of jobs."""
     fields = chosen(call.option("output"), LISTING.fields)
+    if call.option("archived") and "archived" not in fields:
+        fields.append("archived")
     forced = bool(call.option("filter"))
     wanted = None if forced else wanted_jobs(call.words)
     wanted = wanted or of_words(call.words, LISTING.key, forced=forced)
@@ -95,56 +97,78 @@ def list_jobs(call: Call) -> int:
 def _info(call: Call) -> None:
     wanted = numbers(call.words)
     rows = call.client.jobs(wanted, _INFO)
+    jobs = [dict(zip(_INFO, row, strict=True)) for row in rows if row is not None]
+    if jobs:
+        call.show(jobs, lines([_job(job) for job in jobs]))
     for number, row in zip(wanted, rows, strict=True):
         if row is None:
             raise NotFound(f"job {number} is not known", hint="gnt-job list")
-    jobs = [dict(zip(_INFO, row, strict=True)) for row in rows if row is not None]
-    call.show(jobs, lines([_job(job) for job in jobs]))
 
 
 def _job(job: Mapping[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    received, start, end = job["received_ts"], job["start_ts"], job["end_ts"]
+    whole = received and end and f"{_between(received, end):.6f} seconds"
+    return {
         "Job ID": job["id"],
         "Status": job["status"],
-        "Received": moment(job["received_ts"]),
-        "Processing start": moment(job["start_ts"]),
-        "Processing end": moment(job["end_ts"]),
+        "Received": _since(received),
+        "Processing start": _since(start, received),
+        "Processing end": _since(end, start),
+        "Total processing time": whole or "N/A",
+        "Opcodes": list(_opcodes(job)),
     }
-    if job["start_ts"] and job["end_ts"]:
-        took = _seconds(job["end_ts"]) - _seconds(job["start_ts"])
-        shown["Total processing time"] = f"{took:.2f} seconds"
-    return {**shown, "Opcodes": list(_opcodes(job))}
 
 
-def _seconds(stamp: Any) -> float:  # noqa: ANN401
-    whole, micro = stamp if isinstance(stamp, list | tuple) else (stamp, 0)
-    return float(whole) + float(micro) / 1_000_000
+def _since(stamp: Any, before: Any = None) -> str:  # noqa: ANN401
+    """Return a moment, and how long it was after the one before."""
+    if stamp is None:
+        return "unknown (None)"
+    delta = f" (delta {_between(before, stamp):.6f}s)" if before else ""
+    return f"{_exactly(stamp)}{delta}"
+
+
+def _exactly(stamp: Any) -> str:  # noqa: ANN401
+    """Return a moment to the microsecond."""
+    return f"{moment(stamp)}.{stamp[1]:06d}" if stamp else "N/A"
+
+
+def _between(first: Sequence[int], last: Sequence[int]) -> float:
+    return last[0] - first[0] + (last[1] - first[1]) / 1_000_000
 
 
 def _opcodes(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     columns = (job[key] or () for key in (*_PER_OP, "tasks"))
     for op, status, result, log, *times, tasks in zip(*columns, strict=True):
-        start, execution, end = map(moment, times)
+        start, execution, end = map(_exactly, times)
         yield {
             "Opcode": op.get("OP_ID", "?"),
             "Status": status,
             "Processing start": start,
             "Execution start": execution,
             "Processing end": end,
-            "Input fields": {k: _short(v) for k, v in op.items() if k != "OP_ID"},
-            **_result(status, result),
+            "Input fields": _sorted(op),
+            "Result": _sorted(result[:2] if status == "error" else result),
+            **(_error(result) if status == "error" else {}),
             "Tasks": [_task(task) for task in tasks] or "(none)",
-            "Execution log": [_logged(entry) for entry in log or ()] or "(none)",
+            "Execution log": [_logged(entry) for entry in log or ()],
         }
 
 
-def _result(status: str, result: Any) -> dict[str, Any]:  # noqa: ANN401
-    if status != "error":
-        return {"Result": _short(result)}
+def _sorted(value: Any) -> Any:  # noqa: ANN401
+    """Return maps in the order of their keys, whatever they are in."""
+    if isinstance(value, list):
+        return [_sorted(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return value
+
+
+def _error(result: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return what Ganeti does not tell of an error."""
     error = error_from_wire(result)
     found: dict[str, Any] = {"Error": error.message, "Error code": error.code}
     if error.facts:
-        found["Error facts"] = {k: _short(v) for k, v in error.facts.items()}
+        found["Error facts"] = _sorted(error.facts)
     return {**found, "Hint": error.hint} if error.hint else found
 
 
@@ -152,14 +176,10 @@ def _task(task: Mapping[str, Any]) -> str:
     return f"{task['what']} [{task['node']}] ({task['state']})"
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401
-    """Return a value as one line shows it."""
-    return json.dumps(value) if isinstance(value, list | dict) else value
-
-
 def _logged(entry: Sequence[Any]) -> dict[str, Any]:
-    _, stamp, kind, message = entry
-    return {"Content": _short(message), "Time": moment(stamp), "Type": kind}
+    serial, stamp, kind, message = entry
+    text = message if isinstance(message, str) else json.dumps(message)
+    return {"Time": _exactly(stamp), "Content": Words([serial, kind, text])}
 
 
 def _watch(call: Call) -> None:
@@ -254,9 +274,7 @@ _CHOICES = (
     Option(("--queued",), "every job that waits for its turn"),
     Option(("--waiting",), "every job that waits for locks or nodes"),
 )
-_ARCHIVED = refused(
-    "--archived", "an archived job is forgotten; gnt-disk story tells of disks"
-)
+_ARCHIVED = Option(("--archived",), "those too that were put away, and say which")
 
 COMMANDS = (
     _LIST._replace(handler=list_jobs, options=(*_LIST.options, *_GROUPS, _ARCHIVED)),

@@ -15,6 +15,7 @@ from moorage.model import Provider
 from moorage.node.machine.trust import distrust, distrust_below
 from moorage.storage import Command
 from moorage.storage.provider import (
+    BY_UUID,
     OPTIONAL,
     PARAMETERS,
     PLACES,
@@ -91,7 +92,8 @@ def look(entry: Path) -> Provider:
     """Return the record of one entry."""
     if not is_provider_name(entry.name) or not entry.is_dir():
         return unusable(entry.name, str(entry))
-    files = {name: fact(entry / name) for name in (*SCRIPTS, *OPTIONAL, PARAMETERS)}
+    listed = (*SCRIPTS, *OPTIONAL, PARAMETERS, BY_UUID)
+    files = {name: fact(entry / name) for name in listed}
     lists = []
     for name in (PARAMETERS, PLACES):
         try:

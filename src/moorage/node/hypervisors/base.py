@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from moorage.model import Accelerator, GuestState
+from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.nicparams import BRIDGED, NicParams
 from moorage.model.uidpool import STANDARD, UidPool
 from moorage.protocol import Door, Moved, NetworkOf, Report, Writing
@@ -169,6 +169,15 @@ class Hypervisor(Protocol):
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
+
+    async def foreign(self) -> list[ForeignGuest]:
+        """Return the guests here whose processes Ganeti started."""
+
+    async def adopt(self, spec: GuestSpec) -> None:
+        """Take over a guest that Ganeti started, while it runs.
+
+        On failure it is as it was, and gets no orders.
+        """
 
     async def powered_off(self) -> tuple[str, ...]:
         """Return the uuids of guests that ended of their own will.

@@ -15,7 +15,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from moorage.errors import Failed, NotSupported
-from moorage.model import Accelerator, GuestState
+from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.protocol import Door, Moved, Report, Writing
 
 from .base import Card, Drive, GuestSpec, Target, seat
@@ -78,6 +78,14 @@ class Fake:
         """Return every guest."""
         found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
         return [record.guest for record in found if record]
+
+    async def foreign(self) -> list[ForeignGuest]:
+        """Return nothing: these guests have no processes."""
+        return []
+
+    async def adopt(self, spec: GuestSpec) -> None:
+        """Raise `Failed`: there is nothing to take over."""
+        raise Failed(f"guest {spec.name} has no process that Ganeti started here")
 
     async def powered_off(self) -> tuple[str, ...]:
         """Return nothing: these guests have no will."""

@@ -29,6 +29,8 @@ class Station:
         Opens image files.
     wiring
         Connects network cards.
+    ganeti
+        Where Ganeti keeps what it knows of the guests that it started.
     unsafe_live_emulation
         Whether emulated guests run while they are sent, and may lose what they write.
     """
@@ -37,6 +39,7 @@ class Station:
     address: str
     images: Images
     wiring: Wiring
+    ganeti: Path
     unsafe_live_emulation: bool = False
 
 
@@ -55,9 +58,11 @@ def hypervisor_named(name: str, station: Station) -> Hypervisor:
 # A node loads the one that it has.
 def _kvm(station: Station) -> Hypervisor:
     from .kvm import Kvm  # noqa: PLC0415
+    from .kvm.adopting import Ganetis  # noqa: PLC0415
 
     run, wiring = station.run / KVM, station.wiring
     found = Kvm(run, station.address, station.images, wiring=wiring)
+    found.ganetis = Ganetis(station.ganeti, run)
     found.unsafe_live_emulation = station.unsafe_live_emulation
     if found.unsafe_live_emulation:
         _LOG.warning("unsafe_live_emulation: emulated guests may lose what they write")

@@ -19,6 +19,8 @@ from . import (
     maintenance,
     membership,
     mirror,
+    orders,
+    ssconf,
     state,
     storage,
 )
@@ -28,7 +30,7 @@ _TABLES = (
     *(disk.VERBS, copying.VERBS, backup.VERBS, guest.VERBS, lines.VERBS, fact.VERBS),
     *(mirror.VERBS, membership.VERBS, maintenance.VERBS, keys.VERBS, hooks.VERBS),
     *(delay.VERBS, storage.VERBS, certify.VERBS, state.VERBS, carrying.VERBS),
-    allocators.VERBS,
+    *(allocators.VERBS, ssconf.VERBS, orders.VERBS),
 )
 VERBS = {name_of(kind): (kind, work) for table in _TABLES for kind, work in table}
 """Every verb by its name: the shape of its arguments, and what does it."""

@@ -10,6 +10,7 @@ from moorage import __version__
 from moorage.model import (
     Accelerator,
     Device,
+    ForeignGuest,
     GuestState,
     Held,
     LeadFacts,
@@ -22,6 +23,7 @@ from moorage.protocol import (
     GetDevices,
     GetFacts,
     GetGuest,
+    ListForeignGuests,
     ListGuests,
     ListProviders,
     ListSystems,
@@ -80,6 +82,14 @@ async def guests(
 ) -> list[GuestState]:
     """Return every guest that has a process here."""
     return await _all_guests(at)
+
+
+async def foreign(
+    at: NodeContext, _args: ListForeignGuests, _report: Report
+) -> list[ForeignGuest]:
+    """Return the guests here whose processes Ganeti started."""
+    found = [await one.foreign() for one in at.hypervisors.values()]
+    return [guest for guests in found for guest in guests]
 
 
 async def guest(at: NodeContext, args: GetGuest, _report: Report) -> GuestState | None:
@@ -166,6 +176,7 @@ async def _all_guests(at: NodeContext) -> list[GuestState]:
 VERBS = (
     GetFacts.done_by(facts),
     ListGuests.done_by(guests),
+    ListForeignGuests.done_by(foreign),
     GetGuest.done_by(guest),
     ListProviders.done_by(providers),
     ListSystems.done_by(oses),

@@ -14,6 +14,7 @@ from moorage.node.extensions import oses
 from moorage.node.hypervisors.base import Card, GuestSpec, Hypervisor
 from moorage.protocol import (
     AbortGuest,
+    AdoptGuest,
     Arrived,
     AwaitGuest,
     DiscardGuest,
@@ -53,6 +54,12 @@ async def start(at: NodeContext, args: StartGuest, _report: Report) -> None:
     spec = replace(_spec(at, args), paused=args.paused)
     _use(at, args, args.disks)
     await at.hypervisor(args.hypervisor).start(spec)
+
+
+async def adopt(at: NodeContext, args: AdoptGuest, _report: Report) -> None:
+    """Take over a guest that Ganeti started, its disks attached here."""
+    _use(at, args, args.disks)
+    await at.hypervisor(args.hypervisor).adopt(_spec(at, args))
 
 
 async def stop(at: NodeContext, args: StopGuest, _report: Report) -> None:
@@ -270,6 +277,7 @@ def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
 
 VERBS = (
     StartGuest.done_by(start),
+    AdoptGuest.done_by(adopt),
     StopGuest.done_by(stop),
     RebootGuest.done_by(reboot),
     PlugDisk.done_by(plug),

@@ -21,7 +21,12 @@ _YOUNG = 3600.0
 
 
 async def leave(at: NodeContext, _args: LeaveCluster, _report: Report) -> None:
-    """Leave the cluster: its certificates are forgotten, and the door opens again."""
+    """Leave the cluster: its certificates are forgotten, and the door opens again.
+
+    What was written in the place of Ganeti's files is taken away first.
+    """
+    if at.machine.ssconf:
+        at.machine.ssconf.restore()
     at.leave()
 
 

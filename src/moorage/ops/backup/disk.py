@@ -29,7 +29,7 @@ from moorage.ops.volumes.disk_access import (
     check_sound,
     worker,
 )
-from moorage.ops.volumes.disk_names import hold_names
+from moorage.ops.volumes.disk_names import hold_name
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.protocol import Writing
 
@@ -261,7 +261,7 @@ class DiskImport(Planner, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the export, its nodes, and the storage pool."""
         yield from self.source.hold(view.config, self._named(view.config))
-        yield from hold_names(disk_words.checked_name(self.name))
+        yield from hold_name(disk_words.checked_name(self.name), sole=True)
         yield from pools.hold_named(view.config, self.params.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:

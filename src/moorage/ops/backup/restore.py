@@ -23,7 +23,7 @@ from moorage.ops.guests import osparams
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.planning.disk_checks import check_rate
 from moorage.ops.volumes import disk_words, pools
-from moorage.ops.volumes.disk_names import hold_names
+from moorage.ops.volumes.disk_names import hold_name
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
 from . import as_exported, dumps, trust
@@ -146,7 +146,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         yield Lock("instance", self.instance_name)
         yield from self.source.hold(view.config, self.case(view).hosts)
         for given in self.disks:
-            yield from hold_names(disk_words.checked_name(given.get("name")))
+            name = disk_words.checked_name(given.get("name"))
+            yield from hold_name(name, sole=True, owned=True)
             yield from pools.hold_named(view.config, given.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:

@@ -2,6 +2,7 @@
 """Operations on the cluster as a whole."""
 
 from .delay import Delay
+from .orders import ClusterCommand, ClusterCopyFile
 from .rename import ClusterRedistConf, ClusterRename
 from .renew_crypto import ClusterRenewCrypto
 from .repair_disk_sizes import ClusterRepairDiskSizes
@@ -11,6 +12,8 @@ from .verify import ClusterVerify
 from .verify_disks import ClusterVerifyDisks
 
 OPERATIONS = (
+    ClusterCommand,
+    ClusterCopyFile,
     ClusterRedistConf,
     ClusterRename,
     ClusterRenewCrypto,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.model import GuestState, Instance, Node
 from moorage.model.standstill import NO_ANSWER, remedy, told
 from moorage.ops.asking.silence import rescue
+from moorage.ops.guests.foreign import LACKS
 from moorage.ops.guests.liveness import may_power_off
 
 from .observation import Finding, Seen
@@ -85,6 +86,33 @@ def _running(seen: Seen) -> Iterator[tuple[Instance, Node, GuestState]]:
             yield from ((instance, node, guest) for node, guest in found)
 
 
+def ganetis(seen: Seen) -> Iterator[Finding]:
+    """Count the guests that Ganeti started, and those that nobody has taken over."""
+    guests = [guest for _, _, guest in _running(seen)]
+    adopted = sorted(one.name for one in guests if one.origin == "adopted")
+    if adopted:
+        yield Finding(
+            "cluster",
+            f"{_many(adopted)} as Ganeti started it: {LACKS}",
+            f"gnt-instance reboot {' '.join(adopted)}",
+            warning=True,
+        )
+    foreign = sorted(one.name for one in guests if one.origin == "foreign")
+    if foreign:
+        yield Finding(
+            "cluster",
+            f"{_many(foreign)} in a process that Ganeti started, and that nobody has "
+            "taken over: it gets no orders",
+            "moorage adopt-guests",
+        )
+
+
+def _many(names: list[str]) -> str:
+    count = len(names)
+    guests = "1 guest runs" if count == 1 else f"{count} guests run, each"
+    return f"{guests} ({', '.join(names)})"
+
+
 def strangers(seen: Seen) -> Iterator[Finding]:
     """Find guests that belong to no instance, and what is left of moves."""
     for node, facts in seen.nodes():
@@ -93,7 +121,15 @@ def strangers(seen: Seen) -> Iterator[Finding]:
 
 
 def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
-    if not isinstance(seen.config.objects.get(guest.uuid), Instance):
+    known = isinstance(seen.config.objects.get(guest.uuid), Instance)
+    if not known and guest.origin:
+        yield Finding(
+            f"node {node.name}",
+            f"it has a guest {guest.name} that Ganeti started and the configuration "
+            "does not know: it is left alone",
+            "moorage adopt-guests --dry-run",
+        )
+    elif not known:
         yield Finding(
             f"node {node.name}",
             f"it has a guest {guest.name or guest.uuid} ({guest.state}) that the "
@@ -112,10 +148,10 @@ def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
 def plugged(seen: Seen) -> Iterator[Finding]:
     """Find running guests that have other disks than their instance.
 
-    Of one whose QEMU says nothing, nobody knows what it has.
+    Of one whose QEMU says nothing, or is not asked, nobody knows what it has.
     """
     for instance, node, guest in _running(seen):
-        if guest.cause != NO_ANSWER:
+        if guest.cause != NO_ANSWER and guest.origin != "foreign":
             yield from _disks(seen, instance, node, guest)
 
 

@@ -51,8 +51,9 @@ def disks(seen: Seen) -> Iterator[Finding]:
 def _wrong(seen: Seen, disk: Disk) -> str:
     if not disk.name:
         return ""
-    if len(seen.config.called(Disk, disk.name)) > 1:
-        return f"another disk is named '{disk.name}' too"
+    config, name = seen.config, disk.name
+    if config.namesakes(name, config.owner(disk), sole=disk.by_name, but=disk):
+        return f"another disk is named '{name}' too"
     try:
         check_disk_name(disk.name)
     except BadInput as error:

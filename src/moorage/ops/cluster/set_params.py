@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, rights
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View, rights
 from moorage.model import (
     Change,
     Cluster,
@@ -22,7 +22,7 @@ from moorage.model import (
     successor,
     uidpool,
 )
-from moorage.model.kinds import Count, Moment
+from moorage.model.kinds import Count, Moment, Seconds
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
@@ -30,6 +30,7 @@ from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.planning import allocators, policy
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.volumes.directories import SETTINGS
+from moorage.protocol import LookAtSsconf
 from moorage.storage.validation import check_image_directory
 
 from . import defaults, image_directories, systems, volume_groups
@@ -92,6 +93,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         How many nodes are to be master candidates; more are made at once.
     max_running_jobs
         How many jobs work at once.
+    job_retention
+        For how long archived jobs are kept; 0 forgets a job when it is archived.
+    ssconf
+        Whether nodes have Ganeti's ``ssconf`` files; its own are put aside meanwhile.
     ndparams
         Node parameters where neither a node nor its group has others.
     hidden_os
@@ -136,6 +141,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     watcher_pause: Moment | None = None
     candidate_pool_size: Count | None = None
     max_running_jobs: Count | None = None
+    job_retention: Seconds | None = None
+    ssconf: Annotated[bool | None, rights.PLACE] = None
     ndparams: dict[str, Any] | None = None
     os_hvp: Annotated[
         dict[str, dict[str, dict[str, Any]]] | None, rights.HYPERVISOR
@@ -177,6 +184,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         given = self._directories()
         for node in view.config.hosts() if given else ():
             yield image_directories.asked_on(view.config, node, given)
+        for node in view.config.online() if self.ssconf else ():
+            yield Ask(node.uuid, LookAtSsconf())
         for one in self._pools():
             yield from one.questions(view)
 
@@ -192,6 +201,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         volume_groups.check(view, view.config.hosts(), self.volume_group_name)
         image_directories.check(view, view.config.hosts(), self._directories())
         systems.check_known(view, view.config.hosts(), self._systems())
+        for node in view.config.online() if self.ssconf else ():
+            _check_ssconf(node, view.told(Ask(node.uuid, LookAtSsconf())) or "")
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -334,6 +345,14 @@ def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
         _check_has(view, node, wanted)
 
 
+def _check_ssconf(node: Node, problem: str) -> None:
+    """Refuse files that a node says it cannot have."""
+    if problem:
+        raise WrongState(
+            f"node {node.name} cannot have ssconf files: {problem}", node=node.name
+        )
+
+
 def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
     """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
     found = view.told(facts_on(node))
@@ -352,7 +371,7 @@ _PLAIN = (
     *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
     *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
     "default_iallocator_params",
-    *("candidate_pool_size", "max_running_jobs"),
+    *("candidate_pool_size", "max_running_jobs", "job_retention", "ssconf"),
 )
 """Settings that are recorded as they are given."""
 _MERGED: Mapping[str, Callable[[Any, Any], Any]] = {

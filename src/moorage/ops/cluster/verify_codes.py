@@ -42,6 +42,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_guests.standing_still: "",
     checks_guests.strangers: "ENODEORPHANINSTANCE",
     checks_guests.plugged: "",
+    checks_guests.ganetis: "",
     checks_disks.quarantined: "",
     checks_disks.leftovers: "ENODEORPHANLV",
     checks_disks.missing: "EINSTANCEMISSINGDISK",

@@ -23,7 +23,7 @@ from moorage.ops.volumes.disk_access import (
     only_group,
     some_online,
 )
-from moorage.ops.volumes.disk_names import check_disk_name
+from moorage.ops.volumes.disk_names import check_disk_name, check_unused
 from moorage.ops.volumes.units import has_room
 from moorage.storage.validation import check_tags
 
@@ -34,7 +34,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        A name that no other disk has; without one it has its uuid alone.
+        A name that no other detached disk has; without one it has its uuid alone.
     disk_template
         How it is stored; not needed with a provider or a pool.
     provider
@@ -111,7 +111,7 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
         case = self.case(view)
         nodes = (case.node, *case.workers)
         shared = (Lock("node", node.uuid, shared=True) for node in nodes)
-        return [*shared, *disk_spec.hold([case.wanted])]
+        return [*shared, *disk_spec.hold(view, [case.wanted], owned=False)]
 
     def questions(self, view: View) -> list[Question]:
         """Ask what the group's nodes offer."""
@@ -143,6 +143,8 @@ class DiskAdd(Planner, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
         case = self.case(view)
+        if case.wanted.name:
+            check_unused(view.config, case.wanted.name)
         disk_checks.check_wanted(view, case.wanted, case.node, case.pair)
         disk_checks.check_made(view, case.wanted, case.disk, case.node)
         for one in filter(None, (case.node, case.peer)):

@@ -19,10 +19,17 @@ from moorage.ops.storage import survey
 from moorage.ops.storage.reconcile import disk_of
 from moorage.ops.volumes import directories, disk_spec, disk_words, pools
 from moorage.ops.volumes.disk_access import check_within, only_group, some_online
-from moorage.ops.volumes.disk_names import check_unused, hold_names
+from moorage.ops.volumes.disk_names import (
+    check_sole,
+    check_unused,
+    hold_name,
+    may_be_sole,
+    note,
+)
 from moorage.ops.volumes.identity import ADOPTION
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can
+from moorage.storage.provider import provider_called
 from moorage.units import Mib
 
 
@@ -34,7 +41,7 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        A name that no other disk has; without one it has its uuid alone.
+        A name that no other detached disk has; without one it has its uuid alone.
     mode
         ``rw``, or ``ro`` for a disk that no guest writes to.
     volume
@@ -128,7 +135,9 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
             )
         yield Lock("node", self.node_of(view).uuid, shared=True)
         yield ADOPTION
-        yield from hold_names(disk_words.checked_name(self.name))
+        provider = dict(place.params).get("provider")
+        sole = may_be_sole(view, provider, provided=provider is not None)
+        yield from hold_name(disk_words.checked_name(self.name), sole=sole)
         pool = self.pool_of(view)
         yield from pools.hold([pool.uuid if pool else None])
 
@@ -145,6 +154,8 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
         if name:
             check_unused(view.config, name)
         disk = self.disk(view)
+        if name:
+            check_sole(view.config, name, sole=disk.by_name)
         pools.check_used_in(view.config, disk, view.config.group(node.group))
         for one in view.config.all(Disk):
             if set(survey.keys_of(one)) & set(survey.keys_of(disk)):
@@ -173,7 +184,15 @@ class DiskAdopt(Surveyor, frozen=True, kw_only=True):
             name=disk_words.checked_name(self.name),
             mode=self.mode,
             epoch=disk_words.checked_epoch(self.epoch, adopts=True),
+            by_uuid=self._by_uuid(view),
         )
+
+    def _by_uuid(self, view: View) -> bool:
+        """Whether a provider, if there is one, says that it goes by ``VOL_NAME``."""
+        named = dict(self.place(view).params).get("provider")
+        told = view.told(node_tasks.providers_on(self.node_of(view).uuid)) or []
+        found = provider_called(str(named), told)
+        return found is not None and note(view, found)
 
     def _found(self, view: View) -> Volume:
         """Return the volume, as its storage tells it."""
@@ -210,6 +229,6 @@ def _taken(volume: str, disk: Disk) -> MoorageError:
     lift = f"gnt-disk modify --lift-quarantine {disk.uuid}"
     return Exists(
         f"volume '{volume}' is that of disk {disk.label}",
-        hint=lift if disk.quarantine else f"gnt-disk info {disk.label}",
+        hint=lift if disk.quarantine else f"gnt-disk info {disk.uuid}",
         disk=disk.uuid,
     )

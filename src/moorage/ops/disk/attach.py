@@ -13,9 +13,11 @@ from moorage.model import Disk, Instance, Node, successor
 from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.volumes import copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
+from moorage.ops.volumes.disk_names import check_unused, hold_name, to_attach
 
 
 def check_free(view: View, disk: Disk, instance: Instance) -> None:
@@ -27,7 +29,7 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
         raise WrongState(
             f"disk {disk.label} is attached to instance {owner.name} on node {where}: "
             f"it cannot be attached to {instance.name} too",
-            hint=f"gnt-disk detach {disk.label}",
+            hint=f"gnt-disk detach {view.config.word_for(disk)}",
             disk=disk.uuid,
             instance=owner.name,
         )
@@ -35,6 +37,8 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
     check_reach(view, disk, node)
     copies.check_alone(view.config, disk, node)
     pairs.check_alike(view.config, instance, disk)
+    if disk.name:
+        check_unused(view.config, disk.name, instance, sole=disk.by_name, disk=disk)
 
 
 def check_index(instance: Instance, index: int) -> None:
@@ -115,6 +119,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         yield Lock("instance", case.instance.uuid)
         yield Lock("disk", case.disk.uuid)
         yield from pools.hold([case.disk.pool])
+        yield from hold_name(case.disk.name, sole=case.disk.by_name)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs, and whether its node reaches the disk."""
@@ -128,6 +133,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         check_index(case.instance, self.index)
         check_free(view, case.disk, case.instance)
         check_known(view, case.instance)
+        check_ours(view, case.instance, "a disk that is plugged")
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the owner, attach on its node, plug."""
@@ -153,7 +159,7 @@ class Attached(Case["DiskAttach"]):
     @cached_property
     def disk(self) -> Disk:
         """The disk."""
-        return self.view.config.disk(self.request.disk)
+        return to_attach(self.view.config, self.request.disk)
 
     @cached_property
     def node(self) -> Node:

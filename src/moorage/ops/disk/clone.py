@@ -16,7 +16,7 @@ from moorage.ops.guests.liveness import runs
 from moorage.ops.planning import disk_checks
 from moorage.ops.volumes import copies, disk_spec, disk_words
 from moorage.ops.volumes.disk_access import able, can, providers
-from moorage.ops.volumes.disk_names import check_disk_name
+from moorage.ops.volumes.disk_names import check_disk_name, check_unused
 from moorage.storage import Can
 from moorage.storage.provider import provider_called
 
@@ -92,6 +92,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse storage that cannot take a copy."""
         disk_checks.check_rate(self.rate)
+        check_unused(view.config, check_disk_name(self.new_name))
         if self._by_snapshot(view):
             self._snapshot().check(view)
             return

@@ -9,6 +9,7 @@ from moorage.jobs import Lock, Operation, Question, Sought, Task, View
 from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import (
     check_known,
     check_unused,
@@ -18,6 +19,13 @@ from moorage.ops.guests.liveness import (
     seek,
 )
 from moorage.ops.volumes import behind, copies
+from moorage.ops.volumes.disk_names import (
+    freed,
+    freed_name,
+    hold_freed,
+    leaving,
+    told_freed,
+)
 from moorage.ops.volumes.disk_work import hold_owned
 
 
@@ -32,9 +40,15 @@ def owner_of(config: Config, disk: Disk) -> Instance:
 
 
 def detach_tasks(
-    view: View, instance: Instance, disk: Disk, *, hot: bool
+    view: View, instance: Instance, disk: Disk, *, hot: bool, ends: bool = False
 ) -> Iterator[Task]:
-    """Yield the tasks of one detach: the guest lets go first, the record is last."""
+    """Yield the tasks of one detach: the guest lets go first, the record is last.
+
+    Parameters
+    ----------
+    ends
+        Whether the disk is to be removed at once.
+    """
     config = view.config
     if disk.uuid not in instance.disks:
         raise BadInput(f"disk {disk.label} is taken from {instance.name} twice")
@@ -47,7 +61,14 @@ def detach_tasks(
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
     last = last_holder(view, instance, disk)
     lags = behind.freed(view, disk, node, active=holds(view, instance))
-    free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
+    free = successor(
+        disk,
+        view.now,
+        last_node=last,
+        group=node.group,
+        behind=lags,
+        **(leaving(config, disk) if ends else freed(config, disk)),
+    )
     rest = successor(instance, view.now, disks=left)
     yield view.record(f"take disk {disk.label} from {instance.name}", free, rest)
 
@@ -70,7 +91,9 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance; share the nodes."""
-        yield from hold_owned(view.config, view.config.disk(self.disk))
+        disk = view.config.disk(self.disk)
+        yield from hold_owned(view.config, disk)
+        yield from hold_freed(view.config, disk)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs; without one, who holds the disk."""
@@ -95,6 +118,13 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         owner = owner_of(view.config, disk)
         check_known(view, owner)
         check_unused(view, owner)
+        check_ours(view, owner, "a disk that is unplugged")
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say what the disk is called, if its name is another one's."""
+        disk = view.config.disk(self.disk)
+        if view.config.owner(disk):
+            yield from told_freed(view.config, [disk])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Unplug, detach, record."""
@@ -111,7 +141,15 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
-        return [[f"disk{slot}", "detach"]]
+        return [
+            [f"disk{slot}", told_detach(view.config, disk) if instance else "detach"]
+        ]
+
+
+def told_detach(config: Config, disk: Disk) -> str:
+    """Return a detach in the words of ``gnt-instance modify``; a new name is told."""
+    name = freed_name(config, disk)
+    return "detach" if name == disk.name else f"detach:name={name}"
 
 
 def ask_holders(config: Config) -> Iterator[Question]:

@@ -55,7 +55,7 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         if runs(view, owner):
             raise WrongState(
                 f"disk {disk.label} is attached to instance {owner.name}, which runs",
-                hint=f"gnt-disk detach {disk.label}",
+                hint=f"gnt-disk detach {view.config.word_for(disk)}",
                 disk=disk.uuid,
                 instance=owner.name,
             )

@@ -11,6 +11,7 @@ from moorage.jobs import Lock, Planner, Question, Run, Task, View
 from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.model.kinds import Mebibytes
 from moorage.ops.asking import node_tasks
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, holds, runs
 from moorage.ops.planning import placement, policy
 from moorage.ops.volumes import copies, pairs
@@ -92,6 +93,8 @@ class Growing(Planner, frozen=True, kw_only=True):
         check_growth(view, disk)
         check_unbound(view, disk)
         owner = view.config.owner(disk)
+        if owner:
+            check_ours(view, owner, "a disk that grows")
         if owner and not self.ignore_ipolicy:
             _check_policy(view, owner, disk, to)
         if not self.ignore_capacity:

@@ -45,7 +45,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
             raise WrongState(
                 f"Cannot remove disk {disk.label}. "
                 f"Disk is attached to instance {owner.name}",
-                hint=f"gnt-disk detach {disk.label}",
+                hint=f"gnt-disk detach {view.config.word_for(disk)}",
                 disk=disk.uuid,
                 instance=owner.name,
             )

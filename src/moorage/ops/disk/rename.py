@@ -12,8 +12,8 @@ from moorage.model import Config, Disk, Node, successor
 from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import disk_words
-from moorage.ops.volumes.disk_access import able, can, candidates
-from moorage.ops.volumes.disk_names import check_unused, hold_names
+from moorage.ops.volumes.disk_access import can, candidates
+from moorage.ops.volumes.disk_names import check_unused, hold_name, named
 from moorage.ops.volumes.disk_params import (
     ask_listed,
     check_listed,
@@ -26,14 +26,22 @@ from moorage.storage import Can
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
-    To its storage the volume stays what it was: a provider that knows volumes by the
-    names of disks would take another one for it. Raise `Refused` for a name that no
-    disk can have, or another one has.
+    Raise `Refused` for a name that no disk can have, or another one has.
     """
     new = disk_words.checked_name(name)
     if new:
-        check_unused(config, new, disk)
-    return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}
+        owner = config.owner(disk)
+        check_unused(config, new, owner, sole=disk.by_name, disk=disk)
+    return named(disk, new)
+
+
+def hold_rename(config: Config, disk: Disk, name: object) -> Iterator[Lock]:
+    """Hold what a disk is called and will be, and the instance that it has it of."""
+    owner = config.owner(disk)
+    if owner:
+        yield Lock("instance", owner.uuid)
+    for one in (disk.name, name):
+        yield from hold_name(one, sole=disk.by_name, owned=owner is not None)
 
 
 def _lifted(disk: Disk) -> dict[str, Any]:
@@ -78,7 +86,8 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     disk
         Name or uuid.
     new_name
-        One that no other disk has; ``none`` takes the name away.
+        One that no other disk of its instance has, or that belongs to none as it does;
+        ``none`` takes the name away.
     """
 
     op_id = "OP_DISK_RENAME"
@@ -89,12 +98,9 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, and both names."""
         disk = view.config.disk(self.disk)
-        owner = view.config.owner(disk)
         yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
-        if owner:  # the disk may be named by it
-            yield Lock("instance", owner.uuid)
-        yield from hold_names(disk.name, self.new_name)
+        yield from hold_rename(view.config, disk, self.new_name)
 
     def check(self, view: View) -> None:
         """Refuse names that are taken, or would be for something else."""
@@ -158,7 +164,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         yield Lock("disk", disk.uuid)
         if self.name is not UNSET:
             yield from _hold_noting(view.config, disk)
-            yield from hold_names(disk.name, self.name)
+            yield from hold_rename(view.config, disk, self.name)
         if owner:
             yield Lock("instance", owner.uuid)
 

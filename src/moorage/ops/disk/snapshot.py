@@ -29,7 +29,7 @@ from moorage.ops.volumes.disk_access import (
     some_online,
     template,
 )
-from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_names
+from moorage.ops.volumes.disk_names import check_disk_name, check_unused, hold_name
 from moorage.ops.volumes.disk_work import hold_to_work, worker_of
 from moorage.ops.volumes.units import unit_of
 from moorage.protocol import Listed, ListVolumes, SnapshotDisk, UnmakeDisk
@@ -72,7 +72,8 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
         yield from hold_to_work(view, view.config.disk(self.disk))
-        yield from hold_names(self.new_name)
+        sole = view.config.disk(self.disk).by_name
+        yield from hold_name(self.new_name, sole=sole)
         yield from pools.hold([view.config.disk(self.disk).pool])
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -91,7 +92,8 @@ class DiskSnapshot(Planner, frozen=True, kw_only=True):
         """Refuse templates and providers that take no snapshots."""
         disk = view.config.disk(self.disk)
         if self.new_name:
-            check_unused(view.config, check_disk_name(self.new_name))
+            name = check_disk_name(self.new_name)
+            check_unused(view.config, name, sole=disk.by_name)
         check_sound(disk)
         owner = view.config.owner(disk)
         if owner:

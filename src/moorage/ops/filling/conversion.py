@@ -27,6 +27,7 @@ from moorage.ops.volumes.disk_access import (
     group_of,
     worker,
 )
+from moorage.ops.volumes.disk_names import check_sole
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.ops.volumes.disk_work import hold_to_work
 from moorage.ops.volumes.units import has_room, unit_of
@@ -54,7 +55,7 @@ class Conversion:
         """Hold the disk, its instance and an adopted device; share the nodes."""
         yield from hold_to_work(view, self.disk)
         yield from copies.hold(view.config, [self.disk])
-        yield from disk_spec.hold([self.wanted])
+        yield from disk_spec.hold(view, [self.wanted], owned=False)
         for name in filter(None, (self.node, self.second)):
             yield Lock("node", view.config.node(name).uuid, shared=True)
 
@@ -160,6 +161,9 @@ class Conversion:
         if pair:
             pairs.check_online(view.config, pair)
         target = self.target(view)
+        name = self.wanted.name or disk.name
+        if name and not self.wanted.name:
+            check_sole(view.config, name, sole=target.by_name, disk=disk)
         if target.size < disk.size:
             raise BadInput(
                 f"the device has {target.size} MiB, and disk {disk.label} {disk.size} "

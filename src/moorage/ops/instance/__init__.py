@@ -2,6 +2,7 @@
 """Operations on instances."""
 
 from .activate_disks import InstanceActivateDisks, InstanceDeactivateDisks
+from .adopt_guest import ClusterForeignGuests, InstanceAdoptGuest
 from .change_group import InstanceChangeGroup
 from .console import InstanceConsole
 from .create import InstanceCreate
@@ -20,7 +21,9 @@ from .rename import InstanceRename
 from .replace_disks import InstanceReplaceDisks
 
 OPERATIONS = (
+    ClusterForeignGuests,
     InstanceActivateDisks,
+    InstanceAdoptGuest,
     InstanceChangeGroup,
     InstanceConsole,
     InstanceCreate,

@@ -19,6 +19,7 @@ from moorage.jobs.results import Changed
 from moorage.model import Claim, Instance, Nic
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import cabling, nics
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.change_request import Changes
@@ -103,6 +104,7 @@ class CardChanges(Changes):
         links.check(view, self.node, cards)
         found = guest(view, instance)
         if found and found.cards is None and any(map(self._rewires, mods)):
+            check_ours(view, instance, "a network card that is changed")
             raise WrongState(
                 f"instance {instance.name} was started by an older agent: its network "
                 "cards cannot be plugged",

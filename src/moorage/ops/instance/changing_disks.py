@@ -20,8 +20,10 @@ from moorage.model import Claim, Config, Disk, Instance, Node, Pair, apply, succ
 from moorage.model import change as changes
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
-from moorage.ops.disk.detach import detach_tasks
+from moorage.ops.disk.detach import detach_tasks, told_detach
+from moorage.ops.disk.rename import hold_rename
 from moorage.ops.guests import guest_tasks
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.instance import disk_mods
 from moorage.ops.instance.base import check_usable, find_disk
@@ -38,7 +40,14 @@ from moorage.ops.volumes import (
     pools,
 )
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
-from moorage.ops.volumes.disk_names import hold_names, sought
+from moorage.ops.volumes.disk_names import (
+    check_unused,
+    hold_freed,
+    hold_leaving,
+    hold_name,
+    sought,
+    told_freed,
+)
 from moorage.ops.volumes.disk_params import ask_listed, check_listed, verified
 from moorage.ops.volumes.disk_words import DiskSpec, DiskWords
 from moorage.ops.volumes.units import has_room
@@ -88,12 +97,23 @@ class DiskChanges(Changes):
             if disk:
                 yield Lock("disk", disk.uuid)
                 yield from pools.hold([disk.pool])
-            if disk and "name" in mod.params:
-                yield from hold_names(disk.name, mod.params["name"])
+            if disk:
+                yield from self._names(mod, disk)
         for disk in self._elsewhere:
             for node in disk_access.candidates(self.view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold(self.wishes)
+        yield from disk_spec.hold(self.view, self.wishes)
+
+    def _names(self, mod: Mod, disk: Disk) -> Iterator[Lock]:
+        """Hold the names that a disk has, and gets."""
+        if mod.action == "attach":
+            yield from hold_name(disk.name, sole=disk.by_name)
+        elif mod.action == "detach":
+            yield from hold_freed(self.view.config, disk)
+        elif mod.action == "remove":
+            yield from hold_leaving(disk)
+        elif "name" in mod.params:
+            yield from hold_rename(self.view.config, disk, mod.params["name"])
 
     def questions(self) -> Iterator[Question]:
         """Ask what its node reaches, and what new disks need."""
@@ -178,6 +198,8 @@ class DiskChanges(Changes):
     ) -> Iterator[Task]:
         instance = self.request.instance(now)
         hot = runs(now, instance)
+        if words or mod.action in ("attach", "detach", "remove"):
+            check_ours(now, instance, "a disk that comes or goes")
         if words:
             wanted, slot = words.read(now.config), int(mod.ident)
             yield from self._added(now, instance, wanted, slot, hot=hot)
@@ -187,7 +209,8 @@ class DiskChanges(Changes):
             check_index(instance, int(mod.ident))
             yield from attach_tasks(now, instance, disk, int(mod.ident), hot=hot)
         elif mod.action in ("detach", "remove"):
-            yield from detach_tasks(now, instance, disk, hot=hot)
+            ends = mod.action == "remove"
+            yield from detach_tasks(now, instance, disk, hot=hot, ends=ends)
         else:
             old = now.config.disk(disk.uuid)
             new = successor(old, now.now, **disk_mods.modified(now.config, old, mod))
@@ -201,6 +224,8 @@ class DiskChanges(Changes):
         config = now.config
         node = config.home(instance)
         check_index(instance, slot)
+        if wanted.name:
+            check_unused(config, wanted.name, instance)
         index = len(instance.disks) if slot == -1 else slot
         disk = disk_spec.new_disk(
             now,
@@ -236,6 +261,10 @@ class DiskChanges(Changes):
                 yield from copies.destroy(
                     then, last, disk_access.remover(then, last, home)
                 )
+
+    def warnings(self) -> Iterator[str]:
+        """Say which disks are called otherwise from now on."""
+        return told_freed(self.view.config, self._disks("detach"))
 
     def told(self) -> list[Changed]:
         """Return the changes in Ganeti's words."""
@@ -311,4 +340,6 @@ def _told(
     if mod.action == "modify":
         changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
         return f"disk/{slot}", f"modify:{changed}"
+    if mod.action == "detach":
+        return f"disk/{slot}", told_detach(view.config, disk)
     return f"disk/{slot}", mod.action

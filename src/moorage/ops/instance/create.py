@@ -30,7 +30,7 @@ class InstanceCreate(InstanceRequest, frozen=True, kw_only=True):
         yield Lock("instance", self.instance_name)
         for node in case.hosts:
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold(case.wishes)
+        yield from disk_spec.hold(view, case.wishes)
         yield from cabling.hold_named(view.config, case.cards_asked)
 
     def asks_now(self, view: View) -> frozenset[str] | None:

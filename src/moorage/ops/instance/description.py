@@ -163,6 +163,8 @@ class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True)
         ``up`` or ``down``; None where nobody can tell, or nobody was asked.
     run_cause, run_remedy
         Why its guest stands still, and what to do; only where it does.
+    run_origin
+        That Ganeti started its guest, and what follows; only where it did.
     os_instance, hv_instance, be_instance
         Its own parameters.
     os_actual, hv_actual, be_actual
@@ -178,6 +180,7 @@ class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True)
     run_state: str | None
     run_cause: str | None = None
     run_remedy: str | None = None
+    run_origin: str | None = None
     pnode: str
     pnode_group_name: str
     pnode_group_uuid: str

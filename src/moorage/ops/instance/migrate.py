@@ -19,6 +19,7 @@ from moorage.model.caller import Role
 from moorage.model.kinds import MigrationMode
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
@@ -131,6 +132,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Raise `WrongState` if it stands still: sent back, it would run."""
         instance = self.instance(view)
         found = guest(view, instance)
+        check_ours(view, instance, "a migration")
         if found and found.state == "paused" and not self._fails_over(view):
             raise WrongState(
                 f"instance {instance.name} stands still ({told(found.cause)}): a guest "

@@ -141,6 +141,7 @@ class InstanceSetParams(ChangeRequest, Planner, frozen=True, kw_only=True):
         """Name what will have no effect, and what nobody looked at."""
         yield from self.changes(view).rest.warnings()
         yield from self.changes(view).storage.warnings()
+        yield from self.changes(view).disks.warnings()
 
     def _anything(self) -> bool:
         told = (self.disks, self.nics, self.hvparams, self.beparams, self.osparams)

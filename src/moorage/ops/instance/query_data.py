@@ -24,6 +24,7 @@ from moorage.model.facts import UP_TO_DATE
 from moorage.model.standstill import remedy, told
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
+from moorage.ops.guests.foreign import story
 from moorage.ops.guests.liveness import runs
 from moorage.ops.volumes import behind, copies, pairs
 
@@ -44,13 +45,18 @@ _DRBD = 147
 _OKAY, _FAULTY = 1, 4
 
 
-def _standstill(view: View, instance: Instance) -> dict[str, str]:
-    """Return why the guest stands still and what to do; nothing if it does not."""
+def _run(view: View, instance: Instance) -> dict[str, str]:
+    """Return why the guest stands still and what to do, and that Ganeti started it.
+
+    Nothing of what is as it should be.
+    """
     found = view.told(node_tasks.guest_on(instance.primary_node, instance))
+    told_of = story(found)
+    origin = {"run_origin": told_of} if told_of else {}
     if found is None or found.state != "paused":
-        return {}
+        return origin
     what = remedy(found.cause, instance.name)
-    return {"run_cause": told(found.cause), "run_remedy": what}
+    return origin | {"run_cause": told(found.cause), "run_remedy": what}
 
 
 def _nic(view: View, instance: Instance, nic: Nic) -> CardDescription:
@@ -122,7 +128,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             mtime=instance.mtime,
             config_state=instance.admin_state,
             run_state=None if self.static else self._state(view, instance),
-            **({} if self.static else _standstill(view, instance)),
+            **({} if self.static else _run(view, instance)),
             pnode=node.name,
             pnode_group_name=group.name,
             pnode_group_uuid=group.uuid,

@@ -165,7 +165,7 @@ class InstanceRecreateDisks(OnInstance, Chooser, frozen=True, kw_only=True):
         yield from OnInstance.locks(self, view)
         for node in self.candidates(view):
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold([wanted for _, wanted in self.chosen(view)])
+        yield from disk_spec.hold(view, [wanted for _, wanted in self.chosen(view)])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its nodes offer."""

@@ -4,6 +4,8 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Sought, Task, View
 from moorage.jobs.unread import Moot
@@ -25,6 +27,13 @@ from moorage.ops.volumes.disk_access import (
     check_own,
     elsewhere,
     remover,
+)
+from moorage.ops.volumes.disk_names import (
+    freed,
+    hold_freed,
+    hold_leaving,
+    leaving,
+    told_freed,
 )
 
 
@@ -56,6 +65,11 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes that do the work."""
         yield from OnInstance.locks(self, view)
+        for disk in view.config.disks_of(self.instance(view)):
+            if self.keep_disks:
+                yield from hold_freed(view.config, disk)
+            else:
+                yield from hold_leaving(disk)
         for disk in self._elsewhere(view):
             for node in candidates(view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
@@ -100,6 +114,8 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
         node = view.config.home(instance)
+        if self.keep_disks:
+            yield from told_freed(view.config, view.config.disks_of(instance))
         for disk in self._destroyed(view):
             yield from copies.left_behind(view.config, disk)
         for disk in self._doubtful(view):
@@ -113,15 +129,23 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         """Stop, detach, forget; then remove the disks, one after the other."""
         config, instance = view.config, self.instance(view)
         node = config.home(instance)
-        disks = config.disks_of(instance)
         if not node.offline:
             yield from put_down(view, instance, node, self.shutdown_timeout)
-        left = tuple(_freed(view, instance, disk) for disk in disks)
+        left = self._left(view)
         yield view.record(
             f"forget {instance.name}", *left, drop=(instance,), final=True
         )
         for disk in () if self.keep_disks else left:
             yield from self._removed(view, disk, node)
+
+    def _left(self, view: View) -> list[Disk]:
+        """Return its disks, once they belong to nobody, by names that are free then."""
+        instance, config = self.instance(view), view.config
+        rename = freed if self.keep_disks else leaving
+        return [
+            replace(_freed(view, instance, disk), **rename(config, disk))
+            for disk in config.disks_of(instance)
+        ]
 
     def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield the removal of a disk; nothing where no node can, or may, do it."""

@@ -73,7 +73,10 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
     force: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the node if its mirrors get another address: some may be being made."""
+        """Hold the node if its mirrors get another address: some may be being made.
+
+        Nobody waits to say that it is off: the jobs that hold it may wait for that.
+        """
         if self.secondary_ip:
             yield Lock("node", self.node(view).uuid)
 

@@ -16,7 +16,7 @@ from moorage.model.objects import REUSE
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.volumes import disk_spec, exclusive_storage, identity, pools
 from moorage.ops.volumes.disk_access import check_provider, online, provider_on
-from moorage.ops.volumes.disk_names import check_unknown, check_unused
+from moorage.ops.volumes.disk_names import check_sole
 from moorage.ops.volumes.disk_spec import device, new_disk
 from moorage.ops.volumes.disk_words import DiskSpec
 from moorage.storage import Can, Reach
@@ -51,7 +51,6 @@ def check_wanted(
     if not wanted.adopts:
         facts = wanted.kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
-    _check_name(view.config, wanted)
     for one in map(view.config.node, pair.nodes) if pair else [node]:
         check_groups(view, wanted, one)
     if pair or not wanted.mirrored:
@@ -64,16 +63,10 @@ def check_made(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
     provider = check_provider(view, disk, node) if provided else None
     if provider:
         check_parameters(wanted.params, provider, force=wanted.force)
+    if wanted.name:
+        check_sole(view.config, wanted.name, sole=disk.by_name)
     if wanted.adopts:
         _check_adopted(view, wanted, disk, node)
-
-
-def _check_name(config: Config, wanted: DiskSpec) -> None:
-    """Raise `Refused` if the name that the disk is to have is another one's."""
-    if wanted.name:
-        check_unused(config, wanted.name)
-        if wanted.kind.capabilities.provider:
-            check_unknown(config, wanted.name)
 
 
 def check_groups(view: View, wanted: DiskSpec, node: Node) -> None:

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What disks may be called, and which disk a name or uuid means.
 
-A disk is asked for by slot, by name or by uuid. So a name is unique in the cluster, and
-nothing that could be read as one of the other two, or as a word of ``--disk``.
+A disk is asked for by slot, by name or by uuid. So a name is unique among the disks of
+an instance, and among those that belong to none, and is nothing that could be read as
+one of the other two, or as a word of ``--disk``. Where storage may know volumes by the
+names of disks (``VOL_CNAME``), one name is one volume, unique in the cluster.
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any
 
 from moorage.errors import BadInput, Exists, NotFound
-from moorage.jobs import Lock
-from moorage.model import Config, Disk
+from moorage.jobs import Lock, View
+from moorage.model import Config, Disk, Instance, Provider
 from moorage.storage.validation import check_name
+
+from .disk_access import able
 
 LONGEST = 64
 """Characters of a name; tables show it whole."""
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 _TAKEN = frozenset({"add", "attach", "default", "detach", "modify", "none", "remove"})
 """Words that mean something else where a disk's name is expected."""
+_DETACHED = "detached"
+"""Before a name, in a lock: of the disks that belong to no instance."""
 
 
 def check_disk_name(name: str) -> str:
@@ -38,55 +47,179 @@ def check_disk_name(name: str) -> str:
     return name
 
 
-def check_unused(config: Config, name: str, disk: Disk | None = None) -> None:
-    """Raise `Exists` if a disk other than `disk` goes by `name`."""
-    others = {other.uuid for other in config.called(Disk, name)}
-    if isinstance(config.objects.get(name), Disk):
-        others.add(name)
-    others -= {disk.uuid} if disk else set()
-    if others:
-        raise Exists(
-            f"a disk named '{name}' exists already",
-            hint=f"gnt-disk info {min(others)}",
-            name=name,
-        )
+class _Told(dict[str, bool]):
+    """Whether each provider knows volumes by uuid, as a node of it said last."""
 
 
-def check_unknown(config: Config, name: str) -> None:
-    """Raise `Exists` if storage scripts know the volume of another disk as `name`.
+def note(view: View, provider: Provider) -> bool:
+    """Return whether a provider knows volumes by uuid; later jobs lock names by it."""
+    view.kept.of(_Told)[provider.name] = provider.by_uuid
+    return provider.by_uuid
 
-    A provider that goes by the names of disks would take that one for the new disk's.
+
+def may_be_sole(view: View, driver: object, *, provided: bool) -> bool:
+    """Whether the names of disks may be those of volumes; so while nobody has told."""
+    return provided and not view.kept.of(_Told).get(str(driver), False)
+
+
+def check_unused(
+    config: Config,
+    name: str,
+    owner: Instance | None = None,
+    *,
+    sole: bool = False,
+    disk: Disk | None = None,
+) -> None:
+    """Raise `Exists` if a disk other than `disk` keeps it from being called `name`.
+
+    Parameters
+    ----------
+    owner
+        The instance that has it, or is to have it; None if none does.
+    sole
+        Whether its storage knows it by that name.
     """
-    known = config.known_as(name)
-    if known:
+    others = config.namesakes(name, owner, sole=sole, but=disk)
+    if not others:
+        return
+    other = others[0]
+    hint = f"gnt-disk info {config.word_for(other)}"
+    if other.name != name:
         raise Exists(
-            f"the volume of disk {known[0].label} was made as '{name}', and storage "
+            f"the volume of disk {other.label} was made as '{name}', and storage "
             "scripts still know it by that name",
             hint="choose another name",
             name=name,
         )
+    has = config.owner(other)
+    if owner and has == owner:
+        raise Exists(
+            f"instance {owner.name} has a disk named '{name}' already",
+            hint=hint,
+            name=name,
+        )
+    raise Exists(f"a disk named '{name}' exists already", hint=hint, name=name)
 
 
-def hold_names(*names: object) -> list[Lock]:
-    """Hold names, so that no other job gives them to a disk meanwhile."""
-    return [Lock("disk", str(name)) for name in names if name]
+def check_sole(
+    config: Config, name: str, *, sole: bool, disk: Disk | None = None
+) -> None:
+    """Raise `Exists` if a disk's name would be that of another volume by its name.
+
+    Whether another one has the name where the disk is to be, is another question: see
+    :func:`check_unused`.
+    """
+    if sole:
+        owner = config.owner(disk) if disk else None
+        check_unused(config, name, owner, sole=True, disk=disk)
+
+
+def hold_name(name: object, *, sole: bool, owned: bool = False) -> Iterator[Lock]:
+    """Hold a name, so that no other job gives it to a disk where it is to be alone.
+
+    Parameters
+    ----------
+    sole
+        Whether storage may know the disk by it: it is to be alone in the cluster.
+    owned
+        Whether an instance is to have the disk: whoever names its disks holds it.
+    """
+    if not name or name == "none":
+        return
+    if sole:
+        yield Lock("disk", str(name))
+    if not owned:
+        yield Lock("disk", f"{_DETACHED}/{name}")
+
+
+def freed_name(config: Config, disk: Disk) -> str | None:
+    """Return what a disk is called once it belongs to no instance.
+
+    It keeps its name, unless another one that belongs to none has it.
+
+    >>> freed_name(Config(), Disk(uuid="u", dev_type="ext", logical_id=(), size=1))
+    """
+    name = disk.name
+    if not name or not config.beside(name, None) - {disk.uuid}:
+        return name
+    stem = name[: LONGEST - 8]
+    tried = (f"{stem}-{number}" for number in count(2))
+    return next(
+        one
+        for one in tried
+        if not config.called(Disk, one) and not config.soles.get(one)
+    )
+
+
+def named(disk: Disk, name: str | None) -> dict[str, Any]:
+    """Return the changes that a new name makes of a disk.
+
+    To its storage the volume stays what it was: a provider that knows volumes by the
+    names of disks would take another one for it.
+    """
+    kept = {"cname": disk.known_as} if able(disk).provider else {}
+    return {"name": name, **kept}
+
+
+def freed(config: Config, disk: Disk) -> dict[str, Any]:
+    """Return the changes of its name when a disk comes to belong to no instance."""
+    name = freed_name(config, disk)
+    return {} if name == disk.name else named(disk, name)
+
+
+def leaving(config: Config, disk: Disk) -> dict[str, Any]:
+    """Return the changes of its name when a disk belongs to nobody until it is gone.
+
+    Many may go at once, and none waits for the other: one whose name others have, too,
+    has none then.
+    """
+    return named(disk, None) if config.shares_name(disk) else {}
+
+
+def told_freed(config: Config, disks: Iterable[Disk]) -> Iterator[str]:
+    """Say which disks are called otherwise once they belong to no instance."""
+    for disk in disks:
+        name = freed_name(config, disk)
+        if name != disk.name:
+            yield (
+                f"disk {disk.uuid} is named '{name}' from now on: another detached "
+                f"disk is named '{disk.name}'"
+            )
+
+
+def hold_leaving(disk: Disk) -> Iterator[Lock]:
+    """Hold the name of a disk that belongs to nobody until it is gone."""
+    if disk.name:
+        yield Lock("disk", f"{_DETACHED}/{disk.name}", shared=True)
+
+
+def hold_freed(config: Config, disk: Disk) -> Iterator[Lock]:
+    """Hold the names that a disk has, and gets once it belongs to no instance."""
+    for name in {disk.name, freed_name(config, disk)}:
+        yield from hold_name(name, sole=disk.by_name)
 
 
 def sought(config: Config, word: str, value: str) -> Disk:
-    """Return the disk that ``name=value`` or ``uuid=value`` means.
+    """Return the disk to attach that ``name=value`` or ``uuid=value`` means.
 
     Raise `NotFound` if there is none, for a name is no uuid, and a uuid no name; and
-    `Ambiguous` if several disks of an old configuration share the name.
+    `Ambiguous` if it could be several.
     """
-    if word == "uuid":
-        found = config.objects.get(value)
-        named = [found] if isinstance(found, Disk) else []
-    else:
-        named = config.called(Disk, value)
-    if len(named) > 1:
-        raise config.ambiguous(value, named)
-    if not named:
+    found = config.objects.get(value)
+    if word == "uuid" and isinstance(found, Disk):
+        return found
+    if word == "uuid" or not config.called(Disk, value):
         raise NotFound(
             f"no disk has the {word} '{value}'", hint="gnt-disk list", ref=value
         )
-    return named[0]
+    return to_attach(config, value)
+
+
+def to_attach(config: Config, ref: str) -> Disk:
+    """Return the disk that a word means where one that nobody has is meant.
+
+    Raise `NotFound` if there is none, and `Ambiguous` if it could be several.
+    """
+    found = config.objects.get(ref)
+    free = () if isinstance(found, Disk) else tuple(config.unowned.get(ref, ()))
+    return config.disk(free[0] if len(free) == 1 else ref)

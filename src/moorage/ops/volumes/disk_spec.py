@@ -23,21 +23,39 @@ from moorage.model import (
 from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can, Mirrored, VolumeRequest
+from moorage.storage.provider import provider_called
 from moorage.units import Mib
 
 from . import identity, pairs, pools
 from .directories import provided_place
 from .disk_access import online
-from .disk_names import hold_names
+from .disk_names import hold_name, may_be_sole, note
 from .disk_words import DiskSpec, unused
 from .units import Named, occupied, unit_named
 
 
-def hold(wishes: Collection[DiskSpec]) -> list[Lock]:
-    """Hold what two jobs must not give to two disks, and share their storage pools."""
+def hold(view: View, wishes: Collection[DiskSpec], *, owned: bool = True) -> list[Lock]:
+    """Hold what two jobs must not give to two disks, and share their storage pools.
+
+    Parameters
+    ----------
+    owned
+        Whether an instance, which is held, is to have them.
+    """
     shared = pools.hold(one.pool.uuid for one in wishes if one.pool)
     adoption = [identity.ADOPTION] if any(one.adopts for one in wishes) else []
-    return [*shared, *hold_names(*(one.name for one in wishes)), *adoption]
+    names = (
+        lock
+        for one in wishes
+        for lock in hold_name(one.name, sole=_may_be_sole(view, one), owned=owned)
+    )
+    return [*shared, *names, *adoption]
+
+
+def _may_be_sole(view: View, wanted: DiskSpec) -> bool:
+    """Whether the storage of a disk may know it by its name."""
+    provided = wanted.kind.capabilities.provider
+    return may_be_sole(view, wanted.driver, provided=provided)
 
 
 def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question]:
@@ -126,10 +144,20 @@ def new_disk(
         identity=_identity(view, wanted, node),
         epoch=wanted.epoch,
         adopted=wanted.adopts,
+        by_uuid=_is_by_uuid(view, wanted, node),
         ctime=view.now,
         mtime=view.now,
         tags=wanted.tags,
     )
+
+
+def _is_by_uuid(view: View, wanted: DiskSpec, node: Node) -> bool:
+    """Whether a new disk is known by ``VOL_NAME`` alone, as a node says."""
+    if not wanted.kind.capabilities.provider:
+        return False
+    told = view.told(providers_on(node.uuid)) or []
+    found = provider_called(wanted.driver, told)
+    return found is not None and note(view, found)
 
 
 def bear_all(

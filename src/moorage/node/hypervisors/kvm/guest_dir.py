@@ -19,6 +19,8 @@ from moorage.node.machine.proc import START, living
 from moorage.units import Mib
 
 _SPEC = "spec.json"
+ADOPTED = "adopted"
+"""Is there for a guest whose process another program started."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 NOTE = f"echo $$ $(cut -d' ' -f{START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
 """What a shell does in the directory before it becomes QEMU."""
@@ -107,6 +109,14 @@ class Home:
     def is_guest(self) -> bool:
         """Whether the directory is one that a guest was started in."""
         return self.file(_SPEC).exists()
+
+    def is_adopted(self) -> bool:
+        """Whether another program started its process."""
+        return self.file(ADOPTED).exists()
+
+    def note(self, pid: int) -> None:
+        """Note which process the guest is, as one does that is started here."""
+        self.write("pid", " ".join(_birth(str(pid))))
 
     def pid(self) -> int | None:
         """Return the process id of QEMU; None while it has not come up."""

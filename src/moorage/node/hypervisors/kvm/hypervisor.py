@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from socket import socket
 
+from moorage.directories import GANETI
 from moorage.errors import Failed
-from moorage.model import Accelerator, GuestState
+from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
 from moorage.node.hypervisors.wiring import Wiring
@@ -34,6 +35,7 @@ from . import (
     tls_psk,
     wakeup,
 )
+from .adopting import Ganetis
 from .cables import Cables
 from .guest_dir import Home
 from .launching import Launcher
@@ -67,6 +69,8 @@ class Kvm:
 
     Attributes
     ----------
+    ganetis
+        The guests here that Ganeti started.
     unsafe_live_emulation
         Whether emulated guests run while they are sent, though they may lose what they
         write: for tests of the live way where there is no KVM.
@@ -93,6 +97,7 @@ class Kvm:
         self.unsafe_live_emulation = False
         self._gates: dict[str, Gate] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self.ganetis = Ganetis(Path(GANETI), self.run_dir)
         self._launcher = Launcher(self.run_dir, program, self._cables, images)
 
     def _home(self, uuid: str) -> Home:
@@ -116,13 +121,20 @@ class Kvm:
         WrongState
             If it does not run here, or somebody is at its console.
         """
-        return await lines.connect(
-            self._home(uuid), await self.find(uuid), kind, ticket
-        )
+        home = self.ganetis.shown(uuid, kind)
+        return await lines.connect(home, await self.find(uuid), kind, ticket)
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
-        return await observing.guests(self.run_dir)
+        return [*await observing.guests(self.run_dir), *self.ganetis.guests()]
+
+    async def foreign(self) -> list[ForeignGuest]:
+        """Return the guests here whose processes Ganeti started."""
+        return await self.ganetis.told()
+
+    async def adopt(self, spec: GuestSpec) -> None:
+        """Take over a guest that Ganeti started, while it runs."""
+        await self.ganetis.adopt(spec)
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
@@ -130,7 +142,7 @@ class Kvm:
         A guest whose monitor gives no answer counts as paused: it has a process, and
         must not be started elsewhere.
         """
-        return await observing.find(self._home(uuid))
+        return await observing.find(self._home(uuid)) or self.ganetis.find(uuid)
 
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests that powered themselves off; see :mod:`.ending`."""
@@ -149,6 +161,7 @@ class Kvm:
         BadInput
             If a hypervisor parameter or a URI cannot be honoured.
         """
+        self.ganetis.known(spec.uuid, spec.name)
         if await self._launcher.launch(spec, incoming=False):
             if not spec.paused:
                 await self._launcher.watch(spec)
@@ -173,13 +186,13 @@ class Kvm:
 
         A guest that does not run is left alone; 0 seconds is a pulled plug.
         """
-        home = self._home(uuid)
+        home = self.ganetis.known(uuid)
         async with self._cables.to_end(home):
             await power.shut_down(home, timeout)
 
     async def reboot(self, uuid: str) -> None:
         """Reset the guest without giving up its process; it runs afterwards."""
-        home = self._home(uuid)
+        home = self.ganetis.known(uuid)
         exits = parameters(home.spec().hvparams).reboot_behavior == "exit"
         await power.reset(partial(conversation, home), exits=exits)
 
@@ -195,7 +208,7 @@ class Kvm:
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a disk that is plugged")
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
             await hotplug.plug(monitor, drive, self._images, given)
@@ -208,7 +221,7 @@ class Kvm:
         Failed
             If the guest did not let go of it in time, with what the guest does.
         """
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a disk that is unplugged")
         if not home.has_process():
             return
         name, close = blockdev.device_name(disk), partial(hotplug.let_go, disk=disk)
@@ -217,7 +230,7 @@ class Kvm:
 
     async def plug_card(self, uuid: str, card: Card) -> None:
         """Hot-plug a network card; one that is plugged is left alone."""
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a network card that is plugged")
         spec = home.spec()
         given = parameters(spec.hvparams)
         async with conversation(home) as monitor:
@@ -235,7 +248,7 @@ class Kvm:
         Failed
             If the guest did not let go of it in time.
         """
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a network card that is unplugged")
         if home.has_process():
             name, close = netdev.device_name(card), partial(cards.let_go, card=card)
             what, patience = f"network card {card}", self._unplug_timeout
@@ -256,7 +269,7 @@ class Kvm:
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a disk that grows")
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
             await hotplug.resize(monitor, drive, self._images, given)
@@ -266,7 +279,7 @@ class Kvm:
 
         One that is mirrored already is left alone.
         """
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a disk that gets other storage")
         talk = partial(conversation, home)
         given = parameters(home.spec().hvparams)
         await mirror.start(talk, disk, new, rate, self._images, given)
@@ -299,7 +312,7 @@ class Kvm:
         report: Report,
     ) -> None:
         """Copy drives of a running guest into files, all as they are at one moment."""
-        talk = partial(conversation, self._home(uuid))
+        talk = partial(conversation, self.ganetis.ours(uuid, "a copy of its disks"))
         await dumping.dump(talk, targets, writing, self._images, report)
 
     async def end_dump(self, uuid: str) -> bool:
@@ -316,7 +329,7 @@ class Kvm:
         A guest that waits already with the same specification goes on waiting; one
         with another is replaced.
         """
-        home = self._home(spec.uuid)
+        home = self.ganetis.known(spec.uuid, spec.name)
         if home.has_process() and home.spec() != spec:
             await self.abort(spec.uuid)
         if not await self._launcher.launch(spec, incoming=True):
@@ -354,7 +367,7 @@ class Kvm:
         BadInput
             If it is no address, or no door that a guest goes through.
         """
-        home = self._home(uuid)
+        home = self.ganetis.ours(uuid, "a migration")
         given = parameters(home.spec().hvparams)
         unsafe = self.unsafe_live_emulation
         way = migration.Way(home, address, door, given, live, unsafe)

@@ -33,6 +33,8 @@ from .screen import X509
 
 TICKET = 120
 """Seconds in which a ticket can be used."""
+_LABELS = ("console", "serial0")
+"""Of a serial console: as we call it, and as QEMU does for Ganeti."""
 _FREE = "disconnected:"
 _VIEWER, _PORT = "viewer", "vnc-port"
 _PATIENCE = 5.0
@@ -83,7 +85,7 @@ async def _serial(home: Home, given: Parameters) -> socket:
         )
     async with conversation(home) as monitor:
         lines = await monitor.read(shapes.Lines, "query-chardev")
-    found = next((one.filename for one in lines if one.label == "console"), "")
+    found = next((one.filename for one in lines if one.label in _LABELS), "")
     if not found.startswith(_FREE):
         raise WrongState(f"somebody is at the console of {name}: it has one line only")
     made = socket(AF_UNIX)

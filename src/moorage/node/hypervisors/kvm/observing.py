@@ -53,13 +53,14 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
     try:
         async with asyncio.timeout(patience or _LOOK), conversation(home) as monitor:
             state, cause = await guest_state.with_cause(monitor)
-            ports = await hotplug.layout(monitor)
-            seats = await cards.layout(monitor)
+            if not home.is_adopted():
+                ports = await hotplug.layout(monitor)
+                seats = await cards.layout(monitor)
     except (Failed, TimeoutError):
         state, cause = "paused", NO_ANSWER
         if not home.has_process():
             return None
-    return GuestState(
+    found = GuestState(
         uuid=home.uuid,
         name=spec.name,
         state=state,
@@ -71,6 +72,16 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
         cards=seats,
         machine=_machine(spec),
     )
+    return _as_adopted(found, spec) if home.is_adopted() else found
+
+
+def _as_adopted(guest: GuestState, spec: GuestSpec) -> GuestState:
+    """Return a guest with the disks that it was found to have when it was taken over.
+
+    Nothing can be plugged into it, and its machine is not one of ours.
+    """
+    disks = tuple(drive.disk for drive in spec.drives)
+    return replace(guest, disks=disks, cards=None, machine={}, origin="adopted")
 
 
 def _machine(spec: GuestSpec) -> dict[str, bool | int | str]:

@@ -73,6 +73,22 @@ class BlockNode(Struct, frozen=True, rename="kebab"):
     node_name: str
 
 
+class Identity(Struct, frozen=True, rename={"uuid": "UUID"}):
+    """Which guest QEMU says that it is."""
+
+    uuid: _Name
+
+
+class Driver(Struct, frozen=True):
+    """What reaches the data of a block node, and where they are."""
+
+    drv: _Name
+    file: Annotated[str, Meta(max_length=4096)] = ""
+
+
+Drivers = Annotated[list[Driver], Meta(max_length=256)]
+
+
 class Ram(Struct, frozen=True, rename="kebab"):
     """How much of a guest's memory has been sent."""
 
