@@ -117,7 +117,19 @@ def test_two_embedded_disks_of_one_uuid(ganeti: Ganeti, tmp_path: Path) -> None:
     )
     second["uuid"] = first["uuid"]
     said = looked_at(json.dumps(document).encode(), tmp_path)
-    assert f"two disks have the uuid {first['uuid']}: " in said
+    assert f"two disks have the uuid {first['uuid']}: disk/0 of " in said
+    assert not any(disk["logical_id"][-1] in said for disk in (first, second))
+
+
+def test_a_secret_is_not_told(ganeti: Ganeti, tmp_path: Path) -> None:
+    """A mirrored disk without its two volumes is no reason to print its secret."""
+    document = json.loads(ganeti.recorded("2.16"))
+    (disk,) = (it for it in document["disks"].values() if it["dev_type"] == "drbd")
+    other = {**disk, "uuid": "another-one", "children": []}
+    document["disks"] |= {"another-one": other}
+    disk["children"] = []
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert disk["logical_id"][-1] not in said
 
 
 @pytest.mark.parametrize("copy", ["plain", "drbd"])

@@ -211,7 +211,11 @@ def _exclusive(found: Document) -> bool:
 def _disks_on_top(found: Document, _ids: Ids) -> Notes:
     if "disks" in found:
         return
-    disks = [disk for one in found["instances"].values() for disk in one["disks"]]
+    disks = (
+        (f"{disk['iv_name']} of {instance['name']}", disk)
+        for instance in found["instances"].values()
+        for disk in instance["disks"]
+    )
     found["disks"] = _by_uuid("disk", disks)
     for instance in found["instances"].values():
         made = instance.get("ctime", 0)
@@ -223,7 +227,7 @@ def _disks_on_top(found: Document, _ids: Ids) -> Notes:
 
 def _nodes_by_uuid(found: Document, _ids: Ids) -> Notes:
     uuids = {node["name"]: node["uuid"] for node in found["nodes"].values()}
-    found["nodes"] = _by_uuid("node", found["nodes"].values())
+    found["nodes"] = _by_uuid("node", _named(found["nodes"].values()))
     cluster = found["cluster"]
     cluster["master_node"] = uuids.get(cluster["master_node"], cluster["master_node"])
     for instance in found["instances"].values():
@@ -241,12 +245,17 @@ def _instances_by_uuid(found: Document, _ids: Ids) -> Notes:
     missing = [one["name"] for one in known if not isinstance(one.get("uuid"), str)]
     if missing:
         raise BadInput(f"instances without a uuid: {', '.join(missing)}")
-    found["instances"] = _by_uuid("instance", known)
+    found["instances"] = _by_uuid("instance", _named(known))
     yield from ()
 
 
-def _by_uuid(kind: str, parts: Iterable[Part]) -> dict[str, Part]:
+def _by_uuid(kind: str, parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
     """Return objects by their uuids.
+
+    Parameters
+    ----------
+    parts
+        Each behind what people call it.
 
     Raises
     ------
@@ -254,18 +263,18 @@ def _by_uuid(kind: str, parts: Iterable[Part]) -> dict[str, Part]:
         If two have the same: only one of them would be left.
     """
     found: dict[str, Part] = {}
-    for part in parts:
+    called: dict[str, str] = {}
+    for name, part in parts:
         uuid = part["uuid"]
-        first = found.setdefault(uuid, part)
-        if first is not part:
-            names = " and ".join(_called(one) for one in (first, part))
-            raise BadInput(f"two {kind}s have the uuid {uuid}: {names}")
+        if uuid in found:
+            told = f"{called[uuid]} and {name}"
+            raise BadInput(f"two {kind}s have the uuid {uuid}: {told}")
+        found[uuid], called[uuid] = part, name
     return found
 
 
-def _called(part: Part) -> str:
-    """Return what people call an object: a disk without a name by its volume."""
-    return str(part.get("name") or "/".join(map(str, part.get("logical_id", ()))))
+def _named(parts: Iterable[Part]) -> Iterator[tuple[str, Part]]:
+    return ((part["name"], part) for part in parts)
 
 
 def _filters(found: Document, _ids: Ids) -> Notes:
