@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 import random
 from itertools import count
 from pathlib import Path
@@ -95,12 +96,124 @@ def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:
     assert "it has no nodes" in said
 
 
-def looked_at(data: bytes, directory: Path) -> str:
-    """Return what ``moorage import-config --dry-run`` says of a file."""
-    file, root = directory / "config.data", directory / "master"
+@pytest.mark.parametrize("version", ["2.8", "2.16"])
+@pytest.mark.parametrize("place", ["nodes", "instances"])
+def test_two_objects_of_one_uuid(
+    ganeti: Ganeti, tmp_path: Path, version: str, place: str
+) -> None:
+    """Neither takes the other's place."""
+    document = json.loads(ganeti.recorded(version))
+    first, second, *_ = document[place].values()
+    second["uuid"] = first["uuid"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    told = f"two {place} have the uuid {first['uuid']}: "
+    assert told + f"{first['name']} and {second['name']}" in said
+
+
+def test_two_embedded_disks_of_one_uuid(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.8"))
+    first, second, *_ = (
+        disk for one in document["instances"].values() for disk in one["disks"]
+    )
+    second["uuid"] = first["uuid"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"two disks have the uuid {first['uuid']}: disk/0 of " in said
+    assert not any(disk["logical_id"][-1] in said for disk in (first, second))
+
+
+def test_a_secret_is_not_told(ganeti: Ganeti, tmp_path: Path) -> None:
+    """A mirrored disk without its two volumes is no reason to print its secret."""
+    document = json.loads(ganeti.recorded("2.16"))
+    (disk,) = (it for it in document["disks"].values() if it["dev_type"] == "drbd")
+    other = {**disk, "uuid": "another-one", "children": []}
+    document["disks"] |= {"another-one": other}
+    disk["children"] = []
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert disk["logical_id"][-1] not in said
+
+
+@pytest.mark.parametrize("copy", ["plain", "drbd"])
+def test_two_disks_of_one_volume(ganeti: Ganeti, tmp_path: Path, copy: str) -> None:
+    """It would be deleted with either; on other nodes it is another volume."""
+    document = json.loads(ganeti.recorded("2.16"))
+    disks = sorted(document["disks"].values(), key=lambda one: one["dev_type"])
+    mirrored, first, second = disks
+    of = first if copy == "plain" else mirrored["children"][1]
+    second["logical_id"] = of["logical_id"]
+    first["nodes"], mirrored["nodes"] = second["nodes"], second["nodes"]
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"its volume {'/'.join(of['logical_id'])} is disk " in said
+    nodes = sorted(document["nodes"])
+    first["nodes"] = mirrored["nodes"] = nodes[:1]
+    second["nodes"] = nodes[1:2]
+    assert "its volume" not in looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize("number", ["many", [1], -1, 1.5, True, 2**70], ids=repr)
+def test_a_serial_number_that_is_none(
+    ganeti: Ganeti, tmp_path: Path, number: object
+) -> None:
+    """The plan refuses what could not be stored."""
+    document = json.loads(ganeti.recorded("2.16")) | {"serial_no": number}
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert "'serial_no' is" in said
+
+
+@pytest.mark.parametrize(
+    ("kept", "why"),
+    [
+        (b'{"cluster": "other", "disks": {}}', "is of another cluster, other"),
+        (b'{"disks": {}}', "there must be a field 'cluster'"),
+        (b'{"cluster": "C", "pools": {"p": 3}}', "is a map of names and values"),
+        (b'{"cluster": "C", "disks": 3}', "'disks' is a map of names and values"),
+        (b'{"cluster": "C", "more": ' + b"[" * 99_999, "is not what an export keeps"),
+        (b'{"cluster": "C", "disks": {"D": {"logical_id": ["a", "b"]}}}', "logical_id"),
+    ],
+    ids=["another's", "nobody's", "pool", "disks", "nested", "volume"],
+)
+def test_what_no_export_keeps_beside(
+    ganeti: Ganeti, tmp_path: Path, kept: bytes, why: str
+) -> None:
+    """Epochs and quarantines of another cluster are none of this one's."""
+    data = ganeti.recorded("2.16")
+    document = json.loads(data)
+    kept = kept.replace(b'"C"', b'"%s"' % document["cluster"]["uuid"].encode())
+    kept = kept.replace(b'"D"', b'"%s"' % next(iter(document["disks"])).encode())
+    (tmp_path / "config.data.moorage").write_bytes(kept)
+    assert why in looked_at(data, tmp_path)
+
+
+@pytest.mark.parametrize("serial", [None, b"", b"12x", b"9" * 30, b"9" * 5000])
+def test_a_queue_without_a_number(
+    ganeti: Ganeti, tmp_path: Path, serial: bytes | None
+) -> None:
+    """Who names Ganeti's directory wants jobs to be counted on from there."""
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    if serial is not None:
+        (queue / "serial").write_bytes(serial)
+    said = looked_at(ganeti.recorded("2.16"), tmp_path, "--from-dir", str(tmp_path))
+    assert f"{queue}/serial" in said
+    assert "Nothing stands in the way" not in said
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        assert f"{file} is no regular file" in planned(file, tmp_path / "master")
+
+
+def looked_at(data: bytes, directory: Path, *options: str) -> str:
+    """Return what ``moorage import-config --dry-run`` says of these bytes."""
+    file = directory / "config.data"
     file.write_bytes(data)
+    return planned(file, directory / "master", *options)
+
+
+def planned(file: Path, root: Path, *options: str) -> str:
+    """Return what it says of a file."""
     out, err = io.StringIO(), io.StringIO()
-    words = ["import-config", "--dry-run", "--dir", str(root), str(file)]
+    words = ["import-config", "--dry-run", "--dir", str(root), *options, str(file)]
     status = run(moorage.PROGRAM, words, Terminal(out, err, io.StringIO(), {}))
     assert status in (0, 1)
     assert "unhandled error" not in err.getvalue()

@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,10 @@ def test_a_recorded_cluster_comes_in_and_goes_out(
     hands.type("gnt-group remove rack2")
     out = tmp_path / "out.data"
     hands.type(f"moorage export-config {out}")
-    brought_up, _ = upgrade(read(file.read_bytes()), NEWEST, lambda: "new")
+    numbers = count()
+    brought_up, _ = upgrade(
+        read(file.read_bytes()), NEWEST, lambda: f"new-{next(numbers)}"
+    )
     ours = json.loads(out.read_bytes())
     assert comparable(ours)["instances"].keys() == brought_up["instances"].keys()
     if version == "2.16":  # an older one gets uuids on the way

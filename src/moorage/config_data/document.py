@@ -80,6 +80,7 @@ def version_of(document: Document) -> Version:
 # --- what every later step counts on --------------------------------------------------
 
 Name = Annotated[str, Meta(min_length=1)]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class _Disk(Struct):
@@ -126,6 +127,7 @@ class _Shape(Struct):
     nodes: dict[str, _Named]
     nodegroups: dict[str, _Group]
     instances: dict[str, _Instance]
+    serial_no: _Count | None = None
     networks: dict[str, _Named] = {}
     disks: dict[str, _Disk] = {}
 

@@ -85,7 +85,7 @@ _OTHER_KEYS = Version(3, 0)
 """The first version to which nodes come with SSH keys of another type than DSA."""
 _OWN_HVPARAMS = frozenset({"accel", "vif_type"})
 """Hypervisor parameters of KVM that Ganeti does not know."""
-_BESIDE = (
+OF_DISKS = (
     *("tags", "epoch", "quarantine", "identity", "cname", "pool", "behind"),
     *("adopted", "unproven", "by_uuid", "group", "last_node"),
 )
@@ -322,7 +322,7 @@ def _beside(config: Config) -> dict[str, dict[str, Any]]:
 def _own(disk: Disk) -> Part:
     values = encode(disk)
     usual = {one.name: one.default for one in fields(Disk)}
-    kept = (name for name in _BESIDE if name in values)
+    kept = (name for name in OF_DISKS if name in values)
     return {name: values[name] for name in kept if values[name] != usual[name]}
 
 

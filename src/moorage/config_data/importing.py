@@ -39,7 +39,7 @@ from moorage.ops.cluster import defaults
 from moorage.storage import TEMPLATES
 
 from .document import Document, Part
-from .export import GIVEN, Address, written
+from .export import GIVEN, OF_DISKS, Address, written
 from .foreign import PLACES, Foreign, noted
 from .importing_names import Names
 from .upgrade import UNFIT
@@ -236,6 +236,9 @@ class _Reading:
     def _disk(self, part: Part) -> Disk:
         uuid = part.get("uuid", "")
         more = dict(self._beside.get("disks", {}).get(uuid, {}))
+        if others := more.keys() - {*OF_DISKS}:
+            told = ", ".join(sorted(others))
+            raise BadInput(f"the file beside tells its {told}, as no export does")
         home = self._homes.get(uuid)
         if home in self._document["nodes"]:
             more.setdefault("last_node", home)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What becomes of each object of an import, and what stands in its way."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from moorage.errors import MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup, pair_of
 from moorage.model.ipolicy import group_policy
+from moorage.model.objects import LogicalId, as_text
 from moorage.ops.cluster import defaults
 from moorage.ops.new_names import is_machine_name
 from moorage.ops.planning import policy
@@ -162,6 +164,7 @@ def findings(
     yield from _nodes(config, here)
     yield from _instances(config, down=down, run_on=run_on)
     yield from _disks(config)
+    yield from _volumes(config)
     yield from _names(config)
     if found.wrong:
         return
@@ -259,6 +262,26 @@ def _disks(config: Config) -> Iterator[Finding]:
         if disk.dev_type not in TEMPLATES:
             message = f"there is no disk template '{disk.dev_type}' here"
             yield Finding(WARNING, f"disk {disk.label}", message)
+
+
+def _volumes(config: Config) -> Iterator[Finding]:
+    """Yield what an adoption refuses, too: a volume that two disks are made of."""
+    seen: dict[tuple[str, LogicalId], list[Disk]] = defaultdict(list)
+    for disk in sorted(config.all(Disk), key=lambda one: one.uuid):
+        for part in disk.children or (disk,):
+            having = seen[part.dev_type, as_text(part.logical_id)]
+            for other in having:
+                apart = (
+                    disk.nodes and other.nodes and not {*disk.nodes} & {*other.nodes}
+                )
+                if not apart and not disk.unproven and not other.unproven:
+                    message = (
+                        f"its volume {'/'.join(as_text(part.logical_id))} is disk "
+                        f"{other.label}'s, too, and goes with either: detach one there"
+                    )
+                    yield Finding(ERROR, f"disk {disk.label}", message)
+                    break
+            having.append(disk)
 
 
 def _names(config: Config) -> Iterator[Finding]:

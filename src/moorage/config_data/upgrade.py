@@ -5,7 +5,7 @@ Steps run in Ganeti's order: nodes get their keys only after disks are objects o
 own, for a disk names nodes, too. What is at its place already stays.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -211,11 +211,15 @@ def _exclusive(found: Document) -> bool:
 def _disks_on_top(found: Document, _ids: Ids) -> Notes:
     if "disks" in found:
         return
-    found["disks"] = {}
+    disks = (
+        (f"{disk['iv_name']} of {instance['name']}", disk)
+        for instance in found["instances"].values()
+        for disk in instance["disks"]
+    )
+    found["disks"] = _by_uuid("disk", disks)
     for instance in found["instances"].values():
         made = instance.get("ctime", 0)
         for disk in instance["disks"]:
-            found["disks"][disk["uuid"]] = disk
             disk |= {"serial_no": 1, "ctime": made, "mtime": made}
         instance["disks"] = [disk["uuid"] for disk in instance["disks"]]
     yield from ()
@@ -223,7 +227,7 @@ def _disks_on_top(found: Document, _ids: Ids) -> Notes:
 
 def _nodes_by_uuid(found: Document, _ids: Ids) -> Notes:
     uuids = {node["name"]: node["uuid"] for node in found["nodes"].values()}
-    found["nodes"] = {node["uuid"]: node for node in found["nodes"].values()}
+    found["nodes"] = _by_uuid("node", _named(found["nodes"].values()))
     cluster = found["cluster"]
     cluster["master_node"] = uuids.get(cluster["master_node"], cluster["master_node"])
     for instance in found["instances"].values():
@@ -241,8 +245,36 @@ def _instances_by_uuid(found: Document, _ids: Ids) -> Notes:
     missing = [one["name"] for one in known if not isinstance(one.get("uuid"), str)]
     if missing:
         raise BadInput(f"instances without a uuid: {', '.join(missing)}")
-    found["instances"] = {one["uuid"]: one for one in known}
+    found["instances"] = _by_uuid("instance", _named(known))
     yield from ()
+
+
+def _by_uuid(kind: str, parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
+    """Return objects by their uuids.
+
+    Parameters
+    ----------
+    parts
+        Each behind what people call it.
+
+    Raises
+    ------
+    BadInput
+        If two have the same: only one of them would be left.
+    """
+    found: dict[str, Part] = {}
+    called: dict[str, str] = {}
+    for name, part in parts:
+        uuid = part["uuid"]
+        if uuid in found:
+            told = f"{called[uuid]} and {name}"
+            raise BadInput(f"two {kind}s have the uuid {uuid}: {told}")
+        found[uuid], called[uuid] = part, name
+    return found
+
+
+def _named(parts: Iterable[Part]) -> Iterator[tuple[str, Part]]:
+    return ((part["name"], part) for part in parts)
 
 
 def _filters(found: Document, _ids: Ids) -> Notes:

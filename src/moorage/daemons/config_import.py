@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import DecodeError, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.client import Client, Socket
 from moorage.config_data import NEWEST, Document, read, upgrade, version_of
@@ -33,6 +33,7 @@ from moorage.errors import BadInput, Failed, WrongState
 from moorage.jobs.job import decode as decode_job
 from moorage.model import Config
 from moorage.model.commits import Write
+from moorage.model.misfit import UNREADABLE, misfit
 from moorage.store import ConfigStore, inspect, loaded, store_at
 from moorage.store.base import ADVICE
 
@@ -48,6 +49,8 @@ _DAEMONS = frozenset(
         "ganeti-wconfd",
     }
 )
+_DIGITS = 15
+"""Of a job's number: no queue has counted so far, and any client can hold it."""
 
 
 class Import:
@@ -94,7 +97,7 @@ class Import:
         found = read(_content(file))
         self._document, self._notes = upgrade(found, NEWEST, _fresh)
         self._version = version_of(found)
-        self._beside = _beside(file.with_name(file.name + BESIDE))
+        self._beside = _beside(file.with_name(file.name + BESIDE), self._document)
         self._jobs = _last_job(directory) if directory else 0
         there = places.store.exists()
         here = _state(places)[0] if there else expected(self._document)
@@ -224,29 +227,45 @@ def _fresh() -> str:
 
 def _content(file: Path) -> bytes:
     try:
+        if file.exists() and not file.is_file():  # a pipe or a device may never end
+            raise BadInput(f"{file} is no regular file")
         return file.read_bytes()
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror}") from error
 
 
-def _beside(file: Path) -> Beside:
+class _Kept(Struct):
+    """What an export keeps beside its file."""
+
+    cluster: str
+    disks: dict[str, dict[str, Any]] = {}
+    pools: dict[str, dict[str, Any]] = {}
+    hvparams: dict[str, dict[str, Any]] = {}
+
+
+def _beside(file: Path, document: Document) -> Beside:
     """Return what an export kept beside its file."""
     if not file.exists():
         return {}
+    content = _content(file)
     try:
-        found = json.decode(_content(file), type=dict[str, object])
-    except DecodeError as error:
+        kept = json.decode(content, type=_Kept)
+    except ValidationError as error:
+        raise BadInput(f"{file} is not what an export keeps: {misfit(error)}") from None
+    except (DecodeError, *UNREADABLE) as error:
         raise BadInput(f"{file} is not what an export keeps: {error}") from None
-    return {kind: one for kind, one in found.items() if isinstance(one, dict)}
+    if kept.cluster != document["cluster"].get("uuid"):
+        raise BadInput(
+            f"{file} is of another cluster, {kept.cluster}", hint="move it elsewhere"
+        )
+    return {"disks": kept.disks, "pools": kept.pools, "hvparams": kept.hvparams}
 
 
 def _last_job(directory: Path) -> int:
-    """Return the number of Ganeti's last job, by its queue; 0 without one."""
+    """Return the number of Ganeti's last job, by its queue."""
     file = directory / "queue" / "serial"
-    if not file.exists():
-        return 0
     said = _content(file).strip()
-    if not said.isdigit():
+    if not said.isdigit() or len(said) > _DIGITS:
         raise BadInput(f"{file} holds no number of a job")
     return int(said)
 
