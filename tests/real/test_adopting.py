@@ -210,6 +210,7 @@ def from_ganeti(town, at: Path) -> Path:
     town.guest("web1", "node1", "-t sharedfile -s 64M --no-install --no-start")
     town.type("gnt-cluster modify -N link=br0")
     town.type(f"moorage export-config --master-ip 192.0.2.9 {at}/config.data")
+    (at / "config.data.moorage").unlink()  # Ganeti leaves nothing beside its file
     text = (at / "config.data").read_text()
     document = json.loads(text)
     kinds = ("nodes", "nodegroups", "instances", "disks")
