@@ -197,6 +197,17 @@ def test_a_queue_without_a_number(
     assert "Nothing stands in the way" not in said
 
 
+def test_who_came_in_by_rapi_is_told(ganeti: Ganeti, tmp_path: Path) -> None:
+    """Their words are not: they are copied by a person, or not at all."""
+    for name, text in (("queue/serial", "7"), ("rapi/users", "eve secret write\n")):
+        file = tmp_path / name
+        file.parent.mkdir()
+        file.write_text(text)
+    said = looked_at(ganeti.recorded("2.16"), tmp_path, "--from-dir", str(tmp_path))
+    assert f"eve. To let them in: cp {tmp_path}/rapi/users /etc/moorage" in said
+    assert "secret" not in said
+
+
 def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):

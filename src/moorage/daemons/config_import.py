@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
+from moorage.api.rapi.users import entries
 from moorage.client import Client, Socket
 from moorage.config_data import NEWEST, Document, read, upgrade, version_of
 from moorage.config_data.importing import Beside, Imported, expected, imported
@@ -29,6 +30,7 @@ from moorage.config_data.importing_plan import (
     lacking,
 )
 from moorage.config_data.verify import complaints
+from moorage.directories import RAPI_USERS
 from moorage.errors import BadInput, Failed, WrongState
 from moorage.jobs.job import decode as decode_job
 from moorage.model import Config
@@ -99,6 +101,7 @@ class Import:
         self._version = version_of(found)
         self._beside = _beside(file.with_name(file.name + BESIDE), self._document)
         self._jobs = _last_job(directory) if directory else 0
+        self._users = _users(directory / "rapi" / "users") if directory else ()
         there = places.store.exists()
         here = _state(places)[0] if there else expected(self._document)
         self.plan = self._planned(here, there=there)
@@ -110,6 +113,7 @@ class Import:
         told = [
             *(() if there else (Finding(NOTICE, "cluster", alone),)),
             *(Finding(NOTICE, "file", note) for note in self._notes),
+            *self._users,
             *(Finding(WARNING, one.object, one.message) for one in wrong),
             *(Finding(ERROR, "machine", one) for one in _running()),
             *findings(made, here, down=self._down, run_on=self._run_on),
@@ -259,6 +263,21 @@ def _beside(file: Path, document: Document) -> Beside:
             f"{file} is of another cluster, {kept.cluster}", hint="move it elsewhere"
         )
     return {"disks": kept.disks, "pools": kept.pools, "hvparams": kept.hvparams}
+
+
+def _users(file: Path) -> tuple[Finding, ...]:
+    """Return whom Ganeti's RAPI lets in: an import gives nobody a right."""
+    if not file.exists():
+        return ()
+    try:
+        names = [one.user.name for one in entries(_content(file).decode())]
+    except UnicodeError:
+        raise BadInput(f"{file} is no file of users") from None
+    told = (
+        f"they do not come in by themselves: {', '.join(names) or 'nobody'}. To let "
+        f"them in: cp {file} {RAPI_USERS}"
+    )
+    return (Finding(NOTICE, "users of RAPI", told),)
 
 
 def _last_job(directory: Path) -> int:

@@ -16,7 +16,7 @@ from moorage.api.rapi.limits import Gate, Limits
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, look_after, serve
 from moorage.api.rapi.users import Users
-from moorage.directories import DOOR
+from moorage.directories import DOOR, RAPI_USERS
 from moorage.errors import BadInput
 from moorage.jobs.turns import give_back
 from moorage.model.addresses import place
@@ -54,7 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     port: int = 5080
     socket: str = DOOR
     certificate: str = "/var/lib/moorage-rapi/rapi.pem"
-    users: str = "/etc/moorage/rapi.users"
+    users: str = RAPI_USERS
     tokens: str = "/var/lib/moorage-rapi/tokens"
     limits: Limits = Limits()
 
