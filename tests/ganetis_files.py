@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,29 @@ class Ganeti:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+    """Yield the places at which two documents are not equal."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        yield from (f"{at}/{key}" for key in ours.keys() ^ theirs.keys())
+        for key in sorted(ours.keys() & theirs.keys()):
+            yield from differences(ours[key], theirs[key], f"{at}/{key}")
+    elif at.endswith("/nodes"):  # Ganeti's are a set
+        yield from [] if set(ours) == set(theirs) else [at]
+    elif isinstance(ours, list) and isinstance(theirs, list):
+        yield from [] if len(ours) == len(theirs) else [at]
+        for number, pair in enumerate(zip(ours, theirs, strict=False)):
+            yield from differences(*pair, f"{at}/{number}")
+    elif ours != theirs:
+        yield at
+
+
+def cannot_be_known(place: str, version: str) -> bool:
+    """Whether an upgrade has dropped it, or filled it in for life."""
+    if place.rsplit("/", 1)[1] in {"physical_id", "xen_cmd"}:
+        return True
+    if version == "2.7" and place.startswith("/nodegroups/"):
+        return "/ipolicy/" in place  # a list of bounds names all of them
+    old = version in {"2.8", "2.9", "2.10"}
+    return old and "/children/" in place and place.endswith("/uuid")

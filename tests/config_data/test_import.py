@@ -13,7 +13,7 @@ from msgspec import json as fast_json
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from ganetis_files import Ganeti
+from ganetis_files import Ganeti, cannot_be_known, differences
 from moorage.config_data import (
     KNOWN,
     NEWEST,
@@ -36,6 +36,8 @@ from support.sampling import SEED
 
 ADDRESS = Address("198.51.100.9", "eth0", 24)
 RECORDED = [one for one in KNOWN if one < Version(3, 0)]
+OLDEST = Version(2, 11)
+"""The first to which a configuration goes out."""
 OF_THE_NODE = ("primary_ip", "secondary_ip", "master_candidate", "offline", "drained")
 """What is so where a file comes in, and not what the file says."""
 
@@ -91,6 +93,20 @@ def test_a_recorded_file_goes_out_as_it_came(ganeti: Ganeti, version: Version) -
     out = exported(found.config).document
     assert comparable(out) == comparable(document)
     assert len(list(found.config.all(Instance))) == len(document["instances"])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "version", [one for one in RECORDED if one >= (2, 11)], ids=str
+)
+def test_it_goes_out_at_its_own_version(ganeti: Ganeti, version: Version) -> None:
+    """But for what no upgrade keeps: see :mod:`tests.config_data.test_versions`."""
+    data = ganeti.recorded(str(version))
+    document, _ = upgrade(read(data), NEWEST, fresh())
+    found = came_in(document)
+    out = exported(found.config, version).document
+    places = differences(comparable(out), comparable(json.loads(data)))
+    assert [one for one in places if not cannot_be_known(one, str(version))] == []
 
 
 @pytest.mark.oracle

@@ -2,14 +2,13 @@
 """Configurations of every version: up as Ganeti's cfgupgrade, and down again."""
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ganetis_files import Ganeti
+from ganetis_files import Ganeti, cannot_be_known, differences
 from moorage.config_data import (
     KNOWN,
     NEWEST,
@@ -29,22 +28,6 @@ def raised(data: bytes, to: Version = NEWEST) -> Any:
     numbers = count()
     document, _ = upgrade(read(data), to, lambda: f"new-{next(numbers)}")
     return document
-
-
-def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
-    """Yield the places at which two documents are not equal."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        yield from (f"{at}/{key}" for key in ours.keys() ^ theirs.keys())
-        for key in sorted(ours.keys() & theirs.keys()):
-            yield from differences(ours[key], theirs[key], f"{at}/{key}")
-    elif at.endswith("/nodes"):  # Ganeti's are a set
-        yield from [] if set(ours) == set(theirs) else [at]
-    elif isinstance(ours, list) and isinstance(theirs, list):
-        yield from [] if len(ours) == len(theirs) else [at]
-        for number, pair in enumerate(zip(ours, theirs, strict=False)):
-            yield from differences(*pair, f"{at}/{number}")
-    elif ours != theirs:
-        yield at
 
 
 def with_our_uuids(ours: Any, theirs: Any) -> Any:
@@ -76,17 +59,7 @@ def test_down_again_it_is_what_it_was(ganeti: Ganeti, version: str) -> None:
     data = ganeti.recorded(version)
     found, _ = downgrade(raised(data), known_version(version))
     places = differences(found, json.loads(data))
-    assert [one for one in places if not _cannot_be_known(one, version)] == []
-
-
-def _cannot_be_known(place: str, version: str) -> bool:
-    """Whether an upgrade has dropped it, or filled it in for life."""
-    if place.rsplit("/", 1)[1] in {"physical_id", "xen_cmd"}:
-        return True
-    if version == "2.7" and place.startswith("/nodegroups/"):
-        return "/ipolicy/" in place  # a list of bounds names all of them
-    old = version in {"2.8", "2.9", "2.10"}
-    return old and "/children/" in place and place.endswith("/uuid")
+    assert [one for one in places if not cannot_be_known(one, version)] == []
 
 
 def test_one_step_down_as_ganetis(ganeti: Ganeti, tmp_path: Path) -> None:
