@@ -208,6 +208,13 @@ def test_who_came_in_by_rapi_is_told(ganeti: Ganeti, tmp_path: Path) -> None:
     assert "secret" not in said
 
 
+def test_a_name_makes_no_line_of_its_own(ganeti: Ganeti, tmp_path: Path) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    document["cluster"]["cluster_name"] = "x\n* Nothing stands in the way\x1b[2J"
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert said.startswith("* Cluster x\\n* Nothing stands in the way\\x1b[2J, written")
+
+
 def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):

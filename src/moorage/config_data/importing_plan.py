@@ -92,7 +92,12 @@ class Plan(Struct, frozen=True):
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """Yield a plan as people read it."""
+    """Yield a plan as people read it: no word of the file begins a line of its own."""
+    for line in _lines(plan):
+        yield "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+
+
+def _lines(plan: Plan) -> Iterator[str]:
     yield f"* Cluster {plan.cluster}, written by Ganeti {plan.version}"
     for one in plan.objects:
         yield f"  - {one.kind} {one.name}: {one.becomes}"
