@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -178,6 +179,30 @@ def test_a_defect_of_ours_shows_no_trace(master, typed) -> None:
     assert "Traceback" not in screen.err
     with pytest.raises(KeyError):
         typed("gnt-disk list", MOORAGE_DEBUG="1")
+
+
+def test_a_log_that_cannot_be_written_is_no_failure() -> None:
+    """A master whose log is full ends as it was told to; none starts it again."""
+    logged = (
+        "import logging, sys\n"
+        "from moorage.cli import moorage\n"
+        "from moorage.cli.main import run\n"
+        "from moorage.cli.terminal import Terminal\n"
+        "from moorage.daemons.log_limit import write_log\n"
+        "terminal = Terminal.standard()\n"
+        "write_log()\n"
+        "logging.warning('lost')\n"
+        "sys.exit(run(moorage.PROGRAM, ['--version'], terminal))\n"
+    )
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", logged],
+            env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+        )
+    assert (done.returncode, b"moorage" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Exit status: 0 done, 1 refused or failed, 14 a list was asked for unknown fields
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from moorage import __version__
 from moorage.errors import Failed, MoorageError, NotFound, NotSupported
@@ -45,6 +46,7 @@ def run(
         status = _system(error, terminal)
     except Exception as error:  # noqa: BLE001 - the one blanket handler here
         status = _defect(error, terminal)
+    _let_go(terminal)
     return status
 
 
@@ -146,8 +148,23 @@ def _unknown_command(program: Program, name: str) -> Usage:
 
 def _deaf() -> int:
     """End in silence: nobody can be given the output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _mute(sys.stdout)
     return 1
+
+
+def _let_go(terminal: Terminal) -> None:
+    """Let go of what could not be said, in a log on a full disk, say.
+
+    Python would try again at the end, and call it a failure of the program's.
+    """
+    try:
+        terminal.err.flush()
+    except OSError:
+        _mute(sys.stderr)
+
+
+def _mute(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _system(error: OSError, terminal: Terminal) -> int:
