@@ -14,14 +14,14 @@ from moorage.model.uidpool import UidPool
 
 from . import catalogue, keeping, seed, writing
 
-_CATALOGUE = Path("variants")
-"""Beside the scripts, which start where they lie."""
+_CATALOGUE = "variants"
+"""Beside the scripts, which start where they lie; packages lay a link there."""
 
 
 def create(env: seed.Environment) -> None:
     """Put a system on the first disk, and beside it what it is to be."""
     found = seed.files(env)
-    source = catalogue.read(_CATALOGUE, _variant(env))
+    source = _source(env)
     cache = Path(env["OS_CACHE"])
     descriptor, size = disk = writing.whole_disk(_disk(env))
     writing.say(f"image: {source.image}")
@@ -45,16 +45,16 @@ def rename(env: seed.Environment) -> None:
 def verify(env: seed.Environment) -> None:
     """Look at the parameters; nothing is fetched."""
     seed.check(env)
-    source = catalogue.read(_CATALOGUE, _variant(env))
+    source = _source(env)
     if not source.remote and not Path(source.image).is_file():
         raise BadInput(f"there is no image {source.image} on this node")
 
 
-def _variant(env: seed.Environment) -> str:
+def _source(env: seed.Environment) -> catalogue.Source:
     name = env.get("OS_VARIANT", "")
     if not name:
         raise BadInput("no image is named: image+NAME", hint="gnt-os list")
-    return name
+    return catalogue.read(Path(_CATALOGUE).resolve(), name)
 
 
 def _disk(env: seed.Environment) -> str:
