@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of instances and disks, as people type it, with real guests and data."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,34 @@ def test_a_reboot_takes_what_was_changed(homes: Any) -> None:
     assert homes.checksum("web1", second) == kept
     was = f"vcpus={before['be/vcpus']},memory={before['be/memory']}"
     homes.type(f"gnt-instance modify -B {was} -H vga=default web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 1
+
+
+def bindings(homes: Any, name: str) -> list[list[int]]:
+    """Return the processors that each thread of a guest's QEMU may run on."""
+    (row,) = homes.ask(f"gnt-instance list -o uuid,pnode {name}")
+    home = homes.scratch.node(row["pnode"]).run / "kvm" / row["uuid"]
+    pid = (home / "pid").read_text().split()[0]
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [sorted(os.sched_getaffinity(int(one.name))) for one in threads]
+
+
+def test_processors_are_arranged_and_bound(homes: Any) -> None:
+    topology = "cpu_sockets=2,cpu_cores=1,cpu_threads=2"
+    homes.type(f"gnt-instance modify -B vcpus=4 -H {topology},cpu_mask=0:1:1:all web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 4
+    look = "cat /sys/devices/system/cpu/cpu*/topology/"
+    assert homes.inside("web1", f"{look}physical_package_id").split() == list("0011")
+    assert homes.inside("web1", f"{look}core_id").split() == list("0000")
+    found = bindings(homes, "web1")
+    assert (found.count([0]), found.count([1])) == (1, 2)
+    homes.type("gnt-instance modify -H cpu_mask=1 web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert {tuple(one) for one in bindings(homes, "web1")} == {(1,)}
+    usual = "cpu_sockets=default,cpu_cores=default,cpu_threads=default,cpu_mask=default"
+    homes.type(f"gnt-instance modify -B vcpus=default -H {usual} web1")
     homes.type("gnt-instance reboot -f web1")
     assert processors(homes) == 1
 
