@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of instances and disks, as people type it, with real guests and data."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from moorage.api.luxi import LuxiClient
+from moorage.node.hypervisors.kvm.guest_dir import Home
+from moorage.node.hypervisors.kvm.monitor import conversation
 
 pytestmark = pytest.mark.real
 
@@ -109,12 +112,25 @@ def test_a_reboot_takes_what_was_changed(homes: Any) -> None:
     assert processors(homes) == 1
 
 
+def at_home(homes: Any, name: str) -> Home:
+    (row,) = homes.ask(f"gnt-instance list -o uuid,pnode {name}")
+    return Home(homes.scratch.node(row["pnode"]).run / "kvm", row["uuid"])
+
+
+def arranged(homes: Any, name: str) -> list[tuple[int, int, int]]:
+    """Return where QEMU says that each processor is: socket, core, thread."""
+
+    async def ask() -> Any:
+        async with conversation(at_home(homes, name)) as monitor:
+            return await monitor.ask("query-cpus-fast")
+
+    places = [one["props"] for one in asyncio.run(ask())]
+    return [(p["socket-id"], p["core-id"], p["thread-id"]) for p in places]
+
+
 def bindings(homes: Any, name: str) -> list[list[int]]:
     """Return the processors that each thread of a guest's QEMU may run on."""
-    (row,) = homes.ask(f"gnt-instance list -o uuid,pnode {name}")
-    home = homes.scratch.node(row["pnode"]).run / "kvm" / row["uuid"]
-    pid = (home / "pid").read_text().split()[0]
-    threads = Path(f"/proc/{pid}/task").iterdir()
+    threads = Path(f"/proc/{at_home(homes, name).pid()}/task").iterdir()
     return [sorted(os.sched_getaffinity(int(one.name))) for one in threads]
 
 
@@ -123,9 +139,9 @@ def test_processors_are_arranged_and_bound(homes: Any) -> None:
     homes.type(f"gnt-instance modify -B vcpus=4 -H {topology},cpu_mask=0:1:1:all web1")
     homes.type("gnt-instance reboot -f web1")
     assert processors(homes) == 4
-    look = "cat /sys/devices/system/cpu/cpu*/topology/"
-    assert homes.inside("web1", f"{look}physical_package_id").split() == list("0011")
-    assert homes.inside("web1", f"{look}core_id").split() == list("0000")
+    sockets = "cat /sys/devices/system/cpu/cpu*/topology/physical_package_id"
+    assert homes.inside("web1", sockets).split() == list("0011")
+    assert arranged(homes, "web1") == [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
     found = bindings(homes, "web1")
     assert (found.count([0]), found.count([1])) == (1, 2)
     homes.type("gnt-instance modify -H cpu_mask=1 web1")
