@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A real etcd of three members, on loopback ports of its own."""
 
+import base64
 import json
 import os
 import shutil
@@ -61,6 +62,12 @@ class Members:
                 if found.get("leader", "0") == found["header"]["member_id"]:
                     return number
         return None
+
+    def keys(self) -> list[bytes]:
+        """Return all keys that there are."""
+        words = {"key": "AA==", "range_end": "AA==", "keys_only": True}
+        found = ask(self.clients[0], "kv/range", words)
+        return [base64.b64decode(one["key"]) for one in found.get("kvs", ())]
 
     def wait(self) -> None:
         """Wait until the members take writes."""

@@ -2,4 +2,4 @@
 """The engine over etcd: the state is on most members, and a lead ends by itself."""
 
 from .engine import EtcdStore
-from .settings import EtcdSettings, from_text, read, to_bytes
+from .settings import EtcdSettings, read, settings_from, to_bytes

@@ -72,7 +72,7 @@ class EtcdSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return made
 
 
-def from_text(word: str) -> EtcdSettings:
+def settings_from(word: str) -> EtcdSettings:
     """Return the settings in ``etcd://HOST:PORT,…/PREFIX``, or in a file of them.
 
     Raises
