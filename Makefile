@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
+.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -104,7 +104,7 @@ slow-tests: $(INSTALLED) real-packages wheel
 
 # Each test makes all that it uses (names, addresses, directories, users) for itself. They
 # wait more than they compute. Files that take minutes go first.
-real-tests: $(INSTALLED) guest deb debian-root
+real-tests: $(INSTALLED) guest deb debian-root cloud-image
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 1200 \
 	  --durations 10 -m real \
@@ -181,6 +181,12 @@ $(BUILD)/machines/.made: scripts/make-debian-root.sh
 	@scripts/debian-packages.sh real
 	@scripts/make-debian-root.sh $(@D)/debian
 	@touch $@
+
+cloud-image: $(BUILD)/cloud-image/debian-12.qcow2 ## Make a cloud image of a small Debian 12 in .build/cloud-image
+
+$(BUILD)/cloud-image/debian-12.qcow2: scripts/make-cloud-image.sh
+	@scripts/debian-packages.sh real
+	@scripts/make-cloud-image.sh $@
 
 guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest
 	@scripts/make-guest.sh $(BIN)/python $(GUEST)
