@@ -9,7 +9,7 @@ import pytest
 
 from mirrored import mirrored
 from moorage.storage import Command
-from moorage.testing.cluster import SimCluster
+from moorage.testing.cluster import Crash, SimCluster
 
 TAKE, RESTART = "OP_INSTANCE_ADOPT_GUEST", "OP_INSTANCE_RESTART_GUEST"
 LOOK = "OP_CLUSTER_FOREIGN_GUESTS"
@@ -17,13 +17,18 @@ LOOK = "OP_CLUSTER_FOREIGN_GUESTS"
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
-    """Give a cluster whose *web* runs on a mirrored disk, as Ganeti started it."""
-    cluster = await mirrored(tmp_path, "root", "written")
+    cluster = await running(tmp_path)
+    yield cluster
+    await cluster.stop()
+
+
+async def running(directory: Path) -> SimCluster:
+    """Return a cluster whose *web* runs on a mirrored disk, as Ganeti started it."""
+    cluster = await mirrored(directory, "root", "written")
     found = cluster.nodes.san.guests[key(cluster)]
     state = found["state"] | {"origin": "foreign", "memory": 0}
     cluster.nodes.san.guests[key(cluster)] = found | {"state": state}
-    yield cluster
-    await cluster.stop()
+    return cluster
 
 
 def key(cluster: SimCluster) -> str:
@@ -100,6 +105,22 @@ async def test_what_is_set_up_otherwise_than_on_record_is_left_alone(
     assert (devices(cluster), changed) == (before, [])
 
 
+async def test_nobody_touches_its_devices_before(cluster: SimCluster) -> None:
+    """Not a person and not the watcher, though its node holds no such disk yet."""
+    records = cluster.nodes.san.drbd.devices
+    records["node2 0"] = records["node2 0"] | {"other": "ipv4:192.0.2.7:11000"}
+    before, changed = devices(cluster), orders(cluster)
+    for op_id, more in (
+        ("OP_INSTANCE_ACTIVATE_DISKS", {}),
+        ("OP_INSTANCE_REPLACE_DISKS", {"mode": "replace_on_secondary"}),
+    ):
+        error = await cluster.refused(op_id, instance_name="web", **more)
+        assert "nobody has taken over: its disks are left alone" in str(error)
+    looked = await cluster.run("OP_CLUSTER_VERIFY_DISKS")
+    assert looked["names"] == []
+    assert (devices(cluster), changed) == (before, [])
+
+
 async def test_it_is_restarted_with_what_it_wrote(cluster: SimCluster) -> None:
     await cluster.run(RESTART, instance_name="web")
     assert origin(cluster) == ""
@@ -132,6 +153,33 @@ async def test_one_that_went_meanwhile_is_started(cluster: SimCluster) -> None:
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
     error = await cluster.refused(RESTART, instance_name="web")
     assert "should be down" in str(error)
+
+
+async def test_a_master_that_dies_anywhere_leaves_it_running_or_to_be_started(
+    tmp_path: Path,
+) -> None:
+    cluster = await running(tmp_path / "whole")
+    before = len(cluster.points)
+    await cluster.run(RESTART, instance_name="web")
+    points = range(before, len(cluster.points))
+    assert len(points) > 10
+    await cluster.stop()
+    for point in points:
+        cluster = await running(tmp_path / f"{point}")
+        cluster.crash_at = point
+        number = await cluster.submit(RESTART, instance_name="web")
+        with pytest.raises(Crash):
+            await cluster.finished(number)
+        await cluster.crash()
+        cluster.crash_at = None
+        await cluster.boot()
+        await cluster.finished(number)
+        if not (key(cluster) in cluster.nodes.san.guests and not origin(cluster)):
+            await cluster.run(RESTART, instance_name="web")
+        assert origin(cluster) == ""
+        cluster.nodes.san.drbd.write("node2", 0, "more")
+        assert not cluster.nodes.san.broken
+        await cluster.stop()
 
 
 async def test_its_own_memory_is_given_back_before_it_starts(

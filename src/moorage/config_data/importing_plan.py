@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from moorage.errors import MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
-from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup, pair_of
+from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup
 from moorage.model.ipolicy import group_policy
 from moorage.model.objects import LogicalId, as_text
 from moorage.ops.cluster import defaults
@@ -243,8 +243,6 @@ def _runs(config: Config, instance: Instance, *, run_on: bool) -> str:
         why = "no agent has joined from its node: nobody sees whether Ganeti runs it"
     elif instance.hypervisor != KVM:
         why = f"guests of {instance.hypervisor} are not taken over"
-    elif any(pair_of(disk) for disk in config.disks_of(instance)):
-        why = "guests with mirrored disks are not taken over"
     else:
         return ""
     return f"it is marked up, and {why}. gnt-instance shutdown it there"
