@@ -6,8 +6,8 @@ import json
 import pytest
 
 from moorage.cli.htools import hail, hbal, hspace
-from moorage.cli.htools.report import scenes
-from moorage.cli.htools.report.bars import STAYS
+from moorage.pictures import scenes
+from moorage.pictures.bars import STAYS
 from moorage.cli.htools.work import hscan
 from moorage.errors import BadInput
 from moorage.htools import Disk, Unit, load
