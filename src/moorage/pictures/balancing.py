@@ -95,7 +95,9 @@ def change(before: object, after: object) -> str:
     return f"{before}" if before == after else f"{before} {ARROW} {after}"
 
 
-def _facts(plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable) -> dict[str, str]:
+def _facts(
+    plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable
+) -> dict[str, str]:
     movers = {step.before.idx for step in plan.steps}
     state = plan.start
     cost = total_cost(plan.steps, state.nodes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A picture as a document that stands alone: it carries its style, and fetches nothing."""
+"""A picture as a document that stands alone: it has its style, and fetches nothing."""
 
 from dataclasses import dataclass
 from typing import Final

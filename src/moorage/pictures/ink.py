@@ -7,6 +7,7 @@ surrogates) is shown as a replacement character.
 """
 
 import re
+from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,6 +16,10 @@ from markupsafe import Markup
 _NO_TEXT: Final = re.compile(
     "[^\t\n\r -~\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0001fffd]"
 )
+
+
+_LETTER: Final = 0.62
+"""How wide a letter of a wide typeface is on average, for its size."""
 
 
 class Picture(NamedTuple):
@@ -52,14 +57,25 @@ def fitting(words: str, width: float, size: float) -> str:
     Parameters
     ----------
     width, size
-        Of the room and of the letters, in one unit. A letter is taken as 0.56 of its
-        size wide, as those of common typefaces are on average.
+        Of the room and of the letters, in one unit.
 
     >>> fitting("a-long-name-of-a-node", 60, 10), fitting("node1", 60, 10)
-    ('a-long-na…', 'node1')
+    ('a-long-n…', 'node1')
     """
-    most = max(1, int(width / (0.56 * size)))
-    return words if len(words) <= most else words[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    most = max(1, int(width / (_LETTER * size)))
+    return (
+        words if len(words) <= most else words[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )
+
+
+def wrapped(words: str, width: float, size: float, most: int) -> list[str]:
+    """Return words as lines, at most some of them, the last one cut short.
+
+    >>> wrapped("too little memory there", 60, 10, 2)
+    ['too', 'little m…']
+    """
+    lines = wrap(words, max(1, int(width / (_LETTER * size))))
+    return [*lines[: most - 1], *(fitting(" ".join(lines[most - 1 :]), width, size),)]
 
 
 def _written(value: Any) -> Any:  # noqa: ANN401 - whatever a template names

@@ -143,7 +143,9 @@ class NodeTable:
             "size": "" if self.alike else self._size(node),
             "notes": list(self._notes(at)),
             "people": list(self._people(at)),
-            "memory": draw(f"{node.alias} memory", [memory(s, at) for s in self.scenes]),
+            "memory": draw(
+                f"{node.alias} memory", [memory(s, at) for s in self.scenes]
+            ),
             "rooms": list(self._rooms(at)) if self.has_disk else [],
             "cpu": draw(f"{node.alias} CPU", [cpu(s, at) for s in self.scenes]),
         }

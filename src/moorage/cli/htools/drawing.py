@@ -14,10 +14,12 @@ from moorage.htools.metrics import score
 from moorage.htools.placement.space import Filled, Size
 from moorage.htools.plans.balancing import Plan
 from moorage.htools.state import State
+from moorage.htools.survival.certificate import Certificate
 from moorage.pictures.balancing import balancing
 from moorage.pictures.document import Origin, document
 from moorage.pictures.filling import filling
 from moorage.pictures.ink import Picture
+from moorage.pictures.survival import survival
 
 _SECRET: Final = re.compile(r"//[^/@\s]*@")
 """User and password in an address."""
@@ -48,6 +50,12 @@ def save_room(
     """Write the picture of a tiered and a standard filling, and say so on `out`."""
     made = origin("hspace", options.typed, options, start)
     _save(options.html, filling(start, *fillings, size), made, out)
+
+
+def save_survival(options: Options, found: Certificate, out: TextIO) -> None:
+    """Write the picture of a survival certificate, and say so on `out`."""
+    made = origin("hcheck", options.typed, options, found.state)
+    _save(options.html, survival(found), made, out)
 
 
 def _save(path: str, picture: Picture, made: Origin, out: TextIO) -> None:
