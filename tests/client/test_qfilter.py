@@ -3,7 +3,7 @@
 
 import pytest
 
-from moorage.cli.qfilter import of_words, parse
+from moorage.client.qfilter import of_words, parse
 from moorage.errors import BadInput
 
 
