@@ -7,55 +7,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from drawings import BAD, assert_inside, parsed, titles, words
 from moorage.cli.htools import hcheck
 from moorage.htools import load, sample
 from moorage.htools.formats import text
 from moorage.htools.survival.certificate import certify
 from moorage.pictures.losses import losses
 from moorage.pictures.survival import ALONE, ROWS, TOLD, one_of, survival
-
-BAD = "<b>&\"'</svg><script>alert(1)</script>"
-
-
-def parsed(picture):
-    """Return a picture as elements."""
-    return ET.fromstring(f"<div>{picture.body}</div>")  # noqa: S314 - our own text
-
-
-def words(element):
-    return "".join(element.itertext())
-
-
-def titles(root):
-    return [words(one) for one in root.iterfind(".//svg//g/title")]
-
-
-def boxes(svg):
-    """Yield where each rectangle of a drawing begins and ends, with its moves."""
-
-    def walk(element, x, y):
-        move = re.match(r"translate\(([\d.]+) ([\d.]+)\)", element.get("transform", ""))
-        if move:
-            x, y = x + float(move[1]), y + float(move[2])
-        if element.tag == "rect":
-            left, top = x + float(element.get("x", 0)), y + float(element.get("y", 0))
-            width, height = float(element.get("width")), float(element.get("height"))
-            yield left, top, left + width, top + height
-        for child in element:
-            yield from walk(child, x, y)
-
-    yield from walk(svg, 0.0, 0.0)
-
-
-def assert_inside(root):
-    """Check that no drawing has anything outside its box."""
-    for svg in root.iter("svg"):
-        x, y, width, height = map(float, svg.get("viewBox").split())
-        for left, top, right, bottom in boxes(svg):
-            assert left >= x
-            assert top >= y
-            assert right <= x + width
-            assert bottom <= y + height
 
 
 def certificate(seed, **shape):
