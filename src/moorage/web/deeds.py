@@ -9,10 +9,12 @@ shows to be pointless is said before anybody asks.
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from moorage.units import parse_size
 
 from .kinds import KINDS
+from .values import ROOT
 
 Opcode = dict[str, Any]
 Object = Mapping[str, Any]
@@ -91,6 +93,15 @@ class Deed(NamedTuple):
     why_not: Callable[[Object], Why | None] = lambda _: None
     destroys: bool = False
     last: bool = False
+
+    def href(self, *on: object) -> str:
+        """Return where it is done to some objects.
+
+        >>> named("instance", "migrate").href("web1")
+        '/ui/do/instance/migrate?on=web1'
+        """
+        query = urlencode([("on", str(one)) for one in on])
+        return f"{ROOT}/do/{self.kind}/{self.word}?{query}"
 
     def opcode(self, on: str, given: Mapping[str, Any]) -> Opcode:
         """Return the request, of an object and what was filled in."""

@@ -15,6 +15,7 @@ from moorage.errors import BadInput, MoorageError, NotFound
 from . import deeds
 from .deeds import Deed, Input, Opcode
 from .kinds import KINDS
+from .lookup import named
 from .tables import natural
 from .values import ROOT, address, called
 from .visit import Elsewhere, Page, Visit, Wish
@@ -70,17 +71,7 @@ async def chosen(visit: Visit) -> Elsewhere:
     found = deeds.named(visit.path["kind"], visit.asked("deed"))
     if found is None:
         raise NotFound("there is no such deed")
-    return Elsewhere(doing(found, *_objects(visit.query)))
-
-
-def doing(deed: Deed, *on: object) -> str:
-    """Return where a deed is done.
-
-    >>> doing(deeds.named("instance", "migrate"), "web1")
-    '/ui/do/instance/migrate?on=web1'
-    """
-    query = urlencode([("on", str(one)) for one in on])
-    return f"{ROOT}/do/{deed.kind}/{deed.word}?{query}"
+    return Elsewhere(found.href(*_objects(visit.query)))
 
 
 async def answered(visit: Visit) -> Page | Elsewhere:
@@ -239,10 +230,10 @@ async def _names(visit: Visit, deed: Deed, on: Sequence[str]) -> list[str]:
     kind = KINDS[deed.kind]
     if kind.key == "name":
         return list(on)
-    chosen = ["|", *(["==", "name", one] for one in on)]
-    table = await visit.client.query(kind.name, [kind.key, "name"], chosen)
-    known = {row[kind.key]: row["name"] or row[kind.key] for row in table.objects()}
-    return [known.get(one, one) for one in on]
+    fields = (kind.key, "name")
+    tables = await asyncio.gather(*(named(visit, kind, fields, one) for one in on))
+    rows = [row for table in tables for row in table.objects()[:1]]
+    return [str(row["name"] or row[kind.key]) for row in rows]
 
 
 async def _shown(

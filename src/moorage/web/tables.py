@@ -85,7 +85,7 @@ def default_sort(kind: Kind) -> str:
 
 
 def wanted(kind: Kind, visit: Visit) -> Listed:
-    """Return what an address asks for; what makes no sense is as if it were not said."""
+    """Return what an address asks for; what makes no sense is left out."""
     sort, page = visit.asked("sort"), visit.asked("page", "1")
     known = sort.removeprefix("-") in kind.columns
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
