@@ -327,6 +327,17 @@ async def test_a_lead_that_was_given_back_is_free_at_once(etcd: EtcdSettings) ->
         await store.close()
 
 
+async def test_an_empty_etcd_is_no_store_unless_one_is_to_be_made(
+    etcd: EtcdSettings,
+) -> None:
+    """Who waited while the cluster was destroyed, say, leads nothing."""
+    store = EtcdStore(etcd, new=False)
+    with pytest.raises(Damaged, match="holds no cluster's state"):
+        await store.lead()
+    assert keys(etcd) == []
+    await store.close()
+
+
 async def test_another_clusters_state_is_not_taken(etcd: EtcdSettings) -> None:
     store = EtcdStore(etcd)
     await store.lead()

@@ -179,7 +179,7 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     node = next(one for one in change.put if isinstance(one, Node))
     authority = Authority.make(places.keys, cluster.cluster_name)
     # The node comes last: who is interrupted can still tell it to leave.
-    store = store_at(places.store)
+    store = store_at(places.store, new=True)
     try:
         await create(store, change)
     finally:
@@ -262,7 +262,7 @@ async def _forget(places: MasterPlaces) -> None:
     settings = etcd_of(places.store)
     if not settings:
         return
-    store = EtcdStore(settings)
+    store = EtcdStore(settings, new=False)
     try:
         await store.lead()
         await store.drop()
