@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.daemons import standby
-from moorage.daemons.paths import MasterPlaces
-from moorage.errors import WrongState
+from moorage.daemons.paths import MasterPlaces, NodePlaces
+from moorage.errors import BadInput, Exists, WrongState
 from moorage.model import Change, successor
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
@@ -119,6 +119,18 @@ async def test_whom_the_master_before_trusted_is_trusted(
         config_store, records = await ConfigStore.open(store)
         await standby.taken(one.places, one.keys, config_store, records)
         assert {*one.keys.trusted} == {first.keys.certificate, mine}
+
+
+def test_settings_that_say_no_cluster_make_no_master(tmp_path: Path) -> None:
+    file = tmp_path / "etcd.json"
+    file.write_bytes(to_bytes(EtcdSettings(endpoints=("http://127.0.0.1:1",))))
+    places, node = MasterPlaces(tmp_path / "m"), NodePlaces(tmp_path / "n")
+    with pytest.raises(BadInput, match="does not say which cluster it is of"):
+        standby.prepare(places, node, str(file))
+    assert not places.root.exists()
+    Candidate(places.root, "")
+    with pytest.raises(Exists, match="there is a master here already"):
+        standby.prepare(places, node, str(file))
 
 
 async def recorded_first(store: MemoryStore, first: Candidate) -> None:
