@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .kinds import KINDS
+from .kinds import KINDS, TITLES
 from .values import ROOT, address, moment
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -39,6 +39,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["titled"] = lambda field: TITLES.get(field.name, field.title)
     made.globals |= {
         "root": ROOT,
         "address": address,
