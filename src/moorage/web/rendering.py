@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from moorage.pictures.document import STYLE
+
 from .kinds import KINDS, TITLES
 from .values import ROOT, address, moment
 
@@ -63,7 +65,9 @@ def asset(name: str) -> Asset | None:
 @cache
 def _assets() -> Mapping[str, Asset]:
     every = (files(__package__) / "static").iterdir()
-    return {one.name: _asset(one.name, one.read_bytes()) for one in every}
+    found = {one.name: one.read_bytes() for one in every}
+    found["pictures.css"] = STYLE.encode()
+    return {name: _asset(name, content) for name, content in found.items()}
 
 
 def _asset(name: str, content: bytes) -> Asset:

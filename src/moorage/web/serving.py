@@ -27,7 +27,7 @@ from moorage.jobs.fields import fields
 from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
-from . import forms, jobs, objects, overview, tables
+from . import drawn, forms, jobs, objects, overview, tables
 from .kinds import KINDS
 from .live import Strips, stream
 from .rendering import asset, render
@@ -79,6 +79,10 @@ class WebPages:
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
         self.routes: Sequence[tuple[str, str, Handler]] = (
             ("GET", ROOT, self._shows(overview.overview)),
+            *(
+                ("GET", f"{ROOT}/{name}", self._shows(page))
+                for name, page in drawn.PAGES.items()
+            ),
             ("GET", f"{ROOT}/static/{{file}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),

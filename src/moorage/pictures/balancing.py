@@ -3,45 +3,60 @@
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
-from moorage.cli.htools.report.bars import COMES, GOES
-from moorage.cli.htools.report.charts import early, evenness, score_chart
-from moorage.cli.htools.report.html import Markup, el, joined
-from moorage.cli.htools.report.nodes import NodeTable
-from moorage.cli.htools.report.page import facts, headings, page, scrolled, section
-from moorage.cli.htools.report.pools import pool_table
-from moorage.cli.htools.report.provenance import Origin
-from moorage.cli.htools.report.scenes import Scene
-from moorage.cli.htools.report.scoring import metric_table
 from moorage.htools.constants import fixed
 from moorage.htools.plans.balancing import Plan, Step
 from moorage.htools.plans.cost import total_cost
 from moorage.htools.plans.plan import commands, job_sets, place
 from moorage.units import format_size
 
+from .bars import COMES, GOES
+from .charts import early, evenness, score_chart
+from .ink import Picture, drawn
+from .nodes import NodeTable
+from .scenes import Scene
+from .scoring import metric_table
+from .shared import pool_table
+
 MOST_STEPS: Final = 1000
 ARROW: Final = "\u2192"
 
 
-def balancing_page(plan: Plan, origin: Origin) -> str:
-    """Return the picture of a plan as one HTML document."""
+class _Row(NamedTuple):
+    """A step in the table of steps, as text."""
+
+    job_set: int
+    step: int
+    instance: str
+    source: str
+    target: str
+    score: str
+    commands: str
+
+
+def balancing(plan: Plan) -> Picture:
+    """Return the picture of a plan: the score, the nodes, and the steps in order."""
     sets = job_sets(plan.steps)
     scenes = _scenes(plan)
     table = NodeTable(scenes)
-    return page(
-        f"Balancing plan: {origin.name}",
-        origin.header("Balancing plan", _lead(plan, sets)),
-        "\n",
-        _facts(plan, sets, table),
-        "\n",
-        _why(plan),
-        section("How even the nodes are", el("div", *evenness(scenes), class_="four")),
-        section("Nodes", table.legend(), scrolled(table.markup(), "Nodes")),
-        pool_table(plan.start),
-        _steps(plan, sets),
-        table.details(),
+    scores = [plan.first_score, *(step.score for step in plan.steps)]
+    has_chart = bool(plan.steps) and all(map(isfinite, scores))
+    body = drawn(
+        "balancing.html",
+        facts=_facts(plan, sets, table),
+        metrics=metric_table(plan.start.seen, plan.end.seen),
+        chart=score_chart(scores) if has_chart else "",
+        early=early(scores) if has_chart else "",
+        evenness=evenness(scenes),
+        legend=table.legend(),
+        nodes=table.markup(),
+        pools=pool_table(plan.start),
+        caption=_caption(plan),
+        sets=list(_sets(plan, sets)),
+        numbers=table.details(),
     )
+    return Picture("Balancing plan", _lead(plan, sets), body)
 
 
 def _scenes(plan: Plan) -> list[Scene]:
@@ -80,7 +95,9 @@ def change(before: object, after: object) -> str:
     return f"{before}" if before == after else f"{before} {ARROW} {after}"
 
 
-def _facts(plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable) -> Markup:
+def _facts(
+    plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable
+) -> dict[str, str]:
     movers = {step.before.idx for step in plan.steps}
     state = plan.start
     cost = total_cost(plan.steps, state.nodes)
@@ -96,32 +113,7 @@ def _facts(plan: Plan, sets: Sequence[Sequence[Step]], table: NodeTable) -> Mark
     if table.fragile:
         losses = [len(some) for some in table.fragile]
         pairs["Nodes that cannot be lost"] = change(*losses)
-    return facts(pairs)
-
-
-def _why(plan: Plan) -> Markup:
-    parts = metric_table(plan.start.seen, plan.end.seen)
-    scores = [plan.first_score, *(step.score for step in plan.steps)]
-    if not plan.steps or not all(map(isfinite, scores)):
-        return section("What the score is made of", parts)
-    chart = el("figure", score_chart(scores), el("figcaption", early(scores)))
-    left = section("What changes the score", parts)
-    right = section("Score after each step", chart)
-    return el("div", left, right, class_="sides")
-
-
-def _steps(plan: Plan, sets: Sequence[Sequence[Step]]) -> Markup | None:
-    if not plan.steps:
-        return None
-    heads = ("Set", "Step", "Instance", "From", "To", "Score", "Commands")
-    table = el(
-        "table",
-        el("caption", _caption(plan)),
-        headings(heads, right=("Set", "Step", "Score")),
-        *_bodies(plan, sets),
-        class_="steps",
-    )
-    return section("Steps", scrolled(table, "Steps"))
+    return pairs
 
 
 def _caption(plan: Plan) -> str:
@@ -135,27 +127,25 @@ def _caption(plan: Plan) -> str:
     return f"{said} {many(more, 'later step')} left out here; -C prints all."
 
 
-def _bodies(plan: Plan, sets: Sequence[Sequence[Step]]) -> Iterator[Markup]:
+def _sets(plan: Plan, sets: Sequence[Sequence[Step]]) -> Iterator[list[_Row]]:
+    """Yield the rows of each job set, up to a number of steps."""
     number = 0
     for at, steps in enumerate(sets, 1):
         shown = steps[: max(0, MOST_STEPS - number)]
         if not shown:
             return
-        rows = (
-            el("tr", *_step(plan, step, at, number + k))
-            for k, step in enumerate(shown, 1)
-        )
-        yield el("tbody", joined(rows, "\n"), "\n")
+        yield [_row(plan, step, at, number + k) for k, step in enumerate(shown, 1)]
         number += len(shown)
 
 
-def _step(plan: Plan, step: Step, at: int, number: int) -> Iterator[Markup]:
-    nodes = plan.start.nodes
-    new = step.moved.inst
-    yield el("td", str(at), class_="right")
-    yield el("td", str(number), class_="right")
-    yield el("th", step.before.alias, scope="row")
-    yield el("td", place(step.before.p, step.before.s, nodes))
-    yield el("td", place(new.p, new.s, nodes))
-    yield el("td", fixed(step.score, 4), class_="right")
-    yield el("td", "; ".join(commands(step, nodes)), class_="code")
+def _row(plan: Plan, step: Step, at: int, number: int) -> _Row:
+    nodes, new = plan.start.nodes, step.moved.inst
+    return _Row(
+        job_set=at,
+        step=number,
+        instance=step.before.alias,
+        source=place(step.before.p, step.before.s, nodes),
+        target=place(new.p, new.s, nodes),
+        score=fixed(step.score, 4),
+        commands="; ".join(commands(step, nodes)),
+    )

@@ -4,13 +4,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from moorage.cli.htools.report.bars import COPY, OWN, STAYS, Bar, Part
 from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 from moorage.htools.state import State
 from moorage.htools.units import together
 from moorage.units import format_size
+
+from .bars import COPY, OWN, STAYS, Bar, Part
 
 
 @dataclass(frozen=True, slots=True)

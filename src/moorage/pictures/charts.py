@@ -3,18 +3,30 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from moorage.cli.htools.report.bars import percent
-from moorage.cli.htools.report.html import Markup, el, num
-from moorage.cli.htools.report.scenes import Scene, count
+from markupsafe import Markup
+
 from moorage.htools.constants import fixed
 from moorage.htools.node import Node
+
+from .bars import percent
+from .ink import drawn, num
+from .scenes import Scene, count
 
 _BINS: Final = 50
 _PANEL: Final = 210
 _LEFT: Final = 42
 _TALL: Final = 24
+
+
+class Word(NamedTuple):
+    """Words at a place of a drawing."""
+
+    words: str
+    x: float
+    y: float
+    kind: str = ""
 
 
 def score_chart(scores: Sequence[float]) -> Markup:
@@ -27,29 +39,26 @@ def score_chart(scores: Sequence[float]) -> Markup:
     def y(score: float) -> float:
         return top + (most - score) * down
 
-    line = f"M{num(left)} {num(y(scores[0]))}" + "".join(
+    base, last = y(0), y(scores[-1])
+    line = "".join(
         f"H{num(left + at * across)}V{num(y(score))}"
         for at, score in enumerate(scores[1:], 1)
     )
-    base = num(y(0))
-    return el(
-        "svg",
-        el("title", "Score after each step"),
-        el("desc", _way(scores)),
-        el("path", d=f"M{num(left)} {num(top)}V{base}H{num(width)}", class_="axis"),
-        el("path", d=line, class_="line"),
-        _word(fixed(most, 2), left - 4, y(most) + 3, "end faint"),
-        _word(fixed(scores[-1], 2), width - 27, y(scores[-1]) + 3, ""),
-        _word("0", left - 4, y(0) + 3, "end faint"),
-        _word("start", left, y(0) + 13, "faint"),
-        _word(f"step {steps}", width - 30, y(0) + 13, "end faint"),
-        viewBox=f"0 0 {num(width)} {num(height)}",
-        role="img",
+    return drawn(
+        "score.svg",
+        width=width,
+        height=height,
+        desc=_way(scores),
+        axis=f"M{num(left)} {num(top)}V{num(base)}H{num(width)}",
+        line=f"M{num(left)} {num(y(scores[0]))}{line}",
+        words=[
+            Word(fixed(most, 2), left - 4, y(most) + 3, "end faint"),
+            Word(fixed(scores[-1], 2), width - 27, last + 3),
+            Word("0", left - 4, base + 3, "end faint"),
+            Word("start", left, base + 13, "faint"),
+            Word(f"step {steps}", width - 30, base + 13, "end faint"),
+        ],
     )
-
-
-def _word(words: str, x: float, y: float, kind: str) -> Markup:
-    return el("text", words, x=num(x), y=num(y), class_=kind)
 
 
 def _way(scores: Sequence[float]) -> str:
@@ -117,38 +126,31 @@ MEASURES: Final = (
 )
 
 
-def evenness(scenes: Sequence[Scene]) -> list[Markup]:
+def evenness(scenes: Sequence[Scene]) -> Markup:
     """Return a panel for each measure: nodes along its axis, scene by scene."""
     panels = (_panel(measure, scenes) for measure in MEASURES)
-    return [panel for panel in panels if panel is not None]
+    return drawn("evenness.html", panels=[one for one in panels if one is not None])
 
 
-def _panel(measure: Measure, scenes: Sequence[Scene]) -> Markup | None:
+def _panel(measure: Measure, scenes: Sequence[Scene]) -> dict[str, object] | None:
     values = [_values(measure, scene) for scene in scenes]
     most = max((max(some, default=0.0) for some in values), default=0.0)
     if most <= 0:
         return None
-    ranges = [
-        f"{scene.name} {_range(measure, some)}"
-        for scene, some in zip(scenes, values, strict=True)
-    ]
     top = _nice(most) if measure.say is not percent else max(1.0, most)
-    rows = (_row(scenes[at].name, values[at], top, at) for at in range(len(scenes)))
-    tall = len(values) * (_TALL + 4)
-    return el(
-        "figure",
-        el("figcaption", el("b", measure.title), ": ", ", ".join(ranges)),
-        el(
-            "svg",
-            el("title", f"{measure.title}, nodes by value"),
-            el("desc", "; ".join(ranges)),
-            *rows,
-            _word("0", _LEFT, tall + 8, "faint"),
-            _word(measure.say(top), _LEFT + _PANEL, tall + 8, "end faint"),
-            viewBox=f"0 0 {_LEFT + _PANEL} {tall + 10}",
-            role="img",
-        ),
-    )
+    pairs = list(zip(scenes, values, strict=True))
+    return {
+        "title": measure.title,
+        "ranges": [f"{scene.name} {_range(measure, some)}" for scene, some in pairs],
+        "top": measure.say(top),
+        "left": _LEFT,
+        "panel": _PANEL,
+        "width": _LEFT + _PANEL,
+        "tall": len(values) * (_TALL + 4),
+        "rows": [
+            _row(scene.name, some, top, at) for at, (scene, some) in enumerate(pairs)
+        ],
+    }
 
 
 def _values(measure: Measure, scene: Scene) -> list[float]:
@@ -172,19 +174,19 @@ def _nice(most: float) -> float:
     return next(step * power for step in steps if step * power >= most)
 
 
-def _row(name: str, values: Sequence[float], top: float, at: int) -> Markup:
-    """Draw how many nodes have which value, one column a bin."""
+def _row(name: str, values: Sequence[float], top: float, at: int) -> dict[str, object]:
+    """Say how many nodes have which value, one column a bin."""
     bins = [0] * _BINS
     for value in values:
         bins[min(_BINS - 1, max(0, int(value / top * _BINS)))] += 1
     base = at * (_TALL + 4) + _TALL
     kind = "comes" if at else "own"
-    return el(
-        "g",
-        _word(name, _LEFT - 4, base - 3, "end faint"),
-        el("path", d=f"M{_LEFT} {base}h{_PANEL}", class_="axis"),
-        el("path", d="".join(_columns(bins, base)), class_=kind),
-    )
+    return {
+        "name": name,
+        "base": base,
+        "kind": kind,
+        "columns": "".join(_columns(bins, base)),
+    }
 
 
 def _columns(bins: Sequence[int], base: float) -> Iterator[str]:

@@ -8,15 +8,27 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from moorage.cli.htools.report.bars import Bar, Frame, drawing
-from moorage.cli.htools.report.html import Markup, el, joined
-from moorage.cli.htools.report.page import headings, legend
-from moorage.cli.htools.report.scenes import Room, Scene, cpu, memory, rooms, summed
+from markupsafe import Markup
+
 from moorage.htools.inst import NOWHERE
 from moorage.htools.node import Node
 from moorage.htools.survival.n1 import unlosable
 from moorage.units import format_size
 
+from .bars import Bar, Frame, drawing
+from .ink import drawn
+from .scenes import Room, Scene, cpu, memory, rooms, summed
+
+MEANINGS: Final = {
+    "own": "system and other use",
+    "stays": "instance that stays",
+    "copy": "second copy of a disk",
+    "goes": "leaves (number of the step)",
+    "comes": "arrives (number of the step)",
+    "kept": "memory kept for a failover",
+    "free": "free",
+}
+"""What the kinds of parts of a bar mean."""
 MOST: Final = 100
 CHOSEN: Final = 60
 _NAMED: Final = 300
@@ -68,24 +80,32 @@ class NodeTable:
         bars = (bar for room in rooms(self.scenes, at) for bar in room.bars)
         return any(bar.used > 0 for bar in bars)
 
-    def legend(self, **changed: str | None) -> Markup:
-        """Return what the colours mean, but for kinds that do not occur."""
+    def legend(self, **changed: str | None) -> dict[str, str]:
+        """Return what the colours mean, but for kinds that do not occur.
+
+        Parameters
+        ----------
+        changed
+            Other words for a kind; None leaves it out.
+        """
         if not self.pairs:
             changed |= {"copy": None, "kept": None}
-        return legend(**changed)
+        meanings = (MEANINGS | changed).items()
+        return {kind: words for kind, words in meanings if words is not None}
 
     def markup(self, *, whole: bool = False) -> Markup:
         """Return the table; `whole` adds a row for the cluster."""
         heads = ["Node", "Instances", "Memory", "Disk", "Virtual CPUs"]
         if not self.has_disk:
             heads.remove("Disk")
-        return el(
-            "table",
-            el("caption", self._caption()),
-            headings(heads),
-            self._whole() if whole else None,
-            *self._bodies(),
-            class_="nodes" if len(self.scenes) < 3 else "nodes three",
+        return drawn(
+            "nodes.html",
+            caption=self._caption(),
+            heads=heads,
+            has_disk=self.has_disk,
+            three=len(self.scenes) > 2,
+            whole=self._whole() if whole else None,
+            groups=self._groups(),
         )
 
     def _caption(self) -> str:
@@ -102,50 +122,39 @@ class NodeTable:
             said = f"{said} Cannot be lost: somebody there could restart nowhere."
         return said
 
-    def _bodies(self) -> Iterator[Markup]:
-        """Yield the rows of each group, under its name if there are several."""
+    def _groups(self) -> list[dict[str, object]]:
+        """Return the rows of each group."""
         groups: dict[int, list[int]] = {}
         for at in self.shown:
             groups.setdefault(self.start.nodes[at].group, []).append(at)
-        for group, places in groups.items():
-            name = self.start.groups[group].name
-            head = el("tr", el("th", f"Group {name}", colspan=5, scope="rowgroup"))
-            yield el(
-                "tbody",
-                head if len(groups) > 1 else None,
-                *(self._row(at) for at in places),
-            )
+        return [
+            {
+                "name": self.start.groups[group].name,
+                "rows": [self._row(at) for at in places],
+            }
+            for group, places in groups.items()
+        ]
 
-    def _row(self, at: int) -> Markup:
+    def _row(self, at: int) -> dict[str, object]:
         node = self.start.nodes[at]
         draw = partial(drawing, frame=self.frame)
-        cells = [
-            draw(f"{node.alias} memory", [memory(scene, at) for scene in self.scenes]),
-            joined(self._rooms(at)) if self.has_disk else None,
-            draw(f"{node.alias} CPU", [cpu(scene, at) for scene in self.scenes]),
-        ]
-        return el(
-            "tr",
-            el("th", *self._about(at), scope="row"),
-            el("td", *self._people(at), class_="people"),
-            *(el("td", cell) for cell in cells if cell is not None),
-        )
+        return {
+            "name": node.alias,
+            "size": "" if self.alike else self._size(node),
+            "notes": list(self._notes(at)),
+            "people": list(self._people(at)),
+            "memory": draw(
+                f"{node.alias} memory", [memory(s, at) for s in self.scenes]
+            ),
+            "rooms": list(self._rooms(at)) if self.has_disk else [],
+            "cpu": draw(f"{node.alias} CPU", [cpu(s, at) for s in self.scenes]),
+        }
 
-    def _rooms(self, at: int) -> Iterator[Markup]:
+    def _rooms(self, at: int) -> Iterator[tuple[str, Markup]]:
         for room in rooms(self.scenes, at):
-            if room.name is not None:
-                yield el("small", _unit_label(room))
             name = f"{self.start.nodes[at].alias} {room.title}"
-            yield drawing(name, room.bars, self.frame)
-
-    def _about(self, at: int) -> Iterator[Markup]:
-        """Yield the name of a node, its size, and what is wrong with it."""
-        node = self.start.nodes[at]
-        yield el("span", node.alias, class_="name")
-        if not self.alike:
-            yield el("small", self._size(node))
-        for note in self._notes(at):
-            yield el("small", note, class_="note")
+            label = "" if room.name is None else _unit_label(room)
+            yield label, drawing(name, room.bars, self.frame)
 
     def _size(self, node: Node) -> str:
         facts = [short_size(node.mem_total)]
@@ -171,60 +180,44 @@ class NodeTable:
         names = ", ".join(scene.name for scene, holds in pairs if holds)
         return f" ({names})"
 
-    def _people(self, at: int) -> Iterator[Markup]:
+    def _people(self, at: int) -> Iterator[str]:
         for scene in self.scenes:
             node = scene.node(at)
             more = f" + {len(node.secondaries)}" if self.pairs else ""
-            yield el("span", f"{len(node.primaries)}{more}")
+            yield f"{len(node.primaries)}{more}"
 
-    def _whole(self) -> Markup:
+    def _whole(self) -> dict[str, object]:
         """Return the row of all nodes together."""
         view = self.start.view
-        columns: list[Callable[[Scene, int], list[Bar]]] = [
-            lambda scene, at: [memory(scene, at)],
-            lambda scene, at: [bar for room in rooms([scene], at) for bar in room.bars],
-            lambda scene, at: [cpu(scene, at)],
-        ]
-        names = ["All nodes, memory", "All nodes, disk", "All nodes, CPU"]
+        columns: dict[str, Callable[[Scene, int], list[Bar]]] = {
+            "memory": lambda scene, at: [memory(scene, at)],
+            "disk": lambda scene, at: [
+                bar for room in rooms([scene], at) for bar in room.bars
+            ],
+            "CPU": lambda scene, at: [cpu(scene, at)],
+        }
         if not self.has_disk:
-            del columns[1], names[1]
+            del columns["disk"]
         cells = []
-        for name, column in zip(names, columns, strict=True):
+        for name, column in columns.items():
             bars = [[b for at in view for b in column(s, at)] for s in self.scenes]
-            cells.append(
-                drawing(name, [summed(some) for some in bars if some], self.frame)
-            )
-        counts = (
-            el("span", f"{sum(len(scene.node(at).primaries) for at in view):,}")
-            for scene in self.scenes
-        )
-        return el(
-            "tbody",
-            el(
-                "tr",
-                el("th", f"All {len(view):,} nodes", scope="row"),
-                el("td", *counts, class_="people"),
-                *(el("td", cell) for cell in cells),
-            ),
-            class_="whole",
-        )
+            sums = [summed(some) for some in bars if some]
+            cells.append(drawing(f"All nodes, {name}", sums, self.frame))
+        return {
+            "name": f"All {len(view):,} nodes",
+            "people": [
+                f"{sum(len(scene.node(at).primaries) for at in view):,}"
+                for scene in self.scenes
+            ],
+            "cells": cells,
+        }
 
     def details(self) -> Markup:
         """Return the same in numbers, to be unfolded."""
-        return el("details", el("summary", "The nodes in numbers"), self._numbers())
+        rows = [row for at in self.shown for row in self._numbers(at)]
+        return drawn("numbers.html", rows=rows)
 
-    def _numbers(self) -> Markup:
-        heads = ["Node", "When", "Instances", "Secondaries", "Memory", "used", "kept"]
-        heads += ["Disk", "used", "Virtual CPUs", "used"]
-        return el(
-            "table",
-            el("caption", "What the bars show, in MiB and processors."),
-            headings(heads),
-            el("tbody", *(joined(self._number_rows(at)) for at in self.shown)),
-            class_="numbers",
-        )
-
-    def _number_rows(self, at: int) -> Iterator[Markup]:
+    def _numbers(self, at: int) -> Iterator[dict[str, object]]:
         for scene in self.scenes:
             node = scene.node(at)
             mem, cpus = memory(scene, at), cpu(scene, at)
@@ -234,12 +227,7 @@ class NodeTable:
             values += [round(sum(bar.capacity for bar in space))]
             values += [round(sum(bar.used for bar in space))]
             values += [round(cpus.capacity), round(cpus.used)]
-            yield el(
-                "tr",
-                el("th", node.alias, scope="row"),
-                el("td", scene.name, class_="word"),
-                *(el("td", str(value)) for value in values),
-            )
+            yield {"name": node.alias, "when": scene.name, "values": values}
 
 
 def _distance(old: Node, new: Node) -> float:

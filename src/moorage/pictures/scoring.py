@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Final
 
-from moorage.cli.htools.report.html import Markup, el, num
-from moorage.cli.htools.report.page import headings
+from markupsafe import Markup
+
 from moorage.htools.constants import fixed
 from moorage.htools.metrics import METRICS, measure
 from moorage.htools.node import Node
+
+from .ink import drawn
 
 _SHOWN: Final = 8
 _LEAST: Final = 0.00005
@@ -63,36 +65,21 @@ def metric_table(before: Sequence[Node], after: Sequence[Node]) -> Markup:
     found = rows(before, after)
     finite = [value for row in found for value in row[2:] if isfinite(value)]
     most = max(finite, default=0.0) or 1.0
-    return el(
-        "table",
-        el("caption", "What each metric adds to the score, weight included."),
-        headings(("Metric", "Before", "After", ""), right=("Before", "After")),
-        el("tbody", *(_line(row, most) for row in found)),
-        class_="metrics",
-    )
-
-
-def _line(row: Row, most: float) -> Markup:
-    words, name, old, new = row
-    return el(
-        "tr",
-        el("th", words, " ", el("small", name), scope="row"),
-        el("td", fixed(old, 4), class_="right"),
-        el("td", fixed(new, 4), class_="right"),
-        el("td", _bars(*(_wide(value / most) for value in (old, new)))),
+    return drawn(
+        "scoring.html",
+        width=_WIDTH,
+        rows=[
+            {
+                "words": words,
+                "name": name,
+                "values": [fixed(value, 4) for value in values],
+                "widths": [_wide(value / most) for value in values],
+            }
+            for words, name, *values in found
+        ],
     )
 
 
 def _wide(share: float) -> float:
     """Return the width of a bar; a node without memory makes a metric infinite."""
     return share * _WIDTH if isfinite(share) else 0.0
-
-
-def _bars(old: float, new: float) -> Markup:
-    return el(
-        "svg",
-        el("rect", width=num(old), height=5, class_="own"),
-        el("rect", y=6, width=num(new), height=5, class_="comes"),
-        viewBox=f"0 0 {_WIDTH} 11",
-        aria_hidden="true",
-    )

@@ -1,29 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Storage that several nodes share, or that cannot tell its room."""
 
-from moorage.cli.htools.report.bars import percent
-from moorage.cli.htools.report.html import Markup, el
-from moorage.cli.htools.report.page import headings, scrolled, section
+from markupsafe import Markup
+
 from moorage.htools.fleet import UnitName
 from moorage.htools.state import State
 from moorage.htools.survival.pool import Pool, pools
 from moorage.units import format_size
 
+from .bars import percent
+from .ink import drawn
 
-def pool_table(state: State) -> Markup | None:
-    """Return the pools that no node's bar shows; None without any."""
+
+def pool_table(state: State) -> Markup:
+    """Return the pools that no node's bar shows; nothing without any."""
     apart = _apart(state)
     found = [pool for pool in pools(state.fleet) if pool.name in apart]
-    if not found:
-        return None
-    heads = ("Storage unit", "Nodes", "Total", "Free", "In use", "Disks of instances")
-    table = el(
-        "table",
-        el("caption", "Storage that nodes share, or that cannot tell its room."),
-        headings(heads),
-        el("tbody", *(_row(state, pool) for pool in found)),
-    )
-    return section("Shared storage", scrolled(table, "Shared storage"))
+    rows = [_row(state, pool) for pool in found]
+    return drawn("shared.html", rows=rows) if rows else Markup()
 
 
 def _apart(state: State) -> set[UnitName]:
@@ -36,22 +30,21 @@ def _apart(state: State) -> set[UnitName]:
     }
 
 
-def _row(state: State, pool: Pool) -> Markup:
+def _row(state: State, pool: Pool) -> tuple[str, ...]:
     sizes = [
         size for inst in state.people for want, size in inst.wants if want == pool.name
     ]
     use = "unknown"
     if pool.total and pool.free is not None:
         use = percent(1 - pool.free / pool.total)
-    cells = (
+    return (
+        " ".join(pool.name),
         str(len(pool.nodes)),
         _known(pool.total),
         _known(pool.free),
         use,
         f"{len(sizes):,}, {format_size(sum(sizes))}" if sizes else "none known",
     )
-    name = el("th", " ".join(pool.name), scope="row")
-    return el("tr", name, *(el("td", cell) for cell in cells))
 
 
 def _known(size: int | None) -> str:

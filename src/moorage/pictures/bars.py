@@ -7,12 +7,14 @@ hatched, what moves carries the number of its step, and each drawing has its
 numbers as a description.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Final
+from typing import Final, NamedTuple
 
-from moorage.cli.htools.report.html import Markup, el, joined, num
+from markupsafe import Markup
+
+from .ink import drawn, num
 
 OWN, STAYS, COPY, GOES, COMES = "own", "stays", "copy", "goes", "comes"
 THIN: Final = 2.5
@@ -130,79 +132,69 @@ class Frame:
         return self.width - _PERCENT
 
 
+class Shape(NamedTuple):
+    """What is drawn in a bar: a box with a name, or the `outline` of several."""
+
+    kind: str
+    x: float = 0.0
+    width: float = 0.0
+    name: str = ""
+    label: str = ""
+    outline: str = ""
+
+
 def drawing(name: str, bars: Sequence[Bar], frame: Frame) -> Markup:
     """Return bars as a picture with a title and a description."""
     if not any(bar.capacity > 0 or bar.used > 0 for bar in bars):
-        return el("span", "none", class_="none")
+        return Markup('<span class="none">none</span>')
     span = max(max(bar.capacity, bar.used) for bar in bars)
     shares = ", ".join(f"{bar.scene} {percent(bar.share)}" for bar in bars)
-    tall = len(bars) * (frame.height + frame.gap) - frame.gap
-    rows = (
-        _row(bar, frame, span, at * (frame.height + frame.gap))
-        for at, bar in enumerate(bars)
-    )
-    return el(
-        "svg",
-        el("title", f"{name}: {shares}"),
-        el("desc", "; ".join(bar.sentence() for bar in bars)),
-        *rows,
-        viewBox=f"0 0 {num(frame.width)} {num(tall)}",
-        role="img",
+    each = frame.height + frame.gap
+    return drawn(
+        "bars.svg",
+        title=f"{name}: {shares}",
+        desc="; ".join(bar.sentence() for bar in bars),
+        frame=frame,
+        tall=len(bars) * each - frame.gap,
+        rows=[_row(bar, frame, span, at * each) for at, bar in enumerate(bars)],
     )
 
 
-def _row(bar: Bar, frame: Frame, span: float, y: float) -> Markup:
+def _row(bar: Bar, frame: Frame, span: float, y: float) -> dict[str, object]:
+    """Return what the template draws of a bar, in units of the drawing."""
     scale = frame.room / span
-    said = percent(bar.share) + ("!" if bar.is_short else "")
-    return el(
-        "g",
-        _box(0, bar.capacity * scale, frame.height, "free"),
-        _stretches(bar, frame, scale),
-        _kept(bar, frame, scale),
-        el(
-            "text",
-            said,
-            x=num(frame.width),
-            y=num(frame.height / 2 + 3.2),
-            class_="share short" if bar.is_short else "share",
-        ),
-        transform=f"translate(0 {num(y)})" if y else None,
-    )
-
-
-def _box(x: float, width: float, height: float, kind: str) -> Markup:
-    return el("rect", x=num(x), width=num(width), height=num(height), class_=kind)
-
-
-def _kept(bar: Bar, frame: Frame, scale: float) -> Markup | None:
-    """Hatch what is reserved, as far as it fits."""
-    left = min(bar.kept, bar.capacity - bar.used) * scale
-    if left <= 0:
-        return None
-    return _box(bar.used * scale, left, frame.height, "kept")
-
-
-def _stretches(bar: Bar, frame: Frame, scale: float) -> Markup:
     ends = list(accumulate((part.amount * scale for part in bar.parts), initial=0.0))
     placed = zip(bar.parts, ends, strict=False)
     runs = groupby(placed, key=lambda pair: pair[0].kind)
-    return joined(_run(kind, list(run), frame, scale) for kind, run in runs)
+    return {
+        "y": y,
+        "capacity": bar.capacity * scale,
+        "shapes": [
+            shape
+            for kind, run in runs
+            for shape in _shapes(kind, list(run), frame, scale)
+        ],
+        "used": bar.used * scale,
+        # what is reserved, as far as it fits
+        "kept": max(0.0, min(bar.kept, bar.capacity - bar.used) * scale),
+        "short": bar.is_short,
+        "said": percent(bar.share) + ("!" if bar.is_short else ""),
+    }
 
 
-def _run(
+def _shapes(
     kind: str, run: list[tuple[Part, float]], frame: Frame, scale: float
-) -> Markup | None:
-    """Draw neighbours of one kind: each alone, or as one where they are thin."""
+) -> Iterator[Shape]:
+    """Yield neighbours of one kind: each alone, or as one where they are thin."""
     whole = sum(part.amount for part, _ in run) * scale
     if whole <= 0:
-        return None
-    start = run[0][1]
+        return
     if whole / len(run) < THIN:
-        box = _box(start, whole, frame.height, kind)
-        return el("g", el("title", f"{len(run)} instances"), box)
-    if kind == OWN or (kind in (STAYS, COPY) and not frame.named):
-        return el("path", d=_outline(run, frame, scale), class_=kind)
-    return joined(_one(part, x, frame, scale) for part, x in run)
+        yield Shape(kind, run[0][1], whole, f"{len(run)} instances")
+    elif kind == OWN or (kind in (STAYS, COPY) and not frame.named):
+        yield Shape(kind, outline=_outline(run, frame, scale))
+    else:
+        yield from (_one(part, x, scale) for part, x in run if part.amount > 0)
 
 
 def _outline(run: list[tuple[Part, float]], frame: Frame, scale: float) -> str:
@@ -214,14 +206,7 @@ def _outline(run: list[tuple[Part, float]], frame: Frame, scale: float) -> str:
     )
 
 
-def _one(part: Part, x: float, frame: Frame, scale: float) -> Markup | None:
+def _one(part: Part, x: float, scale: float) -> Shape:
     width = part.amount * scale
-    if width <= 0:
-        return None
-    label = None
-    if part.label and width > len(part.label) * _DIGIT + 3:
-        middle = num(x + width / 2)
-        y = num(frame.height / 2 + 3)
-        label = el("text", part.label, x=middle, y=y, class_=f"on-{part.kind}")
-    box = _box(x, width, frame.height, part.kind)
-    return el("g", el("title", part.name), box, label)
+    fits = width > len(part.label) * _DIGIT + 3
+    return Shape(part.kind, x, width, part.name, part.label if fits else "")
