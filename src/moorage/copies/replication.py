@@ -46,6 +46,9 @@ class Replication:
 
     Attributes
     ----------
+    wanted
+        Whether there are to be any: a store that is on several machines has no need,
+        and who keeps a copy from before drops it. To be set before it begins.
     wished
         Set when a candidate that has all is to be the next master.
     """
@@ -59,6 +62,7 @@ class Replication:
         superseded: Callable[[float | None], Awaitable[bool]],
         pace: Pace = Pace(),  # noqa: B008 - it is frozen
     ) -> None:
+        self.wanted = True
         self._config_store = config_store
         self._log = log
         self._nodes = nodes
@@ -232,7 +236,10 @@ class Replication:
         """Keep a copy on every candidate, and none anywhere else, for ever."""
         self._config_store.watchers.append(self._look)
         # One that was demoted under the master before may have been off ever since.
-        self._former = {*_not_keeping(self._config_store.config)}
+        config = self._config_store.config
+        self._former = {*_not_keeping(config)}
+        if not self.wanted:
+            self._former |= {node.uuid for node in _keeping(config)}
         dismissal: asyncio.Task[None] | None = None
         try:
             self._recorded = {*await self._log.read(KIND, "")}
@@ -258,7 +265,8 @@ class Replication:
 
     def _appoint(self) -> None:
         """Begin to follow new candidates, and leave those that are none any more."""
-        wanted = {node.uuid: node for node in _keeping(self._config_store.config)}
+        candidates = _keeping(self._config_store.config) if self.wanted else ()
+        wanted = {node.uuid: node for node in candidates}
         known = self._recorded
         if not (known or self._begun.is_set()):
             known = {*wanted}  # a store of before has nobody on record: it may be any
