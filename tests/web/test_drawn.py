@@ -4,6 +4,8 @@
 import re
 from itertools import count
 
+from msgspec import json
+
 from moorage.api.cluster_info import cluster_info
 from moorage.web.drawn.planner import Planner
 from moorage.web.visit import Visit
@@ -103,7 +105,7 @@ class Told:
 
 
 async def test_a_certificate_is_kept_for_twenty_times_what_it_took(door):
-    info = cluster_info(door.cluster.config, None)
+    info = json.decode(json.encode(cluster_info(door.cluster.config, None)))
     at = count()  # it takes one second, and serves for twenty
     planner, client = Planner(lambda: float(next(at))), Told(info)
 
