@@ -211,7 +211,11 @@ def glob_pattern(glob: str) -> str:
 
 
 def of_words(
-    words: Sequence[str], fields: Sequence[str], *, forced: bool = False
+    words: Sequence[str],
+    fields: Sequence[str],
+    *,
+    forced: bool = False,
+    whose: bool = False,
 ) -> Filter | None:
     """Return the filter that the operands of a list command make; None for all.
 
@@ -221,6 +225,8 @@ def of_words(
         Names, globs, or one filter (when `forced`, or when it looks like one).
     fields
         Fields that a name may stand in.
+    whose
+        Whether a name may follow its owner's, as in ``web1/root``.
 
     Raises
     ------
@@ -231,7 +237,8 @@ def of_words(
         raise BadInput(
             f"--filter takes one filter, not {len(words)}", hint="quote the filter"
         )
-    if forced or (len(words) == 1 and _FILTER & set(words[0])):
+    signs = _FILTER - {"/"} if whose else _FILTER
+    if forced or (len(words) == 1 and signs & set(words[0])):
         return parse(words[0])
     parts = [_named(field, word) for word in words for field in fields]
     return ["|", *parts] if parts else None

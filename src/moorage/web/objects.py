@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.client import Field
-from moorage.errors import NotFound
 
 from . import deeds
 from .deeds import Deed
-from .forms import doing
 from .kinds import DISK, KINDS, Kind
+from .lookup import named
 from .rooms import Room
 from .values import ABSENT, Cell, address, called, cell, moment
 from .visit import Page, Visit
@@ -75,22 +74,14 @@ def _info(kind: Kind, name: str) -> str:
 async def found(
     visit: Visit, kind: Kind, name: str
 ) -> tuple[dict[str, tuple[int, Any]], dict[str, Field]]:
-    """Return status and value of each field of an object, and these fields.
-
-    Raises
-    ------
-    NotFound
-        If it is not there.
-    """
-    table = await visit.client.query(kind.name, kind.fields, ["==", "name", name])
-    if not table.rows:
-        raise NotFound(f"there is no {kind.name} called '{name}'")
+    """Return status and value of each field of an object, and these fields."""
+    table = await named(visit, kind, kind.fields, name)
     row = dict(zip(kind.fields, table.rows[0], strict=True))
     return row, {field.name: field for field in table.fields}
 
 
 def _may(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> May:
-    href = doing(deed, key)
+    href = deed.href(key)
     if refused := visit.wish(deed.op).refused:
         return May(deed, href, refused)
     why = deed.why_not(values)
@@ -99,7 +90,7 @@ def _may(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> Ma
     helps = deeds.named(deed.kind, why.deed)
     if helps is None:
         return May(deed, href, why.sentence)
-    return May(deed, href, why.sentence, helps.label, doing(helps, key))
+    return May(deed, href, why.sentence, helps.label, helps.href(key))
 
 
 async def _instance(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
