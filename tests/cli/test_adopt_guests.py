@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``moorage adopt-guests``, typed at a simulated cluster with guests of Ganeti's."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from desk import Desk, desk_at
+from moorage.cli.htools import hroller
+from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.scenarios import harbour
 
 
@@ -25,11 +29,11 @@ def key(at: Desk, name: str) -> str:
     return str(found)
 
 
-def ganeti_started(at: Desk, name: str, **other: Any) -> None:
+def ganeti_started(at: Desk, name: str, odd: Any = None, **other: Any) -> None:
     guests = at.cluster.nodes.san.guests
     found = guests[key(at, name)]
     state = found["state"] | {"origin": "foreign"} | other
-    guests[key(at, name)] = found | {"state": state}
+    guests[key(at, name)] = found | {"state": state, "ganetis": odd or {}}
 
 
 async def wrong(at: Desk, word: str) -> list[str]:
@@ -91,3 +95,123 @@ async def test_what_has_other_disks_is_left_alone(at: Desk) -> None:
     assert "not on record" in said
     assert at.cluster.nodes.san.guests[key(at, "web1")]["state"]["origin"] == "foreign"
     assert "no node has a guest web2" in await at.refused("moorage adopt-guests web2")
+
+
+async def fleet(directory: Path) -> SimCluster:
+    """Return five nodes with mirrored guests, and two others on node1."""
+    cluster = await SimCluster.start(directory, ClusterBuilder(nodes=5))
+    pairs = (("node1", "node2"), ("node3", "node4"), ("node4", "node5"))
+    for number, (home, peer) in enumerate(pairs):
+        await cluster.run(
+            "OP_INSTANCE_CREATE",
+            instance_name=f"m{number}",
+            disk_template="drbd",
+            disks=[{"size": 64}],
+            pnode=home,
+            snode=peer,
+        )
+    for name in ("f0", "f1"):
+        await cluster.run(
+            "OP_INSTANCE_CREATE",
+            instance_name=name,
+            disk_template="sharedfile",
+            disks=[{"size": 64}],
+            pnode="node1",
+        )
+    return cluster
+
+
+NAMES = ("f0", "f1", "m0", "m1", "m2")
+
+
+@pytest.fixture
+async def afar() -> AsyncIterator[Desk]:
+    """Type at a cluster none of whose guests can be taken over."""
+    async with desk_at(fleet) as found:
+        for name in NAMES:
+            ganeti_started(found, name, {"afar": ["rbd"]})
+        yield found
+
+
+async def plan(at: Desk, *words: str) -> list[list[str]]:
+    """Return wave, node, guest and state of each row."""
+    shown = await at.screen(
+        f"moorage adopt-guests --restart --dry-run {' '.join(words)}"
+    )
+    assert shown.status == 1
+    title, *rows = shown.out.splitlines()
+    assert title.split() == ["Wave", "Node", "Guest", "State", "Restart"]
+    return [row.split()[:4] for row in rows]
+
+
+async def origins(at: Desk) -> dict[str, str]:
+    guests = at.cluster.nodes.san.guests
+    return {one: guests[key(at, one)]["state"].get("origin", "") for one in NAMES}
+
+
+async def test_waves_are_those_of_hroller(
+    afar: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = await plan(afar)
+    way = [f"-L{afar.environ['MOORAGE_SOCKET']}", "--ignore-non-redundant"]
+    assert not await asyncio.to_thread(hroller.main, [*way, "--no-headers"])
+    waves = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    assert len(waves) > 1
+    assert {(int(wave), node) for wave, node, *_ in rows} == {
+        (number, node)
+        for number, nodes in enumerate(waves, 1)
+        for node in nodes
+        if node in ("node1", "node3", "node4")
+    }
+    assert sorted(name for _, _, name, _ in rows) == sorted(NAMES)
+    assert set((await origins(afar)).values()) == {"foreign"}
+    done = await afar.screen("moorage adopt-guests --restart --yes")
+    assert done.status == 0, done
+    order = [line.split()[2] for line in done.err.splitlines() if "Restarted" in line]
+    assert sorted(order) == sorted(NAMES)
+    numbers = {name: int(wave) for wave, _, name, _ in rows}
+    assert [numbers[name] for name in order] == sorted(numbers.values())
+    assert set((await origins(afar)).values()) == {""}
+    assert not afar.cluster.nodes.san.broken
+    assert "No guest" in await afar.types("moorage adopt-guests --restart")
+
+
+async def test_the_first_that_fails_stops_the_waves_and_they_go_on_later(
+    afar: Desk,
+) -> None:
+    first = (await plan(afar))[0][2]
+    ganeti_started(afar, first, {"afar": ["rbd"], "stays": True})
+    shown = await afar.screen("moorage adopt-guests --restart --yes")
+    assert shown.status == 1
+    assert f"once {first} can be restarted" in shown.err
+    left = {name for name, one in (await origins(afar)).items() if one}
+    assert first in left
+    assert len(left) > 1
+    assert {name for *_, name, _ in await plan(afar)} == left
+    ganeti_started(afar, first, {"afar": ["rbd"]})
+    await afar.types("moorage adopt-guests --restart --yes")
+    assert set((await origins(afar)).values()) == {""}
+
+
+async def test_whose_monitor_is_silent_is_listed_and_restarted_by_hand(
+    afar: Desk,
+) -> None:
+    ganeti_started(afar, "m1", {"monitor": "its monitor gives no answer"})
+    ((wave, *row),) = await plan(afar, "m1")
+    assert (wave, row) == ("-", ["node3", "m1", "restart"])
+    shown = await afar.screen("moorage adopt-guests --restart --yes m1")
+    assert shown.status == 1
+    assert "power it off from inside" in shown.out
+    assert (await origins(afar))["m1"] == "foreign"
+    del afar.cluster.nodes.san.guests[key(afar, "m1")]  # somebody did
+    await afar.types("gnt-instance startup m1")
+    assert (await origins(afar))["m1"] == ""
+
+
+async def test_one_that_was_taken_over_is_restarted_by_its_name(at: Desk) -> None:
+    await at.types("moorage adopt-guests --yes")
+    assert "No guest" in await at.types("moorage adopt-guests --restart")
+    await at.types("moorage adopt-guests --restart --yes web1")
+    assert "No node" in await at.types("moorage adopt-guests")
+    said = await at.refused("moorage adopt-guests --shutdown-timeout 5")
+    assert "goes with --restart" in said

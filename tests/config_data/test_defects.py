@@ -132,6 +132,32 @@ def test_a_secret_is_not_told(ganeti: Ganeti, tmp_path: Path) -> None:
     assert disk["logical_id"][-1] not in said
 
 
+@pytest.mark.parametrize(
+    ("template", "volume", "said"),
+    [
+        ("file", ["loop", "/srv//web/X"], "is disk "),
+        ("file", ["loop", "/srv/./web/X/"], "is disk "),
+        ("file", ["blktap2", "/srv/web/X"], "is disk "),
+        ("sharedfile", ["loop", "/srv/web/X"], "is disk "),
+        ("blockdev", ["manual", "/srv/web/X"], "is disk "),
+        ("file", ["loop", "/srv/y/../web/X"], "goes up again (..)"),
+        ("gluster", ["loop", "../ganeti/X"], "goes up again (..)"),
+    ],
+)
+def test_a_path_is_one_volume_however_it_is_written(
+    ganeti: Ganeti, tmp_path: Path, template: str, volume: list[str], said: str
+) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    _, first, second = sorted(
+        document["disks"].values(), key=lambda one: one["dev_type"]
+    )
+    first |= {"dev_type": "file", "logical_id": ["loop", "/srv/web/X"]}
+    second |= {"dev_type": template, "logical_id": volume}
+    if template == "file":  # on other nodes it is another one
+        second["nodes"] = first["nodes"]
+    assert said in looked_at(json.dumps(document).encode(), tmp_path)
+
+
 @pytest.mark.parametrize("copy", ["plain", "drbd"])
 def test_two_disks_of_one_volume(ganeti: Ganeti, tmp_path: Path, copy: str) -> None:
     """It would be deleted with either; on other nodes it is another volume."""

@@ -26,6 +26,7 @@ SUBMITS = {
 """They submit jobs of operations that are crashed."""
 ELSEWHERE = {
     "OP_CLUSTER_RENEW_CRYPTO": "ops/test_renew_crypto.py",
+    "OP_INSTANCE_RESTART_GUEST": "ops/test_adopted_mirrors.py",
     "OP_NODE_ADD": "e2e/test_joining.py",
     "OP_NODE_RENEW_CRYPTO": "ops/test_renew_crypto.py",
 }

@@ -75,6 +75,32 @@ async def test_it_is_seen_and_gets_no_orders_though_its_monitor_is_silent(
     assert (await kvm.foreign())[0].pid == pid
 
 
+@pytest.mark.parametrize(
+    ("drive", "afar"),
+    [
+        ("file=rbd:pool/image:id=admin,format=raw,if=none", ("rbd",)),
+        ("file=gluster+unix:///gv0/disk?socket=/run/s,format=raw", ("gluster",)),
+        ("file=gluster://h:24007/gv0/disk,format=raw", ("gluster",)),
+        ("file=/dev/rbd0,format=raw", ()),
+        ("file=/srv/rbd:x,format=raw", ()),
+    ],
+)
+async def test_what_it_reaches_by_itself_is_told(
+    kvm: Kvm, begin: Begin, drive: str, afar: tuple[str, ...]
+) -> None:
+    begin("-uuid", UUID, "-drive", drive)
+    (told,) = await kvm.foreign()
+    assert told.afar == afar
+
+
+async def test_one_that_cannot_be_asked_is_not_ended(kvm: Kvm, begin: Begin) -> None:
+    pid = begin("-uuid", UUID)
+    kvm.ganetis.patience = 0.2
+    with pytest.raises(Failed, match="monitor of guest web1 gave no answer"):
+        await kvm.end_foreign(UUID, "web1", 1.0)
+    assert (await kvm.foreign())[0].pid == pid
+
+
 @pytest.mark.parametrize("word", ["", "../../etc"])
 async def test_one_that_says_no_uuid_may_be_any(
     kvm: Kvm, begin: Begin, word: str
@@ -96,6 +122,30 @@ async def test_a_pid_file_of_another_process_is_nothing(
     (tmp_path / "ganeti" / "pid" / "odd").write_text("no number")
     assert await kvm.foreign() == []
     assert await kvm.find(UUID) is None
+
+
+HALF_DEAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).syscall(60, 0)  # exit: of this thread alone
+"""
+
+
+async def test_one_whose_first_thread_has_ended_may_still_write(
+    kvm: Kvm, tmp_path: Path
+) -> None:
+    """So does QEMU end: its disks are open until its last thread is gone."""
+    file = tmp_path / "ganeti" / "pid" / "web1"
+    words = ["-name", "web1", "-pidfile", str(file), "-uuid", UUID]
+    with subprocess.Popen([sys.executable, "-c", HALF_DEAD, *words]) as process:
+        try:
+            status = Path(f"/proc/{process.pid}/status")
+            until(lambda: "State:\tZ" in status.read_text(), "it does not end")
+            file.write_text(f"{process.pid}\n")
+            assert [one.pid for one in await kvm.foreign()] == [process.pid]
+        finally:
+            process.kill()
+    assert await kvm.foreign() == []
 
 
 async def test_who_cannot_be_asked_is_not_taken_over(kvm: Kvm, begin: Begin) -> None:

@@ -116,6 +116,24 @@ async def test_where_one_name_is_one_volume_a_second_disk_is_refused(
 
 
 @pytest.mark.requirement("S3-46")
+@pytest.mark.parametrize("free", [LOCAL, UUIDS], ids=["local", "by uuid"])
+async def test_a_free_disk_of_other_storage_keeps_no_name_from_an_instance(
+    cluster: SimCluster, free: dict[str, Any]
+) -> None:
+    node = {"node": "node1"} if free is LOCAL else {}
+    await cluster.run("OP_DISK_ADD", name="root", size=64, **free, **node)
+    (mine,) = await made(cluster, "web1", NAMES, "root")
+    assert held(cluster, mine)["data"] == "web1/root"
+    await cluster.run("OP_INSTANCE_CREATE", **request("web2", LOCAL, "root"))
+    (other,) = cluster.config.disks_of(cluster.config.instance("web2"))
+    error = await cluster.refused("OP_DISK_CONVERT", disk=other.uuid, **NAMES)
+    assert isinstance(error, Exists)
+    # Where both would belong to nobody, the name is one disk's.
+    error = await cluster.refused("OP_DISK_ADD", name="root", size=64, **NAMES)
+    assert isinstance(error, Exists)
+
+
+@pytest.mark.requirement("S3-46")
 async def test_within_an_instance_and_among_free_disks_a_name_is_one_disk(
     cluster: SimCluster,
 ) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from . import qfilter
+from moorage.client import qfilter
+
 from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
 from .table import NORMAL, UNAVAILABLE, Cell, Look, formats, table
@@ -132,7 +133,8 @@ class Listing(NamedTuple):
         """Print the table."""
         fields = chosen(call.option("output"), self.fields)
         forced = bool(call.option("filter"))
-        wanted = qfilter.of_words(call.words, self.key, forced=forced)
+        whose = self.resource == "disk"
+        wanted = qfilter.of_words(call.words, self.key, forced=forced, whose=whose)
         if call.option("node"):
             nodes = call.option("node")
             call.client.query("node", ["name"], _any_of("name", nodes))  # are there

@@ -54,6 +54,26 @@ _CLUSTER = (
     *("candidate_certs", "uid_pool", "enabled_user_shutdown", "max_running_jobs"),
 )
 """Fields that go by the same name there."""
+_OTHERWISE = ("beparams", "hvparams", "ipolicy", "ndparams", "nicparams")
+"""Fields of the cluster that are written as they count."""
+_OURS_ALONE = frozenset({"foreign", "reserved"})
+"""Fields of instances, groups and networks that Ganeti has not."""
+
+
+def of_ganeti(kind: type[Struct]) -> tuple[str, ...]:
+    """Return the fields of a kind of object that a file of Ganeti's may say.
+
+    The others are Moorage's own: no word of theirs in such a file means anything.
+    """
+    told: Mapping[type[Struct], tuple[str, ...]] = {
+        Cluster: (*_CLUSTER, *_OTHERWISE),
+        Disk: (*_DISK, "children"),
+        Node: _NODE,
+    }
+    own = tuple(one for one in kind.__struct_fields__ if one not in _OURS_ALONE)
+    return (*_ENTITY, *told[kind]) if kind in told else own
+
+
 _SETTINGS: Mapping[str, Any] = {
     "compression_tools": ["gzip", "gzip-fast", "gzip-slow"],
     "disk_state_static": {},

@@ -39,7 +39,7 @@ from moorage.ops.cluster import defaults
 from moorage.storage import TEMPLATES
 
 from .document import Document, Part
-from .export import GIVEN, OF_DISKS, Address, written
+from .export import GIVEN, OF_DISKS, Address, of_ganeti, written
 from .foreign import PLACES, Foreign, noted
 from .importing_names import Names
 from .upgrade import UNFIT
@@ -54,7 +54,10 @@ _STATES = ("primary_ip", "secondary_ip", "offline", "drained", "master_candidate
 """What is so here, whatever the file says of a node: no word of the file's goes out."""
 _OF_THE_NODE = (*_STATES, "port", "pins", "master_certs", "led_with")
 """What a node that joined has of its own: its keys, its roles, where it is reached."""
-_OF_THE_CLUSTER = ("former_masters", "leads", "watcher_pause", "master_ip")
+_OF_THE_CLUSTER = (
+    *("former_masters", "leads", "watcher_pause", "master_ip"),
+    *("job_retention", "ssconf"),
+)
 """What the cluster that it comes into has of its own."""
 
 
@@ -227,7 +230,7 @@ class _Reading:
             yield made
 
     def _node(self, part: Part) -> Node:
-        node = _made(Node, part)
+        node = _made(Node, _theirs(Node, part))
         own = joined(self._here).get(node.name)
         if own is None:
             return replace(node, offline=True, master_candidate=False, drained=False)
@@ -246,7 +249,7 @@ class _Reading:
         elif len(self._document["nodegroups"]) == 1:
             more.setdefault("group", next(iter(self._document["nodegroups"])))
         children = [
-            {"uuid": f"{uuid}-{number}", **child}
+            {"uuid": f"{uuid}-{number}", **_theirs(Disk, child)}
             for number, child in enumerate(part.get("children") or ())
         ]
         called = self._names.called(part, by_uuid=bool(more.get("by_uuid")))
@@ -254,7 +257,7 @@ class _Reading:
             told = f"another disk is named '{part['name']}', too: it comes in without"
             self.aside.append((f"disk {uuid}", f"{told} a name"))
         words = {"children": children, **called}
-        disk = _made(Disk, {**part, **more, **words})
+        disk = _made(Disk, {**_theirs(Disk, part), **more, **words})
         if not disk.volumes:
             raise BadInput("it has no volume")
         pair_of(disk)
@@ -266,7 +269,8 @@ class _Reading:
         own = self._beside.get("hvparams", {}).get(part.get("uuid", ""), {})
         given = {**(part.get("hvparams") or {}), **own}
         backend.check(part.get("beparams") or {})
-        return _made(Instance, {**part, "nics": named, "hvparams": given})
+        words = {"nics": named, "hvparams": given}
+        return _made(Instance, {**_theirs(Instance, part), **words})
 
     def _cluster(self, part: Part) -> Cluster:
         here = self._here.cluster
@@ -275,7 +279,7 @@ class _Reading:
         for hypervisor, params in own.items():
             known = presets["hvparams"].get(hypervisor, {})
             presets["hvparams"][hypervisor] = {**known, **params}
-        found = _made(Cluster, {**part, **presets})
+        found = _made(Cluster, {**_theirs(Cluster, part), **presets})
         ipolicy.changed({}, found.ipolicy)
         _made(_Given, part)
         for profile, params in found.beparams.items():
@@ -333,6 +337,11 @@ def _words(made: Entity) -> Iterator[str]:
         yield from (nic.uuid for nic in made.nics)
 
 
+def _theirs(cls: type[Struct], part: Part) -> Part:
+    """Return what Ganeti says of an object; words of Moorage's own count for nothing."""
+    return {one: part[one] for one in of_ganeti(cls) if part.get(one) is not None}
+
+
 def _made(cls: type[E], part: Part) -> E:
     known = {
         one: part[one] for one in cls.__struct_fields__ if part.get(one) is not None
@@ -341,13 +350,13 @@ def _made(cls: type[E], part: Part) -> E:
 
 
 def _group(part: Part) -> NodeGroup:
-    group = _made(NodeGroup, part)
+    group = _made(NodeGroup, _theirs(NodeGroup, part))
     ipolicy.changed({}, group.ipolicy, of_group=True)
     return group
 
 
 def _network(part: Part) -> Network:
-    network = _made(Network, {"uuid": part.get("uuid"), **part})
+    network = _made(Network, _theirs(Network, part))
     never = _addresses(network, part.get("ext_reservations") or "")
     return replace(network, reserved=in_order(never - outside(network)))
 

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What becomes of each object of an import, and what stands in its way."""
 
+import posixpath
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from moorage.disk_templates import FACTS, Reach
 from moorage.errors import MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
-from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup, pair_of
+from moorage.model import Config, Disk, Instance, Network, Node, NodeGroup
 from moorage.model.ipolicy import group_policy
-from moorage.model.objects import LogicalId, as_text
+from moorage.model.objects import as_text
 from moorage.ops.cluster import defaults
 from moorage.ops.new_names import is_machine_name
 from moorage.ops.planning import policy
@@ -243,8 +246,6 @@ def _runs(config: Config, instance: Instance, *, run_on: bool) -> str:
         why = "no agent has joined from its node: nobody sees whether Ganeti runs it"
     elif instance.hypervisor != KVM:
         why = f"guests of {instance.hypervisor} are not taken over"
-    elif any(pair_of(disk) for disk in config.disks_of(instance)):
-        why = "guests with mirrored disks are not taken over"
     else:
         return ""
     return f"it is marked up, and {why}. gnt-instance shutdown it there"
@@ -271,14 +272,16 @@ def _disks(config: Config) -> Iterator[Finding]:
 
 def _volumes(config: Config) -> Iterator[Finding]:
     """Yield what an adoption refuses, too: a volume that two disks are made of."""
-    seen: dict[tuple[str, LogicalId], list[Disk]] = defaultdict(list)
+    seen: dict[tuple[str, ...], list[Disk]] = defaultdict(list)
     for disk in sorted(config.all(Disk), key=lambda one: one.uuid):
         for part in disk.children or (disk,):
-            having = seen[part.dev_type, as_text(part.logical_id)]
+            if ".." in PurePosixPath(as_text(part.logical_id)[-1]).parts:
+                message = "the path of its volume goes up again (..): write it out"
+                yield Finding(ERROR, f"disk {disk.label}", message)
+            having = seen[_place(part)]
             for other in having:
-                apart = (
-                    disk.nodes and other.nodes and not {*disk.nodes} & {*other.nodes}
-                )
+                apart = _is_local(disk) and _is_local(other)
+                apart = apart and not {*disk.nodes} & {*other.nodes}
                 if not apart and not disk.unproven and not other.unproven:
                     message = (
                         f"its volume {'/'.join(as_text(part.logical_id))} is disk "
@@ -287,6 +290,24 @@ def _volumes(config: Config) -> Iterator[Finding]:
                     yield Finding(ERROR, f"disk {disk.label}", message)
                     break
             having.append(disk)
+
+
+def _is_local(disk: Disk) -> bool:
+    """Whether a disk is on known nodes alone."""
+    facts = FACTS.get(disk.dev_type)
+    return bool(disk.nodes) and facts is not None and facts.reach is not Reach.GROUP
+
+
+def _place(part: Disk) -> tuple[str, ...]:
+    """Return where a volume is: a path is one, whoever drives it, however written."""
+    *first, volume = as_text(part.logical_id)
+    provided = part.dev_type in TEMPLATES and (
+        TEMPLATES[part.dev_type].capabilities.provider
+    )
+    if "/" not in volume or provided:
+        return part.dev_type, *first, volume
+    kind = "" if volume.startswith("/") else part.dev_type
+    return kind, posixpath.normpath(f"/{volume.lstrip('/')}")
 
 
 def _names(config: Config) -> Iterator[Finding]:

@@ -142,6 +142,20 @@ HEURISTICS: Final[dict[str, Callable[[Graph], Colouring]]] = {
 """The heuristics by the names that reports use."""
 
 
+def painted(graph: Graph) -> dict[str, Colouring]:
+    """Return what each heuristic makes of a graph, by its name."""
+    return {name: paint(graph) for name, paint in HEURISTICS.items()}
+
+
+def fewest(colourings: dict[str, Colouring]) -> Colouring:
+    """Return the first colouring with the fewest colours.
+
+    >>> fewest({"LF": [[1], [2]], "Dsatur": [[1, 2]]})
+    [[1, 2]]
+    """
+    return min(colourings.values(), key=len)
+
+
 def compared(colourings: dict[str, Colouring]) -> str:
     """Return how the heuristics did, the best first.
 

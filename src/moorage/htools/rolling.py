@@ -17,7 +17,7 @@ from moorage.htools.assignment import (
     drop_primary,
     drop_secondary,
 )
-from moorage.htools.colouring import Colouring, Edge, Graph
+from moorage.htools.colouring import Colouring, Edge, Graph, fewest, painted
 from moorage.htools.constants import Mirror
 from moorage.htools.constraints.admission import reach
 from moorage.htools.constraints.violation import Violation
@@ -127,6 +127,19 @@ def batches(
         why = "Not enough capacity to move secondaries"
         found = _divided(found, targets, _seconds, _replaced, why)
     return found
+
+
+def waves(state: State) -> list[tuple[int, ...]]:
+    """Return the nodes of each wave in which all are restarted, by index.
+
+    What ``hroller --ignore-non-redundant`` prints: nobody is moved.
+    """
+    members = [node for node in state.nodes if not node.offline]
+    if not members:
+        return []
+    colours = fewest(painted(graph(state, [node.idx for node in members])))
+    found = batches(state, colours, ignore_loners=True)
+    return [batch.nodes for batch in ordered(found, members)]
 
 
 def _divided(

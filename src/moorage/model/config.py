@@ -293,9 +293,13 @@ class Config:
         """
         found = self.beside(name, owner)
         if sole:
-            found |= {*self.soles.get(name, NO_UUIDS)}
+            found |= self.volumes_named(name)
         found.discard(but.uuid if but else "")
         return sorted((cast("Disk", self.objects[uuid]) for uuid in found), key=by_name)
+
+    def volumes_named(self, name: str) -> set[str]:
+        """Return the uuids of the disks whose storage may know them by a name."""
+        return {*self.soles.get(name, NO_UUIDS)}
 
     def beside(self, name: str, owner: Instance | None) -> set[str]:
         """Return the uuids of the disks of a name that an instance has, or nobody."""

@@ -286,6 +286,8 @@ class ForeignGuest(Struct, frozen=True, kw_only=True):
         writes to. For people to read: the node compares what they are.
     monitor
         Why its monitor cannot be asked, in a sentence; empty when it answers.
+    afar
+        What it reaches by itself, as its command line says: ``rbd``, ``gluster``.
     """
 
     uuid: str
@@ -294,6 +296,7 @@ class ForeignGuest(Struct, frozen=True, kw_only=True):
     adopted: bool = False
     files: tuple[str, ...] = ()
     monitor: str = ""
+    afar: tuple[str, ...] = ()
 
 
 class Link(Struct, frozen=True, kw_only=True):

@@ -59,6 +59,7 @@ from .guest import (
     AwaitGuest,
     DiscardGuest,
     Door,
+    EndForeignGuest,
     FindConsole,
     InstallSystem,
     Moved,

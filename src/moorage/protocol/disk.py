@@ -13,6 +13,9 @@ from .verb import OnDisk
 EXCLUSIVE, SHARED, ALONE, SEIZED = "exclusive", "shared", "alone", "seized"
 """How a node opens a disk: as the only one, or beside another one; as the only one
 although another copy may not follow, or its own may lack what was written."""
+FOUND = "found"
+"""A node's copy of a mirrored disk is taken as it was set up by others, and nothing of
+it is changed."""
 
 
 class CreateDisk(OnDisk[Outcome], frozen=True, tag="disk.create"):
@@ -47,7 +50,7 @@ class AttachDisk(OnDisk[Where], frozen=True, kw_only=True, tag="disk.attach"):
     ----------
     opened
         :data:`EXCLUSIVE`, :data:`SHARED`, :data:`ALONE`, :data:`SEIZED`, or empty for
-        not at all.
+        not at all; :data:`FOUND` for what must be so already.
     ignore_size
         Take the device, whatever its size is.
     """

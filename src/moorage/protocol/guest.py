@@ -143,6 +143,22 @@ class AdoptGuest(Whole[None], frozen=True, kw_only=True, tag="instance.adopt"):
     """
 
 
+class EndForeignGuest(
+    WithDisks[None], frozen=True, kw_only=True, tag="instance.end-foreign"
+):
+    """Let a guest power itself off that Ganeti started and nobody has taken over.
+
+    It is asked, and waited for until its process is gone; it is never ended by force.
+
+    Attributes
+    ----------
+    timeout
+        Seconds that the guest gets to power down.
+    """
+
+    timeout: float = 0.0
+
+
 class StopGuest(WithDisks[None], frozen=True, kw_only=True, tag="instance.stop"):
     """Power the guest down.
 

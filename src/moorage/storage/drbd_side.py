@@ -65,6 +65,27 @@ class Side:
                 disk=self.disk.uuid,
             )
 
+    def check_found(self, resource: Resource) -> None:
+        """Raise `Failed` unless a resource is set up as the disk's record says."""
+        self.check_own(resource)
+        where = self.addresses[1].partition(":")[2]  # without the family
+        if not (resource.known and resource.device and resource.disk):
+            lack = "it is not set up there"
+        elif not resource.peer:
+            lack = "it does not seek its other copy"
+        elif resource.peer != where:
+            lack = f"it seeks its other copy at {resource.peer}, and not at {where}"
+        elif resource.two:
+            lack = "both nodes may write to it: it is on its way to another one"
+        else:
+            return
+        raise Failed(
+            f"disk {self.disk.label} is not on node {self.site.node} as its record "
+            f"says: {lack}",
+            disk=self.disk.uuid,
+            node=self.site.node,
+        )
+
     def check_met(self, state: MirrorState | None) -> None:
         """Raise `Failed` unless the other node is connected."""
         if state and state.connected:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 
 from moorage.model import Disk, MirrorState
 from moorage.storage.base import Template, VolumeRequest
-from moorage.storage.command import Outcome, Steps
+from moorage.storage.command import Outcome, Steps, Where
 from moorage.units import Mib
 
 
@@ -24,6 +24,13 @@ class Mirrored(Template):
     @abstractmethod
     def open_alone(self, disk: Disk) -> Steps[Outcome]:
         """Open for this node alone, although another copy may not follow."""
+
+    @abstractmethod
+    def found(self, disk: Disk) -> Steps[Where]:
+        """Return the device that others set up here; change nothing of it.
+
+        Raise `Failed` unless it is as :meth:`attach` would leave it.
+        """
 
     @abstractmethod
     def seize(self, disk: Disk) -> Steps[Outcome]:

@@ -63,7 +63,12 @@ class SimHypervisor:
         """Return the guests of this node that Ganeti started."""
         return [
             ForeignGuest(
-                uuid=one.uuid, name=one.name, pid=1, adopted=one.origin == "adopted"
+                uuid=one.uuid,
+                name=one.name,
+                pid=1,
+                adopted=one.origin == "adopted",
+                monitor=self._ganetis(one.uuid).get("monitor", ""),
+                afar=self._ganetis(one.uuid).get("afar", ()),
             )
             for one in await self.guests()
             if one.origin
@@ -81,6 +86,21 @@ class SimHypervisor:
             replace(told, cards=None, machine={}, origin="adopted"),
             drives=_places(spec.drives),
         )
+
+    async def end_foreign(self, uuid: str, name: str, timeout: float) -> None:  # noqa: ASYNC109
+        """End a guest that Ganeti started, but for one that stays."""
+        found = await self.find(uuid)
+        if found is None or found.origin != "foreign":
+            return
+        if self._ganetis(uuid).get("stays"):
+            raise Failed(f"guest {name} is there after {timeout:g} s")
+        self._san.guests.pop(f"{self._node} {uuid}", None)
+
+    def _ganetis(self, uuid: str) -> dict[str, Any]:
+        """Return what is odd about a process of Ganeti's: ``monitor``, ``afar``…"""
+        found: dict[str, Any] = self._san.guests[f"{self._node} {uuid}"]
+        odd: dict[str, Any] = found.get("ganetis", {})
+        return odd
 
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests of this node that powered themselves off."""

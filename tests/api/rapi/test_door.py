@@ -43,6 +43,27 @@ async def test_who_is_nobody_gets_nothing(door: RapiDoor, user):
         assert answer.body.keys() == {"code", "message", "explain"}
 
 
+@pytest.mark.requirement("S3-46")
+async def test_a_name_that_several_disks_have_is_one_with_its_instances(
+    door: RapiDoor,
+):
+    """What the refusal of a name alone says is what the next request can say."""
+    free = {"name": "root", "size": 64, "provider": "usersan", "disk_template": "ext"}
+    for owner in ("web1", "web2"):
+        if owner == "web2":
+            new = {"instance_name": "web2", "mode": "create", "disk_template": "diskless"}
+            new |= {"disks": [], "nics": [], "__version__": 1, "no_install": True}
+            await door.does("POST", "/2/instances", new)
+        await door.does("POST", "/2/disks", free)
+        await door.does("PUT", "/2/disks/root/attach", {"instance_name": owner})
+    told = await door.ask("GET", "/2/disks/root")
+    assert told.status == 400
+    assert told.body["error"]["hint"] == "say which: web1/root or web2/root"
+    for owner in ("web1", "web2"):
+        one = await door.ask("GET", f"/2/disks/{owner}%2Froot")
+        assert (one.status, one.body["instance"]) == (200, owner)
+
+
 @pytest.mark.requirement("S3-51")
 async def test_disks_are_objects_of_their_own(door: RapiDoor):
     wish = {"name": "data2", "size": 64, "provider": "san", "disk_template": "ext"}

@@ -34,14 +34,12 @@ def resource(
 
 def _keys(cls: type[Entity]) -> dict[str, Lookup]:
     """Return how objects of a class are found by name and by uuid."""
-    kind = KIND_OF[cls]
 
     def named(snapshot: Snapshot, value: object) -> Iterable[Any]:
         config = snapshot.config
         if not isinstance(value, str):
             return []
-        found = config.names.get((kind, config.full_name(cls, value)), ())
-        return [config.objects[uuid] for uuid in found]
+        return config.called(cls, config.full_name(cls, value))
 
     def identified(snapshot: Snapshot, value: object) -> Iterable[Any]:
         found = snapshot.config.objects.get(value) if isinstance(value, str) else None

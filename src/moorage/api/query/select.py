@@ -60,7 +60,10 @@ def names_in(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
 
 
 def with_full_names(resource: Resource, snapshot: Snapshot, wanted: Any) -> Any:  # noqa: ANN401
-    """Return a filter of names alone with whole names in the place of short ones."""
+    """Return a filter of names alone that fits what short names, too, stand for.
+
+    And what ``INSTANCE/NAME`` does, which is nobody's name.
+    """
     if names_in(resource, wanted) is None:
         return wanted
     if wanted[0] == "|":
@@ -70,7 +73,11 @@ def with_full_names(resource: Resource, snapshot: Snapshot, wanted: Any) -> Any:
     if name != "name" or not isinstance(value, str):
         return wanted
     found = list(resource.keys[name](snapshot, value))
-    return [sign, name, found[0].name] if len(found) == 1 else wanted
+    if len(found) != 1 or found[0].name == value:
+        return wanted
+    if "uuid" in resource.keys:
+        return [sign, "uuid", found[0].uuid]
+    return [sign, name, found[0].name]
 
 
 class Selection:

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .refusals import HttpError
+from moorage.errors import Ambiguous
+
+from .refusals import HttpError, refusal
 from .roles import Role
 from .route import Arg, Asked, Handler, Kind, Route
 
@@ -40,11 +42,19 @@ async def one(asked: Asked, what: str, fields: Sequence[str], name: str) -> list
     ------
     NotFound
         If there is none.
+    Ambiguous
+        If there are several: disks of instances may be of one name.
     """
     key = "id" if what == "job" else "name"
-    found = await rows(asked, what, fields, ["==", key, name])
+    wanted = ["==", key, name]
+    found = await rows(asked, what, fields, wanted)
     if not found:
         raise HttpError(404, f"there is no {what} called '{name}'")
+    if len(found) > 1:
+        whose = await rows(asked, what, ("instance", "uuid"), wanted)
+        words = sorted(f"{of}/{name}" if of else uuid for of, uuid in whose)
+        several = f"{len(found)} {what}s are named '{name}'"
+        raise refusal(Ambiguous(several, hint=f"say which: {' or '.join(words)}"))
     return found[0]
 
 

@@ -179,6 +179,13 @@ class Hypervisor(Protocol):
         On failure it is as it was, and gets no orders.
         """
 
+    async def end_foreign(self, uuid: str, name: str, timeout: float) -> None:  # noqa: ASYNC109
+        """Let a guest power itself off that Ganeti started; one that is gone is.
+
+        Raises `Failed` if it still runs after `timeout` seconds: it is not ended by
+        force.
+        """
+
     async def powered_off(self) -> tuple[str, ...]:
         """Return the uuids of guests that ended of their own will.
 

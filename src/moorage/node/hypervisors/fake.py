@@ -87,6 +87,10 @@ class Fake:
         """Raise `Failed`: there is nothing to take over."""
         raise Failed(f"guest {spec.name} has no process that Ganeti started here")
 
+    async def end_foreign(self, uuid: str, name: str, timeout: float) -> None:  # noqa: ASYNC109
+        """Do nothing: there is nothing that Ganeti started."""
+        del uuid, name, timeout
+
     async def powered_off(self) -> tuple[str, ...]:
         """Return nothing: these guests have no will."""
         return ()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 START = 19
 """Where the time of its start is, among what follows its name."""
+_THREADS = 17
+"""Likewise, how many threads it has."""
 
 
 def descriptor(number: int) -> str:
@@ -15,13 +17,14 @@ def descriptor(number: int) -> str:
 def living(pid: int | str) -> list[str]:
     """Return state, parent, group … of a process; nothing if none of that id lives.
 
-    One that has ended, and waits to be buried, does not.
+    One that has ended, and waits to be buried, does not. One whose first thread has
+    ended does, as long as another one may write to its files.
     """
     try:
         words = after_name(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
     except OSError:
         return []
-    return [] if words[0] in "ZX" else words
+    return [] if words[0] in "ZX" and int(words[_THREADS]) <= 1 else words
 
 
 def after_name(stat: str) -> list[str]:

@@ -25,7 +25,7 @@ from moorage.protocol import (
     UnmakeDisk,
     VerifyDisk,
 )
-from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
+from moorage.protocol.disk import ALONE, EXCLUSIVE, FOUND, SEIZED
 from moorage.storage import Mirrored, Outcome, Steps, Template, Where
 from moorage.storage.ownership import could_be_taken, ways_out
 from moorage.units import Mib
@@ -117,11 +117,13 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
         If the device is not the one that the disk's record means.
     """
     template = at.template_of(args)
-    where = await at.do(template.attach(args.disk), report)
+    found = args.opened == FOUND and isinstance(template, Mirrored)
+    steps = template.found if found else template.attach
+    where = await at.do(steps(args.disk), report)
     at.attachments.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
-    if args.opened:
+    if args.opened and not found:
         await at.do(_opening(template, args))
     if not where.path and not args.ignore_size:  # some are there when they are open
         _check_device(at, args, await measured(at, where, args.hypervisor), report)

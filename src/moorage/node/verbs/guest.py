@@ -19,6 +19,7 @@ from moorage.protocol import (
     AwaitGuest,
     DiscardGuest,
     Door,
+    EndForeignGuest,
     FindConsole,
     InstallSystem,
     Moved,
@@ -60,6 +61,12 @@ async def adopt(at: NodeContext, args: AdoptGuest, _report: Report) -> None:
     """Take over a guest that Ganeti started, its disks attached here."""
     _use(at, args, args.disks)
     await at.hypervisor(args.hypervisor).adopt(_spec(at, args))
+
+
+async def end_foreign(at: NodeContext, args: EndForeignGuest, _report: Report) -> None:
+    """Let a guest power itself off that Ganeti started."""
+    hypervisor = at.hypervisor(args.hypervisor)
+    await hypervisor.end_foreign(args.uuid, args.name, args.timeout)
 
 
 async def stop(at: NodeContext, args: StopGuest, _report: Report) -> None:
@@ -278,6 +285,7 @@ def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
 VERBS = (
     StartGuest.done_by(start),
     AdoptGuest.done_by(adopt),
+    EndForeignGuest.done_by(end_foreign),
     StopGuest.done_by(stop),
     RebootGuest.done_by(reboot),
     PlugDisk.done_by(plug),

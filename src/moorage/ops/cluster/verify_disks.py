@@ -68,9 +68,15 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
         found: list[Instance] = []
         for node in self.nodes(view):
             facts = view.told(facts_on(node))
-            held = {one.disk for one in facts.held} if facts else set()
-            here = view.config.instances_on(node) if facts else ()
-            active = [one for one in here if one.disks_active]
+            if facts is None:
+                continue
+            held = {one.disk for one in facts.held}
+            here = view.config.instances_on(node)
+            # Disks of Ganeti's guests are held once somebody takes them over.
+            foreign = {one.uuid for one in facts.guests if one.origin == "foreign"}
+            active = [
+                one for one in here if one.disks_active and one.uuid not in foreign
+            ]
             found += [
                 one
                 for one in active

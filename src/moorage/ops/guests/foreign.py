@@ -24,6 +24,21 @@ def story(found: GuestState | None) -> str:
     return "by Ganeti, and nobody has taken it over: it gets no orders"
 
 
+def check_taken(view: View, instance: Instance) -> None:
+    """Raise `WrongState` for one whose guest runs, and that nobody has taken over.
+
+    For what works on its disks, which are not held here yet.
+    """
+    found = guest(view, instance) if runs(view, instance) else None
+    if found is not None and found.origin == "foreign":
+        raise WrongState(
+            f"the guest of instance {instance.name} runs in a process that Ganeti "
+            "started, and that nobody has taken over: its disks are left alone",
+            hint="moorage adopt-guests",
+            instance=instance.name,
+        )
+
+
 def check_ours(view: View, instance: Instance, what: str) -> None:
     """Raise `WrongState` for an instance whose guest runs as Ganeti started it.
 

@@ -211,6 +211,9 @@ OWN: dict[str, Own] = {
         REBOOT_TYPE="reboot_type",
         SHUTDOWN_TIMEOUT="shutdown_timeout",
     ),
+    "OP_INSTANCE_RESTART_GUEST": _on_instance(
+        "instance-reboot", SHUTDOWN_TIMEOUT="shutdown_timeout"
+    ),
     "OP_INSTANCE_SET_PARAMS": _on_instance(
         "instance-modify",
         NEW_DISK_TEMPLATE="disk_template",

@@ -2,11 +2,12 @@
 """Operations on instances."""
 
 from .activate_disks import InstanceActivateDisks, InstanceDeactivateDisks
-from .adopt_guest import ClusterForeignGuests, InstanceAdoptGuest
+from .adopt_guest import InstanceAdoptGuest
 from .change_group import InstanceChangeGroup
 from .console import InstanceConsole
 from .create import InstanceCreate
 from .failover import InstanceFailover
+from .foreign_guests import ClusterForeignGuests
 from .grow_disk import InstanceGrowDisk
 from .migrate import InstanceMigrate
 from .modify import InstanceSetParams
@@ -19,6 +20,7 @@ from .reinstall import InstanceReinstall
 from .remove import InstanceRemove
 from .rename import InstanceRename
 from .replace_disks import InstanceReplaceDisks
+from .restart_guest import InstanceRestartGuest
 
 OPERATIONS = (
     ClusterForeignGuests,
@@ -40,6 +42,7 @@ OPERATIONS = (
     InstanceRemove,
     InstanceRename,
     InstanceReplaceDisks,
+    InstanceRestartGuest,
     InstanceSetParams,
     InstanceShutdown,
     InstanceStartup,

@@ -9,6 +9,7 @@ from moorage.jobs import Sought, Task, View
 from moorage.jobs.unread import Idle
 from moorage.model.caller import Role
 from moorage.ops.asking import node_tasks
+from moorage.ops.guests.foreign import check_taken
 from moorage.ops.guests.liveness import check_nowhere_else, holds, runs, seek
 from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
@@ -48,6 +49,7 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
         OnInstance.check(self, view)
         instance = self.instance(view)
         check_nowhere_else(view, instance)
+        check_taken(view, instance)
         node = view.config.home(instance)
         for disk in view.config.disks_of(instance):
             copies.check_alone(view.config, disk, node)

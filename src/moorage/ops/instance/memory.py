@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from moorage.errors import NoCapacity
 from moorage.jobs import Question, View
-from moorage.model import Claim, Instance
+from moorage.model import Claim, GuestState, Instance
 from moorage.ops.planning import placement
 from moorage.ops.planning.fleet import on_record
 from moorage.units import Mib
@@ -42,6 +42,16 @@ def check_start(view: View, instance: Instance, *, given_back: Mib = _NOTHING) -
             hint=placement.ANYWAY,
             node=node.name,
         )
+
+
+def given_back(view: View, instance: Instance, found: GuestState | None) -> Mib:
+    """Return what an instance's guest has of its node's memory; nothing if it is down.
+
+    Of one that runs as Ganeti started it, nobody but its record says that.
+    """
+    if found is None or not found.runs:
+        return Mib(0)
+    return found.memory or Mib(_memory(view, instance) if found.origin else 0)
 
 
 def check_size(view: View, instance: Instance) -> None:

@@ -15,6 +15,7 @@ from moorage.jobs import Lock, Question, Run, Sought, Task, View, once
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops.asking.node_tasks import How, of_disk, on_disk
+from moorage.ops.guests.foreign import check_taken
 from moorage.ops.guests.liveness import check_unused, holds, seek
 from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.planning import advice, message, placement
@@ -186,6 +187,7 @@ class InstanceReplaceDisks(OnInstance, Chooser, frozen=True, kw_only=True):
         self._check_words()
         OnInstance.check(self, view)
         check_unused(view, self.instance(view))
+        check_taken(view, self.instance(view))
         primary = home(view.config, self.instance(view))
         secondary, place = self._secondary(view), self.place(view)
         if self.mode == NEW:

@@ -192,8 +192,7 @@ class Starting(OnInstance, Planner, frozen=True, kw_only=True):
         if self.begins(view):
             links.check(view, node, instance.nics)
             if not self.ignore_capacity:
-                found = guest(view, instance)
-                had = found.memory if found and found.runs else Mib(0)
+                had = memory.given_back(view, instance, guest(view, instance))
                 memory.check_start(view, self.as_it_runs(view), given_back=had)
 
     def claims(self, view: View) -> Iterator[Claim]:

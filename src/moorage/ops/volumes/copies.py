@@ -17,7 +17,7 @@ from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.node_tasks import of_disk, on_disk
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
-from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
+from moorage.protocol.disk import ALONE, EXCLUSIVE, FOUND, SEIZED, SHARED
 
 from .disk_access import able, elsewhere, forgetting
 from .units import kept_as, occupied, unit_of
@@ -140,6 +140,17 @@ def attach(
         *(follow(config, disk, one, held=held, tolerant=alone) for one in after),
         node_tasks.attach(config, disk, node, opened, held=held),
     ]
+
+
+def adopt(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Hold a disk on its nodes that a guest there has in use, started by others.
+
+    A mirrored one must be set up as it is on record: nothing of it is changed.
+    """
+    for peer in peers(config, disk, node):
+        yield node_tasks.attach(config, disk, peer, FOUND, held=True)
+    opened = FOUND if keeps(disk, node) else EXCLUSIVE
+    yield node_tasks.attach(config, disk, node, opened, held=True)
 
 
 def follow(

@@ -80,12 +80,17 @@ def check_unused(
         Whether its storage knows it by that name.
     """
     others = config.namesakes(name, owner, sole=sole, but=disk)
-    if not others:
-        return
-    other = others[0]
+    if others:
+        raise _taken(config, name, others[0], owner)
+
+
+def _taken(
+    config: Config, name: str, other: Disk, owner: Instance | None = None
+) -> Exists:
+    """Return why a disk, of an instance if one is to have it, cannot have a name."""
     hint = f"gnt-disk info {config.word_for(other)}"
     if other.name != name:
-        raise Exists(
+        return Exists(
             f"the volume of disk {other.label} was made as '{name}', and storage "
             "scripts still know it by that name",
             hint="choose another name",
@@ -93,12 +98,12 @@ def check_unused(
         )
     has = config.owner(other)
     if owner and has == owner:
-        raise Exists(
+        return Exists(
             f"instance {owner.name} has a disk named '{name}' already",
             hint=hint,
             name=name,
         )
-    raise Exists(f"a disk named '{name}' exists already", hint=hint, name=name)
+    return Exists(f"a disk named '{name}' exists already", hint=hint, name=name)
 
 
 def check_sole(
@@ -109,9 +114,9 @@ def check_sole(
     Whether another one has the name where the disk is to be, is another question: see
     :func:`check_unused`.
     """
-    if sole:
-        owner = config.owner(disk) if disk else None
-        check_unused(config, name, owner, sole=True, disk=disk)
+    others = config.volumes_named(name) - {disk.uuid if disk else ""}
+    if sole and others:
+        raise _taken(config, name, config.disk(min(others)))
 
 
 def hold_name(name: object, *, sole: bool, owned: bool = False) -> Iterator[Lock]:

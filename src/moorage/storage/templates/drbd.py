@@ -165,6 +165,11 @@ class Drbd(Mirrored):
         yield from self._connected(disk, resource)
         return Where(path=f"/dev/drbd{minor}", block=True)
 
+    def found(self, disk: Disk) -> Steps[Where]:
+        """Return the device that Ganeti set up, if it is this disk's."""
+        self._side(disk).check_found((yield from self._shown(disk)))
+        return Where(path=f"/dev/drbd{self._side(disk).minor}", block=True)
+
     def _volumes(self, disk: Disk) -> Steps[tuple[str, str]]:
         paths = []
         for child in disk.children:

@@ -26,10 +26,10 @@ def run(options: Options) -> int:
     verbose = verbosity(options)
     if verbose > 2:
         print(f"Node Graph: {graph}")
-    found = {name: paint(graph) for name, paint in colouring.HEURISTICS.items()}
+    found = colouring.painted(graph)
     groups = rolling.batches(
         state,
-        min(found.values(), key=len),
+        colouring.fewest(found),
         ignore_loners=options.ignore_non_redundant,
         evacuate=options.full_evacuation,
     )

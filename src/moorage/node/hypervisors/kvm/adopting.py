@@ -9,6 +9,8 @@ needs the devices that we would have given it is refused until its next start.
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from socket import AF_UNIX, socket
 
@@ -23,10 +25,17 @@ from moorage.units import Mib
 from . import shapes
 from .foreign import Found, at_path, everyone, has_open, opened
 from .guest_dir import ADOPTED, Home
-from .monitor import conversation
+from .monitor import Line, conversation
 
 _GREETING = 1.0
 """Seconds that it may take to greet."""
+_BUTTON = 5.0
+"""Seconds after which the power button is pressed again: a guest that is starting does
+not feel it."""
+_LOOK = 0.05
+"""Seconds between two looks at a process that is about to end."""
+_OFF = "shutdown"
+"""What a guest does that has powered itself off, where QEMU stays (``-no-shutdown``)."""
 _LOCAL = frozenset({"file", "host_device", "host_cdrom", "raw", "qcow2"})
 """Drivers of block nodes whose data are in what the process has open."""
 
@@ -165,6 +174,7 @@ class Ganetis:
             adopted=adopted,
             files=files,
             monitor=silent,
+            afar=found.afar,
         )
 
     async def adopt(self, spec: GuestSpec) -> None:
@@ -199,6 +209,59 @@ class Ganetis:
             home.remove(held)
             raise
         os.close(held)
+
+    async def end(self, uuid: str, name: str, patience: float) -> None:
+        """Let a guest power itself off that nobody has taken over.
+
+        Raises
+        ------
+        Failed
+            If its monitor gives no answer, or it runs on after `patience` seconds.
+        """
+        clock = asyncio.get_running_loop().time
+        end = clock() + patience
+        while True:
+            found = self._stranger(uuid, name)
+            if found is None:
+                return
+            left = end - clock()
+            if left <= 0:
+                raise Failed(
+                    f"guest {name} was asked to power off, and its process "
+                    f"({found.pid}) is there after {patience:g} s",
+                    hint="power it off from inside, and say the same again",
+                    guest=uuid,
+                )
+            await self._press(found, min(left, self.patience))
+            await self._gone(found, min(end - clock(), _BUTTON))
+
+    def _stranger(self, uuid: str, name: str) -> Found | None:
+        """Return what runs of a guest that nobody has taken over."""
+        for one in self._strangers():
+            if one.uuid == uuid or (one.name == name and not one.uuid):
+                return one
+        return None
+
+    def _lives(self, found: Found) -> bool:
+        return any(one.pid == found.pid for one in self._strangers())
+
+    async def _press(self, found: Found, patience: float) -> None:
+        """Press its power button; one that is off already, and waits, is let go."""
+        line = Line(found.uuid, found.name, found.monitor, partial(self._lives, found))
+        try:
+            async with line.opened(patience) as monitor:
+                now = (await monitor.read(shapes.Status, "query-status")).status
+                await monitor.ask("quit" if now == _OFF else "system_powerdown")
+        except Failed:
+            if self._lives(found):
+                raise
+
+    async def _gone(self, found: Found, seconds: float) -> None:
+        """Wait until a process has ended, but not for long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._lives(found):
+                    await asyncio.sleep(_LOOK)
 
     def _of(self, spec: GuestSpec) -> Found:
         for one in everyone(self._directory):

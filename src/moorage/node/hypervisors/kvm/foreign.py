@@ -7,6 +7,7 @@ because its monitor is silent.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from moorage.node.machine.proc import living
 _PARENT, _KERNEL = 1, "2"
 """Which word of a process says whose child it is; the kernel's own are this one's."""
 _ACCESS = os.O_WRONLY | os.O_RDWR
+_AFAR = re.compile(r"\bfile=(rbd|gluster)(?:\+\w+)?:")
+"""In what Ganeti says of a drive whose data QEMU fetches itself."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -33,6 +36,8 @@ class Found(Struct, frozen=True, kw_only=True):
         Likewise; empty if its command line says none.
     monitor, console
         Its sockets; they need not be there.
+    afar
+        The kinds of storage that it reaches by itself, as its command line says.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Found(Struct, frozen=True, kw_only=True):
     pid: int
     monitor: Path
     console: Path
+    afar: tuple[str, ...] = ()
 
 
 class Open(NamedTuple):
@@ -93,6 +99,7 @@ def _named(directory: Path, name: str) -> Found | None:
         pid=pid,
         monitor=control / f"{name}.qmp",
         console=control / f"{name}.serial",
+        afar=tuple(sorted({one for word in line for one in _AFAR.findall(word)})),
     )
 
 

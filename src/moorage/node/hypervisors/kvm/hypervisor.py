@@ -136,6 +136,10 @@ class Kvm:
         """Take over a guest that Ganeti started, while it runs."""
         await self.ganetis.adopt(spec)
 
+    async def end_foreign(self, uuid: str, name: str, timeout: float) -> None:  # noqa: ASYNC109
+        """Let a guest power itself off that Ganeti started, and nobody took over."""
+        await self.ganetis.end(uuid, name, timeout)
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
 

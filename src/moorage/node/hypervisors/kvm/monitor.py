@@ -11,8 +11,10 @@ asked for, and comes in time; whatever it says else is a `Failed` of this guest 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
@@ -139,35 +141,64 @@ async def conversation(home: Home, patience: float = 30.0) -> AsyncIterator[Moni
         If the guest has no process, or its monitor stays busy.
     """
     name = home.spec().name
-    client = await _connected(home, name, patience)
-    try:
-        yield Monitor(client, name)
-    finally:
-        await _hang_up(client)
+    line = Line(home.uuid, name, home.file("monitor"), home.has_process)
+    async with line.opened(patience) as monitor:
+        yield monitor
 
 
-async def _connected(home: Home, name: str, patience: float) -> QMPClient:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to a guest's monitor, whoever started the guest.
+
+    Attributes
+    ----------
+    uuid, name
+        Of the guest.
+    monitor
+        Its socket.
+    lives
+        Whether the guest has a process.
+    """
+
+    uuid: str
+    name: str
+    monitor: Path
+    lives: Callable[[], bool]
+
+    @asynccontextmanager
+    async def opened(self, patience: float) -> AsyncIterator[Monitor]:
+        """Open a conversation as :func:`conversation` does."""
+        client = await _connected(self, patience)
+        try:
+            yield Monitor(client, self.name)
+        finally:
+            await _hang_up(client)
+
+
+async def _connected(line: Line, patience: float) -> QMPClient:
     clock = asyncio.get_running_loop().time
     end = clock() + patience
     while (left := end - clock()) > 0:
-        client = await _attempt(home, name, left)
+        client = await _attempt(line, left)
         if client:
             return client
-        if not home.has_process():
-            raise Failed(f"guest {name} does not run on this node", guest=home.uuid)
+        if not line.lives():
+            raise Failed(
+                f"guest {line.name} does not run on this node", guest=line.uuid
+            )
         await asyncio.sleep(_RETRY)
     raise Failed(
-        f"the monitor of guest {name} gave no answer in {patience:.0f} s: another "
+        f"the monitor of guest {line.name} gave no answer in {patience:.0f} s: another "
         "program holds it, or QEMU hangs",
-        guest=home.uuid,
+        guest=line.uuid,
     )
 
 
-async def _attempt(home: Home, name: str, left: float) -> QMPClient | None:
-    client = QMPClient(name, _LINE)
+async def _attempt(line: Line, left: float) -> QMPClient | None:
+    client = QMPClient(line.name, _LINE)
     client.events.event_filter = _nothing  # else they are kept, however many come
     try:
-        with short_path(home.file("monitor")) as path:
+        with short_path(line.monitor) as path:
             await asyncio.wait_for(client.connect(path), left)
     except (ConnectError, TimeoutError, OSError):
         await _hang_up(client)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each word that a refusal says for a disk is typed, and means that disk."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from desk import Desk, desk_at
+from moorage.testing.cluster import SimCluster
+
+
+async def twins(directory) -> SimCluster:
+    """Return two instances with a disk *root* each, and a free one."""
+    cluster = await SimCluster.start(directory)
+    kind = {"size": 64, "name": "root", "provider": "usersan"}
+    for name in ("web1", "web2"):
+        await cluster.run(
+            "OP_INSTANCE_CREATE",
+            instance_name=name,
+            disk_template="ext",
+            disks=[kind],
+            pnode="node1",
+            start=False,
+        )
+    await cluster.run("OP_DISK_ADD", disk_template="ext", **kind)
+    return cluster
+
+
+@pytest.fixture
+async def at() -> AsyncIterator[Desk]:
+    async with desk_at(twins) as found:
+        yield found
+
+
+@pytest.mark.requirement("S3-46")
+async def test_every_word_of_an_ambiguous_name_is_understood(at: Desk) -> None:
+    said = await at.refused("gnt-disk grow root 64")
+    (hint,) = (line for line in said.splitlines() if "say which: " in line)
+    words = hint.partition("say which: ")[2].split(" or ")
+    assert words[-2:] == ["web1/root", "web2/root"]
+    uuids = set()
+    for word in words:
+        lines = (await at.types(f"gnt-disk info {word}")).splitlines()
+        (uuid,) = {one.split()[-1] for one in lines if "UUID" in one}
+        listed = await at.types(f"gnt-disk list --no-headers -o uuid {word}")
+        assert listed.split() == [uuid]
+        uuids.add(uuid)
+    assert len(uuids) == 3
+    several = await at.types("gnt-disk list --no-headers -o instance web2/root web1/root")
+    assert several.split() == ["web2", "web1"]
+    assert "unknown_entity" in await at.refused("gnt-disk info web1/none")
+    assert "unknown_entity" in await at.refused("gnt-disk list web3/root")
+
+
+@pytest.mark.requirement("S3-46")
+async def test_the_hint_of_a_name_that_is_taken_is_typed(at: Desk) -> None:
+    await at.types("gnt-disk rename web2/root data")
+    await at.types("gnt-disk rename web1/root data")
+    await at.types("gnt-disk attach root web2")
+    said = await at.refused("gnt-disk rename web2/root data")
+    (hint,) = (line for line in said.splitlines() if "hint: " in line)
+    line = hint.partition("hint: ")[2]
+    assert line == "gnt-disk info web2/data"
+    assert "web2" in await at.types(line)
