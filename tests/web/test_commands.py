@@ -9,15 +9,29 @@ from desk import desk
 from moorage.jobs.fields import fields
 from moorage.ops import OPERATIONS, parse
 from moorage.testing.cluster import ClusterBuilder, SimCluster
-from moorage.web.deeds import DEEDS, value_of
+from moorage.web.deeds import DEEDS
+from moorage.web.forms import given_of
 
 WORDS = {
     "amount": "1G",
+    "beparams.memory": "2G",
+    "beparams.vcpus": "2",
     "disk": "data1",
+    "disk_template": "ext",
+    "disks.pool": "",
+    "disks.provider": "san",
+    "disks.size": "1G",
     "instance_name": "web1",
+    "name": "data2",
     "new_name": "other",
+    "node": "node2",
+    "os_type": "",
+    "pnode": "node1",
+    "pool": "",
+    "provider": "san",
     "reboot_type": "full",
     "remote_node": "node2",
+    "size": "1G",
     "tags": "gold",
     "target_node": "node2",
     "timeout": "30",
@@ -36,12 +50,8 @@ ON = {
 def filled(deed):
     """Return all fields of a form, as the browser sends them, and as the opcode."""
     known = {one.name: one for one in fields(OPERATIONS[deed.op])}
-    words = {one.name: [WORDS.get(one.name, "on")] for one in deed.inputs}
-    values = {
-        name: value_of(known[name].type, known[name].unit, text)
-        for name, text in words.items()
-    }
-    return words, values
+    words = {one.called: [WORDS.get(one.called, "on")] for one in deed.inputs}
+    return words, given_of(deed, known, words)
 
 
 @pytest.mark.parametrize("deed", DEEDS, ids=lambda one: f"{one.kind}-{one.word}")
@@ -62,4 +72,8 @@ async def test_the_command_asks_for_the_same(deed, tmp_path):
 
 def common(opcode):
     """Return an opcode without who asks, and without what says what is so anyway."""
-    return {key: value for key, value in opcode.items() if key != "reason"}
+    found = {key: value for key, value in opcode.items() if key != "reason"}
+    sizes = dict(found.get("beparams", {}))
+    if "memory" in sizes:  # the older word for both
+        sizes |= dict.fromkeys(("minmem", "maxmem"), sizes.pop("memory"))
+    return found | ({"beparams": sizes} if sizes else {})

@@ -180,6 +180,29 @@ async def test_a_deed_for_several_makes_a_job_for_each(browser):
     assert {"blue", "green"} <= set(config.instance("web2").tags)
 
 
+async def test_an_instance_is_made_by_its_form(browser):
+    form = await browser.open("/ui/do/instance/add")
+    fields = {
+        "instance_name": "web3",
+        "pnode": "node3",
+        "no_install": "on",
+        "beparams.memory": "2G",
+        "disks.size": "1G",
+        "disks.provider": "san",
+        "disk_template": "ext",
+    }
+    plan = await browser.fill(form, "/ui/do/instance/add", step="look", **fields)
+    line = "gnt-instance add -n node3 --no-install -t ext -B memory=2G"
+    assert f"{line} --disk 0:size=1G,provider=san web3" in plan.words
+    assert "start web3 on node3" in plan.words
+    before = len(browser.door.cluster.engine.jobs)
+    await browser.fill(plan, "/ui/do/instance/add", step="do", **fields)
+    await browser.door.cluster.finished(before + 1)
+    page = await browser.open("/ui/instance/web3")
+    assert "running" in page.words
+    assert "2.0G" in page.words
+
+
 async def test_a_job_is_cancelled(browser):
     cluster, go = browser.door.cluster, asyncio.Event()
     cluster.extra_point = lambda _name: go.wait()

@@ -45,6 +45,10 @@ class Input(NamedTuple):
         A filter of those that can be named; None for all.
     many
         Whether it takes several words.
+    within
+        Where the field holds several values by name, the one that is meant.
+    kind, unit, words
+        Of that one: its type, unit and meaning, as of a field.
     """
 
     name: str
@@ -53,6 +57,15 @@ class Input(NamedTuple):
     pick: str = ""
     fits: Sequence[Any] | None = None
     many: bool = False
+    within: str = ""
+    kind: str = "str"
+    unit: str = ""
+    words: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its name in the form."""
+        return f"{self.name}.{self.within}" if self.within else self.name
 
 
 class Deed(NamedTuple):
@@ -80,6 +93,8 @@ class Deed(NamedTuple):
         Whether data, or an object, is gone afterwards.
     last
         Whether the command names the object behind its operands.
+    makes
+        Whether it makes an object, and is done to none.
     """
 
     word: str
@@ -93,6 +108,7 @@ class Deed(NamedTuple):
     why_not: Callable[[Object], Why | None] = lambda _: None
     destroys: bool = False
     last: bool = False
+    makes: bool = False
 
     def href(self, *on: object) -> str:
         """Return where it is done to some objects.
@@ -101,11 +117,13 @@ class Deed(NamedTuple):
         '/ui/do/instance/migrate?on=web1'
         """
         query = urlencode([("on", str(one)) for one in on])
-        return f"{ROOT}/do/{self.kind}/{self.word}?{query}"
+        place = f"{ROOT}/do/{self.kind}/{self.word}"
+        return f"{place}?{query}" if query else place
 
     def opcode(self, on: str, given: Mapping[str, Any]) -> Opcode:
         """Return the request, of an object and what was filled in."""
-        return {"OP_ID": self.op, **self.fixed, self.key: on, **given}
+        named = {} if self.makes else {self.key: on}
+        return {"OP_ID": self.op, **self.fixed, **named, **given}
 
     def typed(self, on: str, words: Mapping[str, Sequence[str]]) -> str:
         """Return the command that does the same.
@@ -115,19 +133,26 @@ class Deed(NamedTuple):
         words
             What was filled in, by the names of fields; a switch has ``on``.
         """
-        options, operands = [], []
+        options, operands = list[str](), list[str]()
+        parts: dict[str, list[str]] = {}
         for one in self.inputs:
-            filled = [word for word in words.get(one.name, ()) if word]
+            filled = [word for word in words.get(one.called, ()) if word]
             if not filled:
                 continue
-            if not one.option:
+            if one.within:
+                parts.setdefault(one.option, []).append(f"{one.within}={filled[0]}")
+            elif not one.option:
                 operands += filled
             elif filled == ["on"]:
                 options.append(one.option)
             else:
                 options += [one.option, *filled]
+        for option, values in parts.items():
+            name, _, before = option.partition(" ")
+            options += [name, before + ",".join(values)]
         named = [*operands, on] if self.last else [on, *operands]
-        return f"{self.command} {shlex.join([*options, *named])}"
+        words_ = [*options, *(operands if self.makes else named)]
+        return f"{self.command} {shlex.join(words_)}".rstrip()
 
 
 def value_of(kind: str, unit: str, words: Sequence[str]) -> Any:  # noqa: ANN401
@@ -263,7 +288,50 @@ def _tags(kind: str, program: str) -> tuple[Deed, Deed]:
     )  # fmt: skip
 
 
+_MEMORY = "How much memory it gets."
+_DISK = "--disk 0:"
 DEEDS: tuple[Deed, ...] = (
+    _instance(
+        "add",
+        "Make an instance",
+        Input("instance_name", "Name"),
+        Input("pnode", "Node", "-n", "node"),
+        Input("os_type", "Operating system", "-o"),
+        Input("no_install", "Leave the disks empty", "--no-install"),
+        Input(
+            "beparams", "Memory", "-B", within="memory", kind="int", unit="MiB",
+            words=_MEMORY,
+        ),
+        Input(
+            "beparams", "Processors", "-B", within="vcpus", kind="int",
+            words="How many it sees.",
+        ),
+        Input(
+            "disks", "Size of its disk", _DISK, within="size", kind="int",
+            unit="MiB", words="Of the first disk; others are attached later.",
+        ),
+        Input(
+            "disks", "Provider of its disk", _DISK, within="provider",
+            words="The ExtStorage provider that makes it.",
+        ),
+        Input(
+            "disks", "Pool of its disk", _DISK, "pool", within="pool",
+            words="The storage pool that it is made in.",
+        ),
+        Input("disk_template", "Template of its disk", "-t"),
+        op="OP_INSTANCE_CREATE", command="gnt-instance add", makes=True,
+    ),
+    _disk(
+        "add",
+        "Make a disk",
+        Input("name", "Name"),
+        Input("size", "Size", "-s"),
+        Input("pool", "Pool", "--pool", "pool"),
+        Input("disk_template", "Template", "-t"),
+        Input("provider", "Provider", "-p"),
+        Input("node", "Node", "-n", "node"),
+        makes=True,
+    ),
     _instance("startup", "Start", command="gnt-instance startup", why_not=_up),
     _instance(
         "shutdown", "Shut down", Input("timeout", "Time", "-m"),
@@ -340,9 +408,15 @@ DEEDS: tuple[Deed, ...] = (
 
 def of(kind: str) -> tuple[Deed, ...]:
     """Return what can be done with objects of a kind."""
-    return tuple(one for one in DEEDS if one.kind == kind)
+    return tuple(one for one in DEEDS if one.kind == kind and not one.makes)
+
+
+def making(kind: str) -> Deed | None:
+    """Return what makes an object of a kind; None for nothing."""
+    return next((one for one in DEEDS if one.kind == kind and one.makes), None)
 
 
 def named(kind: str, word: str) -> Deed | None:
     """Return a deed; None for none."""
-    return next((one for one in of(kind) if one.word == word), None)
+    found = (one for one in DEEDS if one.kind == kind and one.word == word)
+    return next(found, None)

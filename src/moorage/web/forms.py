@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from moorage.client.asks import new_key
 from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.jobs.fields import Field
 
 from . import deeds
 from .deeds import Deed, Input, Opcode
@@ -63,7 +64,8 @@ class Told(NamedTuple):
 async def form(visit: Visit) -> Page:
     """Show the form of a deed."""
     deed = _deed(visit)
-    return await _page(visit, deed, _objects(visit.query), {}, ())
+    on = [] if deed.makes else _objects(visit.query)
+    return await _page(visit, deed, on, {}, ())
 
 
 async def chosen(visit: Visit) -> Elsewhere:
@@ -76,20 +78,21 @@ async def chosen(visit: Visit) -> Elsewhere:
 
 async def answered(visit: Visit) -> Page | Elsewhere:
     """Say what would be done, or do it."""
-    deed, on = _deed(visit), _objects(visit.form)
+    deed = _deed(visit)
+    on = [] if deed.makes else _objects(visit.form)
     words = {
-        one.name: [word.strip() for word in visit.form.get(one.name, ())]
+        one.called: [word.strip() for word in visit.form.get(one.called, ())]
         for one in deed.inputs
     }
     wish = visit.wish(deed.op)
     try:
-        given = _given(deed, wish, words)
+        given = given_of(deed, wish.fields, words)
     except MoorageError as error:
         return await _page(visit, deed, on, words, (), error)
-    ops = [deed.opcode(one, given) for one in on]
+    ops = [deed.opcode(one, given) for one in on or [""]]
     if visit.filled("step") == "do" and not wish.refused:
         return await _done(visit, deed, on, words, ops)
-    told = await look(visit, ops, on)
+    told = await look(visit, ops, on or [""])
     return await _page(visit, deed, on, words, told)
 
 
@@ -116,18 +119,30 @@ def _objects(words: Mapping[str, Sequence[str]]) -> list[str]:
     return found
 
 
-def _given(
-    deed: Deed, wish: Wish, words: Mapping[str, Sequence[str]]
+def given_of(
+    deed: Deed, fields: Mapping[str, Field], words: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the opcode's fields that were filled in."""
-    found = {}
+    """Return the opcode's fields that were filled in.
+
+    Raises
+    ------
+    BadInput
+        If a size is none.
+    """
+    found: dict[str, Any] = {}
     for one in deed.inputs:
-        filled = [word for word in words.get(one.name, ()) if word]
-        if one.many:
-            filled = [part for word in filled for part in word.split()]
-        if filled:
-            field = wish.fields[one.name]
+        filled = [word for word in _split(one, words) if word]
+        if not filled:
+            continue
+        field = fields[one.name]
+        if not one.within:
             found[one.name] = deeds.value_of(field.type, field.unit, filled)
+            continue
+        value = deeds.value_of(one.kind, one.unit, filled)
+        if field.type.startswith("list"):
+            found.setdefault(one.name, [{}])[0][one.within] = value
+        else:
+            found.setdefault(one.name, {})[one.within] = value
     return found
 
 
@@ -164,7 +179,7 @@ async def _done(
 ) -> Page | Elsewhere:
     """Make the jobs; the form's own key keeps a second click from making others."""
     key, made, refused = visit.filled("key") or new_key(), list[int](), list[Told]()
-    for number, (name, one) in enumerate(zip(on, ops, strict=True)):
+    for number, (name, one) in enumerate(zip(on or [""], ops, strict=True)):
         try:
             made.append(await visit.client.submit(one, key=f"{key}-{number}"))
         except MoorageError as error:
@@ -194,29 +209,27 @@ async def _page(  # noqa: PLR0913 - what a form shows
 ) -> Page:
     wish, names = visit.wish(deed.op), await _names(visit, deed, on)
     shown = [await _shown(visit, one, wish, words) for one in deed.inputs]
-    split = {
-        one.name: [part for word in words.get(one.name, ()) for part in word.split()]
-        if one.many
-        else words.get(one.name, ())
-        for one in deed.inputs
-    }
+    known = dict(zip(on, names, strict=True))
+    split = {one.called: _split(one, words) for one in deed.inputs}
     values = {
         "deed": deed,
         "kind": KINDS[deed.kind],
         "wish": wish,
         "on": list(zip(on, names, strict=True)),
         "inputs": shown,
-        "commands": [deed.typed(name, split) for name in names],
-        "told": [
-            one._replace(name=dict(zip(on, names, strict=True))[one.name])
-            for one in told
-        ],
-        "can": bool(told) and not any(one.error for one in told),
+        "commands": [deed.typed(name, split) for name in names or [""]],
+        "told": [one._replace(name=known.get(one.name, "")) for one in told],
         "error": error,
         "made": made,
         "key": visit.filled("key") or new_key(),
     }
     return Page("deed", values, 400 if error or made else 200)
+
+
+def _split(one: Input, words: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what was filled in, word by word where it takes several."""
+    filled = words.get(one.called, ())
+    return [part for word in filled for part in (word.split() if one.many else [word])]
 
 
 async def _names(visit: Visit, deed: Deed, on: Sequence[str]) -> list[str]:
@@ -240,7 +253,9 @@ async def _shown(
     visit: Visit, one: Input, wish: Wish, words: Mapping[str, Sequence[str]]
 ) -> Shown:
     field = wish.fields[one.name]
-    filled = " ".join(words.get(one.name, ()))
+    if one.within:
+        field = Field(one.called, one.kind, one.words, one.unit)
+    filled = " ".join(words.get(one.called, ()))
     unit = {"MiB": "512M, 10G or 1.5T", "": ""}.get(field.unit, f"in {field.unit}")
     hint = " ".join(filter(None, (field.words.replace("`", ""), unit and f"({unit})")))
     options = [(word, word) for word in field.choices]
@@ -249,7 +264,7 @@ async def _shown(
         control = "switch"
     elif one.pick:
         options = await _picked(visit, one)
-    return Shown(one.name, one.label, control, hint, options, filled, field.required)
+    return Shown(one.called, one.label, control, hint, options, filled, field.required)
 
 
 async def _picked(visit: Visit, one: Input) -> list[tuple[str, str]]:

@@ -79,7 +79,7 @@ async def _told(
         "begun": _time(job["start_ts"]),
         "ended": _time(job["end_ts"]),
         "priority": job["priority"],
-        "progress": _progress(job["progress"]) if running else None,
+        "progress": progress_of(job["progress"]) if running else None,
         "steps": [step for each in job["tasks"] or () for step in each],
         "log": _log(job["oplog"]),
         "errors": _errors(job["opstatus"], job["opresult"]),
@@ -94,7 +94,7 @@ def _time(stamp: Sequence[int] | None) -> str:
     return moment(stamp[0]) if stamp else ""
 
 
-def _progress(told: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
+def progress_of(told: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
     """Return how far the running task is."""
     if not told:
         return None

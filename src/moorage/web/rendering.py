@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from moorage.pictures.document import STYLE
 
-from .kinds import KINDS
+from .kinds import KINDS, TITLES
 from .values import ROOT, address, moment
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -41,6 +41,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["titled"] = lambda field: TITLES.get(field.name, field.title)
     made.globals |= {
         "root": ROOT,
         "address": address,

@@ -29,6 +29,7 @@ from moorage.ops import OPERATIONS
 
 from . import drawn, forms, jobs, objects, overview, tables
 from .kinds import KINDS
+from .live import Strips, stream
 from .rendering import asset, render
 from .sessions import Session, Sessions
 from .signing import authorization, came_from_here
@@ -72,6 +73,7 @@ class WebPages:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
+        self._strips = Strips(clock)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
@@ -85,6 +87,8 @@ class WebPages:
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),
             ("POST", f"{ROOT}/sign-out", self._signed_out),
+            ("GET", f"{ROOT}/events", self._events),
+            ("GET", f"{ROOT}/strip", self._strip),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
             ("GET", kind, self._shows(tables.table)),
@@ -172,6 +176,37 @@ class WebPages:
         return answer
 
     # -- pages -------------------------------------------------------------------------
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Tell a browser what changes; to listen is no use of a session."""
+        session, user = self._present(request)
+        _, inside = self._visit(request, session, user, {})
+        if refused := inside.refused("GET", "/2/events"):
+            raise HttpError(403, refused)
+        await self._door.hub.ready()
+        way = InsideWay(inside, self._door.hub)
+
+        def still() -> bool:
+            return self._known(request, counts=False) is not None
+
+        with self._door.gate.within(user.name):
+            return await stream(request, way, HEADERS, still)
+
+    async def _strip(self, request: web.Request) -> web.StreamResponse:
+        """Show the jobs that run, for the bottom of a page."""
+        session, user = self._present(request)
+        visit, _ = self._visit(request, session, user, {})
+        with self._door.gate.within(user.name):
+            values = await self._strips.of(user.role.word, visit.client)
+        return _html(Page("strip", values))
+
+    def _present(self, request: web.Request) -> tuple[Session, User]:
+        """Return who has signed in, for what a script asks unasked."""
+        found = self._known(request, counts=False)
+        if found is None:
+            raise HttpError(401, "You are signed out.")
+        request[USER] = found[1]
+        return found
 
     def _shows(self, page: Shows) -> Handler:
         """Return what answers a request that only looks."""

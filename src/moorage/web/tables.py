@@ -14,7 +14,7 @@ from moorage.client import Field, MoorageError, qfilter
 from moorage.client.told import NORMAL
 
 from . import deeds
-from .kinds import KINDS, Kind
+from .kinds import KINDS, TITLES, Kind
 from .values import ROOT, Cell, address, called, cell
 from .visit import Page, Visit
 
@@ -145,6 +145,7 @@ async def table(visit: Visit) -> Page:
         "names": [one.name for one in await visit.client.query_fields(kind.name)],
         "command": _command(asked),
         "deeds": deeds.of(kind.name),
+        "making": deeds.making(kind.name),
     }
     return Page("table", values, 400 if wrong else 200)
 
@@ -220,7 +221,7 @@ def _heading(asked: Listed, field: Field) -> Heading:
     sign = "" if (here and asked.down) or not here else "-"
     states = {True: "descending", False: "ascending"}
     return Heading(
-        field.title,
+        TITLES.get(field.name, field.title),
         field.doc,
         asked.href(sort=f"{sign}{field.name}", page=1),
         states[asked.down] if here else "",
