@@ -142,12 +142,33 @@ def test_members_of_etcd_die(hands: Typist, etcd: Members) -> None:
         etcd.wait()
 
 
+@pytest.mark.usefixtures("town")
+def test_without_most_members_nothing_is_acknowledged(
+    hands: Typist, etcd: Members
+) -> None:
+    for number in (0, 1):
+        etcd.signal(number, signal.SIGKILL)
+    try:
+        assert process.wait_until(lambda: "gives no answer" in said(hands), LONG)
+    finally:
+        for number in (0, 1):
+            etcd.start(number)
+    assert process.wait_until(lambda: serves(hands), LONG)
+    hands.type("gnt-disk add -t sharedfile -s 1M since")
+
+
+def said(hands: Typist) -> str:
+    done = hands._run("gnt-cluster info", shown=False)
+    return str(done.stderr)
+
+
 def test_a_destroyed_cluster_leaves_nothing_in_etcd(
     town: Scratch, hands: Typist, etcd: Members
 ) -> None:
     said = refused(hands, f"gnt-cluster init --store {word(etcd)} demo")
     assert "there is a cluster in" in said
-    hands.type("gnt-instance remove -f web1")
+    for one in hands.ask("gnt-instance list -o name"):
+        hands.type(f"gnt-instance remove -f {one['name']}")
     for one in hands.ask("gnt-disk list -o name"):
         hands.type(f"gnt-disk remove -f {one['name']}")
     hands.type("gnt-node remove node2")

@@ -78,6 +78,7 @@ def leader(town: Scratch, *among: str) -> str:
 def test_who_waits_says_where_the_master_is(town: Scratch) -> None:
     said = on(town, "node2").refused("gnt-node list")
     assert "this master waits for the lead: another master leads on etcd://" in said
+    assert on(town, "node2").type("gnt-cluster getmaster") == "node1\n"
     said = on(town, "node2").refused(f"moorage master wait --store {town.master.etcd}")
     assert "there is a master here already" in said
 
