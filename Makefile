@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: takeovers walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -100,10 +100,11 @@ stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=
 cloud-stateful: $(INSTALLED) ## Do anything to a simulated cloud, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=$(SEED) $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
 
-# Three at once: those with processes of their own wait for half of their time.
+# Three at once: those with processes of their own wait for half of their time. Who is
+# done takes over from the others: a third of all that is slow stands next to each other.
 slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 3 --timeout 1200 --durations 10 -m "$(SLOW)" \
+	$(BIN)/pytest -n 3 --dist worksteal --timeout 1200 --durations 10 -m "$(SLOW)" \
 	  --requirements-report $(REPORTS)/slow.json tests
 
 # Each test makes all that it uses (names, addresses, directories, users) for itself. They
@@ -213,12 +214,16 @@ stop: ## End what make run has started; nothing stays behind
 	else $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
+takeovers: $(INSTALLED) ## Masters over etcd die, and stand still, ROUNDS=30 times; how long each takeover takes
+	MOORAGE_ROUNDS=$(or $(ROUNDS),30) MOORAGE_SEED=$(SEED) $(BIN)/pytest -rP tests/real/test_etcd_takeover.py
+
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/one_object.py
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
+	@$(MAKE) takeovers
 	$(BIN)/python benchmarks/ganetis_file.py
 	$(BIN)/python benchmarks/damaged.py
 	$(BIN)/python tests/htools/bench.py

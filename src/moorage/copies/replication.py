@@ -47,8 +47,8 @@ class Replication:
     Attributes
     ----------
     wanted
-        Whether there are to be any: a store that is on several machines has no need,
-        and who keeps a copy from before drops it. To be set before it begins.
+        Whether there are to be any: a store that is on several machines has no need.
+        To be set before it begins.
     wished
         Set when a candidate that has all is to be the next master.
     """
@@ -236,10 +236,7 @@ class Replication:
         """Keep a copy on every candidate, and none anywhere else, for ever."""
         self._config_store.watchers.append(self._look)
         # One that was demoted under the master before may have been off ever since.
-        config = self._config_store.config
-        self._former = {*_not_keeping(config)}
-        if not self.wanted:
-            self._former |= {node.uuid for node in _keeping(config)}
+        self._former = {*_not_keeping(self._config_store.config)}
         dismissal: asyncio.Task[None] | None = None
         try:
             self._recorded = {*await self._log.read(KIND, "")}

@@ -94,13 +94,13 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
-    etcd = _etcd(store) if store else None
+    etcd = _etcd(store, change) if store else None
     as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
         master.start(places)
 
 
-def _etcd(word: str) -> EtcdSettings:
+def _etcd(word: str, change: Change) -> EtcdSettings:
     """Return where in etcd the state of a new cluster is to be."""
     given = settings_from(word)
     if given.cluster:
@@ -108,7 +108,8 @@ def _etcd(word: str) -> EtcdSettings:
             f"{word} is the file of a cluster that is made already",
             hint="give the members, and a prefix that nobody uses",
         )
-    return replace(given, cluster=str(uuid.uuid4()))
+    node = next(one for one in change.put if isinstance(one, Node))
+    return replace(given, cluster=str(uuid.uuid4()), node=node.uuid)
 
 
 async def _check_empty_store(etcd: EtcdSettings) -> None:
@@ -178,7 +179,7 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     node = next(one for one in change.put if isinstance(one, Node))
     authority = Authority.make(places.keys, cluster.cluster_name)
     # The node comes last: who is interrupted can still tell it to leave.
-    store = store_at(places.store)
+    store = store_at(places.store, new=True)
     try:
         await create(store, change)
     finally:
@@ -261,7 +262,7 @@ async def _forget(places: MasterPlaces) -> None:
     settings = etcd_of(places.store)
     if not settings:
         return
-    store = EtcdStore(settings)
+    store = EtcdStore(settings, new=False)
     try:
         await store.lead()
         await store.drop()

@@ -42,6 +42,7 @@ from . import (
     opening,
     pauses,
     process,
+    standby,
     systemd,
     watched,
 )
@@ -184,10 +185,11 @@ async def _serve(
         raise _no_store(f"{places.store} holds no cluster")
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
-    keys.complete()
     opened = log, config_store, records
     if places.etcd.exists():  # which knows who leads: the nodes need not be asked
+        await standby.taken(places, keys, config_store, records)
         return await _lead(places, server, keys, opened, stopped)
+    keys.complete()
     reopen = partial(opening.opened, places, server, stopped)
     leading = await lead.taken(places, keys, opened, reopen)
     if leading is None:
@@ -221,7 +223,8 @@ async def _lead(
     sources = server.sources = Sources(
         config_store, standing, engine, copies=copies.status, lines=nodes.line
     )
-    begun = chores.begun(sources, standing.watch)
+    more = [partial(standby.share, keys)] if places.etcd.exists() else []
+    begun = chores.begun(sources, standing.watch, *more)
     await _able(
         nodes, copying, stopped, config_store.lost, standing.over, copies.wished
     )
@@ -363,8 +366,8 @@ def _answers(places: MasterPlaces) -> bool:
     try:
         with LuxiClient(str(places.socket)) as luxi:
             luxi.call("QueryConfigValues", ["drain_flag"])
-    except MoorageError:
-        return False
+    except MoorageError as error:
+        return "led" in error.facts  # it waits, and is to
     return True
 
 

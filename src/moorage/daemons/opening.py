@@ -44,7 +44,7 @@ async def opened(
             await log.close()
             if "led" not in error.facts:
                 raise
-            server.excuse = partial(_follows, error.message)
+            server.excuse = partial(_follows, error)
             pause = _FOLLOWS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
@@ -60,8 +60,12 @@ def _waiting(places: MasterPlaces, why: str) -> MoorageError:
     )
 
 
-def _follows(why: str) -> MoorageError:
-    return Unreachable(f"this master waits for the lead: {why}", hint="ask there")
+def _follows(led: Refused) -> MoorageError:
+    return Unreachable(
+        f"this master waits for the lead: {led.message}",
+        hint="ask there",
+        **led.facts,
+    )
 
 
 def _lead_lost(why: str) -> None:

@@ -31,7 +31,9 @@ def etcd_of(path: Path) -> EtcdSettings | None:
     return read(data, str(settings))
 
 
-def store_at(path: Path, ended: Callable[[str], None] | None = None) -> Store:
+def store_at(
+    path: Path, ended: Callable[[str], None] | None = None, *, new: bool = False
+) -> Store:
     """Return the store that a master's directory has at `path`; nobody leads it yet.
 
     Parameters
@@ -39,6 +41,10 @@ def store_at(path: Path, ended: Callable[[str], None] | None = None) -> Store:
     ended
         Called, in a thread of the store's, when a lead is lost that can be: what leads
         has to end at once. With SQLite it lasts as long as its process.
+    new
+        Whether it is to be made, where there is none.
     """
     settings = etcd_of(path)
-    return EtcdStore(settings, ended) if settings else SqliteStore(path)
+    if settings:
+        return EtcdStore(settings, ended, new=new)
+    return SqliteStore(path)

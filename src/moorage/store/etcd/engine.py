@@ -8,7 +8,6 @@ done, as refused, or with the lead; and nobody is told of it before.
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ from moorage.store import checksums
 from moorage.store.base import ADVICE, Damaged, Stored, StoreError
 
 from . import gateway, layout
+from .aside import Aside
 from .gateway import Compacted, Gateway, Silent, now
 from .layout import Keys, Place, Put, behind
 from .lead import Lead, taken
@@ -42,6 +42,8 @@ class EtcdStore:
     ended
         Called when the lead is lost, with the reason: in a thread of the store's own,
         which no work of the master's can hold up. What leads has to end at once.
+    new
+        Whether an empty prefix may become this cluster's.
 
     Attributes
     ----------
@@ -50,13 +52,18 @@ class EtcdStore:
     """
 
     def __init__(
-        self, settings: EtcdSettings, ended: Callable[[str], None] | None = None
+        self,
+        settings: EtcdSettings,
+        ended: Callable[[str], None] | None = None,
+        *,
+        new: bool = True,
     ) -> None:
+        self._new = new
         self.settings = settings
         self.head = Head(0, 0, 0)
         self._keys = Keys(settings.prefix)
         self._ended = ended or _told
-        self._aside: _Aside | None = None
+        self._aside: Aside | None = None
         self._etcd: Gateway | None = None
         self._lead: Lead | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -102,7 +109,7 @@ class EtcdStore:
 
     async def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._aside is None:
-            self._aside = _Aside()
+            self._aside = Aside()
         try:
             return await self._aside.do(work)
         except (UnicodeError, ValueError) as error:
@@ -119,7 +126,9 @@ class EtcdStore:
         async with self._turn:
             if self._lead is None:
                 until = now() + PATIENCE
-                self._lead = await taken(self._members(), self._keys, until)
+                self._lead = await taken(
+                    self._members(), self._keys, until, new=self._new
+                )
                 self._keeping = asyncio.create_task(self._lead.keep(self._ended))
             self._known = None
             await self._settle()
@@ -348,43 +357,6 @@ class EtcdStore:
             if self._etcd:
                 await self._etcd.close()
             self._lead, self._etcd, self._keeping = None, None, None
-
-
-class _Aside:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._rest: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="store", daemon=True
-        )
-        self._thread.start()
-
-    async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something there; it goes on when the caller is cancelled."""
-        asked = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return await asyncio.shield(asyncio.wrap_future(asked))
-
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something there that nobody waits for; called there."""
-        task = self._loop.create_task(work)
-        self._rest.add(task)
-        task.add_done_callback(self._rest.discard)
-
-    def end(self) -> None:
-        """End the loop, and what is under way there."""
-        asyncio.run_coroutine_threadsafe(_cancelled(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-async def _cancelled() -> None:
-    rest = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
 
 
 def _told(why: str) -> None:

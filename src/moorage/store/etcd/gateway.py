@@ -28,6 +28,8 @@ _PAUSE = 0.1
 """Seconds after all members were asked in vain."""
 _PAGE = 200
 """Keys in one answer."""
+_SHOWN = 200
+"""Bytes that are told of an answer that is not etcd's."""
 _OPEN_AGAIN = frozenset({1, 2, 4, 13, 14})
 """gRPC's codes after which a request is asked for again: CANCELLED, UNKNOWN,
 DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE."""
@@ -213,7 +215,9 @@ class Gateway:
         try:
             fault = json.decode(body, type=_Fault)
         except (DecodeError, ValidationError, UnicodeError):
-            return _AgainError(f"it answers with status {status}")
+            said = body[:_SHOWN].decode(errors="replace")
+            text = "".join(one for one in said if one.isprintable())
+            return _AgainError(f"it answers with status {status}: {text}")
         said = (fault.message or fault.error).removeprefix("etcdserver: ")
         stale = "auth store is old" in said
         if self._token and (fault.code == _UNAUTHENTICATED or stale):

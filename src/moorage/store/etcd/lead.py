@@ -118,15 +118,20 @@ class Lead:
         await self._etcd.revoke(self._lease, now() + _LAST_WORDS)
 
 
-async def taken(etcd: Gateway, keys: Keys, until: float) -> Lead:
+async def taken(etcd: Gateway, keys: Keys, until: float, *, new: bool) -> Lead:
     """Take the lead.
+
+    Parameters
+    ----------
+    new
+        Whether an empty prefix may become this cluster's.
 
     Raises
     ------
     Refused
         If somebody has it.
     Damaged
-        If what is there is another cluster's, or none of ours.
+        If what is there is another cluster's, or none of ours, or nothing.
     StoreError
         If etcd gives no answer.
     """
@@ -138,6 +143,8 @@ async def taken(etcd: Gateway, keys: Keys, until: float) -> Lead:
     ends = asked + lease.TTL * (1 - _MARGIN)
     mine = Leader.this()
     try:
+        if new:
+            await _claim(etcd, keys, until)
         revision = await _named(etcd, keys, (lease.ID, json.encode(mine)), until)
     except BaseException:
         await etcd.revoke(lease.ID, now() + _LAST_WORDS)
@@ -151,36 +158,35 @@ async def _named(
     """Write the leader's key; return the revision at which it was made."""
     number, mine = lease
     ours = etcd.settings.cluster.encode()
-    does = [gateway.put(keys.leader, mine, number)]
-    while True:
-        answer = await etcd.txn(
-            [gateway.holds(keys.cluster, ours), gateway.is_new(keys.leader)],
-            does,
-            [keys.cluster, keys.leader],
-            until,
+    answer = await etcd.txn(
+        [gateway.holds(keys.cluster, ours), gateway.is_new(keys.leader)],
+        [gateway.put(keys.leader, mine, number)],
+        [keys.cluster, keys.leader],
+        until,
+    )
+    if answer.succeeded:
+        return answer.header.revision
+    cluster, leader = answer.found
+    if not cluster:
+        raise Damaged(
+            f"{etcd.settings.label} holds no cluster's state",
+            hint="put a backup back, or what was there",
         )
-        if answer.succeeded:
-            return answer.header.revision
-        cluster, leader = answer.found
-        if not cluster:
-            await _claim(etcd, keys, ours, until)
-            continue
-        if cluster[0].value != ours:
-            raise Damaged(
-                f"{etcd.settings.label} holds the state of another cluster",
-                hint="give this cluster a prefix of its own",
-            )
-        if leader and leader[0].value == mine:
-            return leader[0].create_revision  # by a try that nobody heard of
-        if leader:
-            raise _led(etcd, leader[0])
+    if cluster[0].value != ours:
+        raise Damaged(
+            f"{etcd.settings.label} holds the state of another cluster",
+            hint="give this cluster a prefix of its own",
+        )
+    if leader[0].value != mine:
+        raise _led(etcd, leader[0])
+    return leader[0].create_revision  # by a try that nobody heard of
 
 
-async def _claim(etcd: Gateway, keys: Keys, ours: bytes, until: float) -> None:
+async def _claim(etcd: Gateway, keys: Keys, until: float) -> None:
     """Make an empty prefix this cluster's, unless another one is faster."""
     answer = await etcd.txn(
         [gateway.is_empty(keys.root)],
-        [gateway.put(keys.cluster, ours)],
+        [gateway.put(keys.cluster, etcd.settings.cluster.encode())],
         [keys.cluster],
         until,
     )

@@ -31,6 +31,8 @@ class EtcdSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Of etcd; empty where its authentication is off.
     lease
         Seconds that a lead lasts which nobody renews; etcd may make it longer.
+    node
+        Uuid of the node on whose machine this master is.
     cluster
         Drawn when the cluster is made: another one's state is never taken for ours.
     """
@@ -44,6 +46,7 @@ class EtcdSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     password: str = ""
     lease: Annotated[int, Meta(ge=2, le=60)] = 5
     cluster: str = ""
+    node: str = ""
 
     @property
     def label(self) -> str:
