@@ -25,6 +25,8 @@ PAGES = (
     *(f"/ui/{kind}" for kind in KINDS),
     *("/ui/do/instance/migrate?on=web1", "/ui/do/disk/attach?on=data1"),
     *("/ui/instance?filter=status+%3D%3D", "/ui/instance/absent"),
+    *("/ui/survival", "/ui/survival?lost=node/node1", "/ui/balance"),
+    *("/ui/pools-by-nodes", "/ui/walk?disk=root1", "/ui/do/instance/add"),
 )
 pytestmark = [
     pytest.mark.slow,

@@ -86,6 +86,7 @@ async def test_a_long_table_has_pages(browser):
     first = await browser.open("/ui/disk?filter=x")
     assert rows(first)[:3] == ["x0", "x1", "x2"]
     assert len(rows(first)) == 50
+    assert len(first.text) < 300_000
     assert "Page 1 of 2" in first.words
     assert rows(await browser.open("/ui/disk?filter=x&page=2"))[-1] == "x59"
     assert rows(await browser.open("/ui/disk?filter=x&page=99"))[-1] == "x59"
@@ -203,12 +204,17 @@ async def test_an_instance_is_made_by_its_form(browser):
     assert "2.0G" in page.words
 
 
-async def test_a_job_is_cancelled(browser):
+async def test_a_job_comes_sooner_and_is_cancelled(browser):
     cluster, go = browser.door.cluster, asyncio.Event()
     cluster.extra_point = lambda _name: go.wait()
     number = await cluster.submit("OP_INSTANCE_STARTUP", instance_name="web2")
     page = await browser.open(f"/ui/job/{number}")
     assert "Cancel the job" in page.words
+    sooner = {"step": "priority", "priority": "-5"}
+    await browser.fill(page, f"/ui/job/{number}", **sooner)
+    assert cluster.engine.job(number).priority == -5
+    odd = await browser.fill(page, f"/ui/job/{number}", step="priority", priority="x")
+    assert "a priority is a number from -20 to 19" in odd.words
     await browser.fill(page, f"/ui/job/{number}", step="cancel")
     go.set()
     await cluster.finished(number)

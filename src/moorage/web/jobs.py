@@ -85,6 +85,7 @@ async def _told(
         "errors": _errors(job["opstatus"], job["opresult"]),
         "plans": _plans(job["opresult"]) if job["status"] == "success" else (),
         "cancel": visit.refused("DELETE", f"/2/jobs/{number}"),
+        "hasten": visit.refused("PUT", f"/2/jobs/{number}/priority"),
         "error": error,
         "command": f"gnt-job {'watch' if running else 'info'} {number}",
     }

@@ -98,7 +98,7 @@ TITLES: Mapping[str, str] = {
     "pnode.group": "Group",
     "received_ts": "Received",
     "reserved_count": "Taken",
-    "serial_no": "Version",
+    "serial_no": "Changes",
     "sinst_cnt": "Secondary",
     "sinst_list": "Secondary",
     "sip": "Second address",

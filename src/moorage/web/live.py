@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What keeps pages live: a stream of what changed, and the strip of running jobs.
 
-The door hears of changes once for all who listen, and asks for running jobs at most
-once a second for each role.
+The door hears of changes once for all who listen, and asks for running jobs once for
+each change and second, whoever looks.
 """
 
 import asyncio
@@ -85,15 +85,26 @@ class Strips:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._known: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._known: dict[str, tuple[float, int | None, dict[str, Any]]] = {}
+        self._one = asyncio.Lock()
 
-    async def of(self, role: str, client: AsyncClient) -> dict[str, Any]:
-        """Return what the strip shows."""
-        at, found = self._known.get(role, (0.0, {}))
-        if not found or self._clock() - at >= _LASTS:
-            found = await _strip(client)
-            self._known[role] = self._clock(), found
-        return found
+    async def of(
+        self, role: str, client: AsyncClient, newest: int | None
+    ) -> dict[str, Any]:
+        """Return what the strip shows.
+
+        Parameters
+        ----------
+        newest
+            Where the feed is: a strip from before is none.
+        """
+        async with self._one:  # who comes meanwhile gets what the first one was told
+            at, number, found = self._known.get(role, (0.0, None, {}))
+            late = self._clock() - at >= _LASTS
+            if not found or late or number != newest:
+                found = await _strip(client)
+                self._known[role] = self._clock(), newest, found
+            return found
 
 
 async def _strip(client: AsyncClient) -> dict[str, Any]:

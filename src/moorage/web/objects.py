@@ -10,7 +10,7 @@ from . import deeds
 from .deeds import Deed
 from .kinds import DISK, KINDS, Kind
 from .lookup import named
-from .rooms import Room
+from .rooms import together
 from .values import ABSENT, Cell, address, called, cell, moment
 from .visit import Page, Visit
 
@@ -151,4 +151,4 @@ def _short(value: object) -> str:
 
 
 async def _node(_visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {"room": [Room.of(one) for one in values.get("storage") or ()]}
+    return {"room": together([values])}

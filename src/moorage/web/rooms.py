@@ -48,7 +48,7 @@ def together(nodes: Sequence[Mapping[str, Any]]) -> list[Room]:
     """Return the room of each unit: of a shared one once, else of all nodes."""
     found: dict[tuple[str, str], list[Room]] = {}
     for node in nodes:
-        for one in map(Room.of, node["storage"] or ()):
+        for one in map(Room.of, node.get("storage") or ()):
             facts = IN_UNITS.get(one.kind)
             if facts and facts.stored_as != facts.name:
                 continue  # the same room by its other name

@@ -197,7 +197,9 @@ class WebPages:
         session, user = self._present(request)
         visit, _ = self._visit(request, session, user, {})
         with self._door.gate.within(user.name):
-            values = await self._strips.of(user.role.word, visit.client)
+            values = await self._strips.of(
+                user.role.word, visit.client, self._door.hub.newest
+            )
         return _html(Page("strip", values))
 
     def _present(self, request: web.Request) -> tuple[Session, User]:

@@ -69,6 +69,11 @@ class Hub:
             self._task.cancel()
             await asyncio.wait([self._task])
 
+    @property
+    def newest(self) -> int | None:
+        """The number of the last entry that was heard; None before the first one."""
+        return self._last
+
     def check(self) -> None:
         """Raise `HttpError` if there has been no master for a while."""
         if self._lost and self._ended:

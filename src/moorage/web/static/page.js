@@ -73,6 +73,8 @@ function listen() {
   channel.addEventListener("message", (event) => heard(event.data));
   navigator.locks.request("moorage-events", () => new Promise(() => {
     const source = new EventSource(`${ROOT}/events`);
+    // What happened between the page and the stream is looked at once.
+    source.addEventListener("open", () => heard({ kinds: [], jobs: [] }));
     source.addEventListener("message", (event) => {
       const told = JSON.parse(event.data);
       channel.postMessage(told);
