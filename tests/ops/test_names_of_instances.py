@@ -115,6 +115,50 @@ async def test_where_one_name_is_one_volume_a_second_disk_is_refused(
     assert held(cluster, other)["data"] == "web2/data"
 
 
+LONG = "a" * 60
+"""Two names that begin so are cut to the same one."""
+
+
+async def crowded(cluster: SimCluster) -> None:
+    """Make web1 whose disks' names are those of two free disks."""
+    for name in (f"{LONG}bbbb", f"{LONG}cccc"):
+        await cluster.run("OP_DISK_ADD", name=name, size=64, **UUIDS)
+    await made(cluster, "web1", UUIDS, f"{LONG}bbbb", f"{LONG}cccc")
+
+
+@pytest.mark.requirement("S3-46")
+async def test_each_of_several_disks_that_leave_is_told_its_own_name(
+    cluster: SimCluster,
+) -> None:
+    await crowded(cluster)
+    uuids = cluster.config.instance("web1").disks
+    leave = [["detach", "0", {}], ["detach", "1", {}]]
+    number = await cluster.submit(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web1", disks=leave
+    )
+    job = await cluster.finished(number)
+    assert job.status == "success"
+    names = [str(cluster.config.disk(uuid).name) for uuid in uuids]
+    assert len({*names}) == 2
+    said = [word.partition("name=")[2] for _, word in job.ops[0].result]
+    assert said == names
+    log = str(job.ops[0].log)
+    for uuid, name in zip(uuids, names, strict=True):
+        assert f"disk {uuid} is named '{name}' from now on" in log
+
+
+@pytest.mark.requirement("S3-46")
+async def test_an_instance_leaves_several_disks_each_with_a_name_of_its_own(
+    cluster: SimCluster,
+) -> None:
+    await crowded(cluster)
+    uuids = cluster.config.instance("web1").disks
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web1", keep_disks=True)
+    names = {cluster.config.disk(uuid).name for uuid in uuids}
+    assert len(names) == 2
+    assert not {f"{LONG}bbbb", f"{LONG}cccc"} & names
+
+
 @pytest.mark.requirement("S3-46")
 @pytest.mark.parametrize("free", [LOCAL, UUIDS], ids=["local", "by uuid"])
 async def test_a_free_disk_of_other_storage_keeps_no_name_from_an_instance(

@@ -338,7 +338,7 @@ def _words(made: Entity) -> Iterator[str]:
 
 
 def _theirs(cls: type[Struct], part: Part) -> Part:
-    """Return what Ganeti says of an object; words of Moorage's own count for nothing."""
+    """Return what Ganeti says of an object; our own words count for nothing."""
     return {one: part[one] for one in of_ganeti(cls) if part.get(one) is not None}
 
 
