@@ -62,10 +62,19 @@ def test_a_file_that_is_cut_off(ganeti: Ganeti, version: str) -> None:
         (b"NaN", "it is no JSON"),
         (b"1e999", "it is no JSON"),
         (b"9" * 5000, "it is no"),
+        (b'{"a": 1, "b": ' + b"9" * 5000 + b"}", "it is no"),
         (b"[" * 200 + b"]" * 200, "nested too deep"),
         (b"[" * 100_000_000, "nested too deep"),
     ],
-    ids=["not UTF-8", "NaN", "infinite", "huge", "nested", "100 MB of nesting"],
+    ids=[
+        "not UTF-8",
+        "NaN",
+        "infinite",
+        "huge",
+        "inside",
+        "nested",
+        "100 MB of nesting",
+    ],
 )
 def test_what_no_file_holds(
     ganeti: Ganeti, tmp_path: Path, value: bytes, why: str
@@ -88,6 +97,18 @@ def test_a_random_defect_is_told_by_the_command(
         document = json.loads(data)
         damage(document, dice)
         assert looked_at(json.dumps(document).encode(), tmp_path)
+
+
+def test_a_key_that_an_object_says_twice(ganeti: Ganeti, tmp_path: Path) -> None:
+    """Readers differ in which of both counts."""
+    text = ganeti.recorded("2.16").decode()
+    name = json.loads(text)["cluster"]["cluster_name"]
+    said = f'"cluster_name": "{name}"'
+    assert text.count(said) == 1
+    twice = text.replace(said, f'{said}, "cluster_name": "another"')
+    told = looked_at(twice.encode(), tmp_path)
+    assert "it says the key 'cluster_name'" in told
+    assert "twice" in told
 
 
 def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:

@@ -29,11 +29,11 @@ from .monitor import Line, conversation
 _GREETING = 1.0
 """Seconds that it may take to greet."""
 _BUTTON = 5.0
-"""Seconds until the power button is pressed again: who is starting does not feel it."""
+"""Seconds until the power button is pressed again: not all who start feel it."""
 _LOOK = 0.05
 """Seconds between two looks at a process that is about to end."""
 _OFF = "shutdown"
-"""Seconds until the power button is pressed again: not all who start feel it."""
+"""What a guest does that is off, where its QEMU stays (``-no-shutdown``)."""
 _LOCAL = frozenset({"file", "host_device", "host_cdrom", "raw", "qcow2"})
 """Drivers of block nodes whose data are in what the process has open."""
 
