@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: walks power-cuts chaos-account cloud-deaths fast-tests crashes fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root
+.PHONY: takeovers walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -82,6 +82,9 @@ crashes: $(INSTALLED) ## The master dies at all pairs of points of every request
 	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow \
 	  tests/e2e/test_crash.py tests/e2e/test_faults.py
 
+databases: $(INSTALLED) ## Run all tests of the cloud on PostgreSQL as well; make test draws some
+	MOORAGE_ONE_IN=1 $(BIN)/pytest -n 2 -m slow tests/cloud
+
 rooms: $(INSTALLED) ## Ask random clusters for room through every door: SEED=1 ROOMS=200
 	MOORAGE_SEED=$(SEED) MOORAGE_CLUSTERS=$(ROOMS) $(BIN)/pytest tests/e2e/test_all_kinds_of_room.py
 
@@ -97,14 +100,15 @@ stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=
 cloud-stateful: $(INSTALLED) ## Do anything to a simulated cloud, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=$(SEED) $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
 
+# Three at once: those with processes of their own wait for half of their time.
 slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 2 --timeout 1200 --durations 10 -m "$(SLOW)" \
+	$(BIN)/pytest -n 3 --timeout 1200 --durations 10 -m "$(SLOW)" \
 	  --requirements-report $(REPORTS)/slow.json tests
 
 # Each test makes all that it uses (names, addresses, directories, users) for itself. They
 # wait more than they compute. Files that take minutes go first.
-real-tests: $(INSTALLED) guest deb debian-root
+real-tests: $(INSTALLED) guest deb debian-root cloud-image
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 1200 \
 	  --durations 10 -m real \
@@ -182,6 +186,12 @@ $(BUILD)/machines/.made: scripts/make-debian-root.sh
 	@scripts/make-debian-root.sh $(@D)/debian
 	@touch $@
 
+cloud-image: $(BUILD)/cloud-image/debian-12.qcow2 ## Make a cloud image of a small Debian 12 in .build/cloud-image
+
+$(BUILD)/cloud-image/debian-12.qcow2: scripts/make-cloud-image.sh
+	@scripts/debian-packages.sh real
+	@scripts/make-cloud-image.sh $@
+
 guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest
 	@scripts/make-guest.sh $(BIN)/python $(GUEST)
 
@@ -203,12 +213,16 @@ stop: ## End what make run has started; nothing stays behind
 	else $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
+takeovers: $(INSTALLED) ## Masters over etcd die, and stand still, ROUNDS=30 times; how long each takeover takes
+	MOORAGE_ROUNDS=$(or $(ROUNDS),30) MOORAGE_SEED=$(SEED) $(BIN)/pytest -rP tests/real/test_etcd_takeover.py
+
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/one_object.py
 	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python benchmarks/commits.py
+	@$(MAKE) takeovers
 	$(BIN)/python benchmarks/ganetis_file.py
 	$(BIN)/python benchmarks/damaged.py
 	$(BIN)/python tests/htools/bench.py

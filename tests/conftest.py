@@ -15,6 +15,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -47,6 +48,8 @@ settings.register_profile(
 )
 """Nothing is timed: the machine may be slow, and busy with something else."""
 WORSE_LAST = ("passed", "xfailed", "skipped", "failed")
+REAL = "mark.real"
+"""What every file says that has real tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,6 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@cache
+def _text(path: Path) -> str:
+    return path.read_text()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("busy")
     os.umask(0o022)  # scripts that a whole group may write to are not run
@@ -86,7 +94,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"To draw the same again: MOORAGE_SEED={SEED}")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without real tests where nothing else is wanted.
+
+    To collect them costs each worker of that part ten seconds.
+    """
+    named = collection_path.name.startswith("test_")
+    if config.option.markexpr != "real" or not named:
+        return None
+    return REAL not in collection_path.read_text() or None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("real") and REAL not in _text(item.path):
+        raise pytest.UsageError(f"{item.path} must say '{REAL}': -m real looks for it")
     # A report carries user_properties from a worker to the controller; markers it
     # does not.
     item.user_properties.extend(

@@ -7,6 +7,7 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from moorage.api.rapi.serving import Certificate, serve
 from moorage.api.rapi.users import Users
 from moorage.node.certificates import tls
 from moorage.testing.cluster import SimCluster
+from moorage.web.serving import WebPages
 
 USERS = """\
 # who may come in
@@ -55,6 +57,7 @@ class RapiDoor:
         self.port = port
         self.users = directory / "users"
         self.hub = made.hub
+        self.pages = made.pages
         self._gate = made.gate
         self._session: aiohttp.ClientSession
 
@@ -112,6 +115,7 @@ async def rapi_door(
     luxi = AsyncLuxi(directory / "door.sock")
     known = Users(users, directory / "tokens", clock=time.time)
     made = Door(luxi, known, gate, routes, Hub(luxi.of(LISTENER)))
+    made = replace(made, pages=WebPages(made))
     async with desk(cluster, directory):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from support.sampling import SEED
+
 HERE = Path(__file__).parent
 GUEST = Path(__file__).parents[2] / ".build" / "guest"
 
@@ -33,9 +35,9 @@ def broken(account: Path, *options: str, program: str = "run.py") -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(960)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_nothing_is_lost_doubled_or_left(seed: int, tmp_path: Path) -> None:
-    told = broken(tmp_path, "--seed", f"{seed}", "--kills", "14", "--clients", "8")
+def test_nothing_is_lost_doubled_or_left(tmp_path: Path) -> None:
+    """Others are killed, and at other moments, in each run."""
+    told = broken(tmp_path, "--seed", f"{SEED}", "--kills", "14", "--clients", "8")
     assert "no fault" in told
 
 

@@ -156,7 +156,7 @@ class Users(Truths):
             return
         self.observe()
         with suppress(Refusal):
-            self.offers.append(offer(volume))
+            self.offers.append(offer(self.who(), volume))
             known = self.known_of(volume)
             known.rest = Rest("awaiting-transfer", known.rest.server)
 
@@ -175,7 +175,7 @@ class Users(Truths):
                 for copy in made.volume.snapshots.all():
                     self.model.copies[copy.pk].project = project
             else:
-                withdraw(made)
+                withdraw(self.who(), made)
             assert known.rest.server is None, "an offered volume is on a server"
             known.rest = Rest("available")
 

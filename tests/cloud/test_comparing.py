@@ -98,7 +98,7 @@ def test_an_offer_ends_when_a_server_has_the_volume(docks: Docks, volume: Volume
     attached(docks, volume, "a1")
     detach(docks.anna, docks.again(volume))
     docks.settle()
-    made, key = offer(docks.again(volume))
+    made, key = offer(docks.anna, docks.again(volume))
     moved(docks, volume, "snf-a1")
     set_right(docks)
     with pytest.raises(NotFound):
@@ -107,7 +107,7 @@ def test_an_offer_ends_when_a_server_has_the_volume(docks: Docks, volume: Volume
     assert (found.project, found.status) == ("red", "in-use")
     detach(docks.anna, found)
     docks.settle()
-    offer(docks.again(volume))
+    offer(docks.anna, docks.again(volume))
 
 
 def test_a_job_that_failed_is_not_the_last_one(docks: Docks, volume: Volume):

@@ -237,7 +237,7 @@ def test_a_transfer_counts_no_snapshot_that_goes_meanwhile(docks: Docks):
     docks.settle()
     detach(docks.anna, one)
     docks.settle()
-    transfer, key = offer(docks.again(one))
+    transfer, key = offer(docks.anna, docks.again(one))
     bob = Caller("bob", "blue")
 
     def accepted() -> None:

@@ -339,9 +339,9 @@ def test_names_are_only_on_record(docks, volume):
 
 
 def test_a_volume_goes_to_another_project(docks, volume):
-    made, key = offer(volume)
+    made, key = offer(docks.anna, volume)
     with pytest.raises(BadRequest, match="must be available"):
-        offer(volume)
+        offer(docks.anna, volume)
     with pytest.raises(BadRequest, match="its status must be"):
         attach(docks.anna, volume, docks.servers["a1"])
     with pytest.raises(BadRequest, match="invalid auth key"):
@@ -354,8 +354,8 @@ def test_a_volume_goes_to_another_project(docks, volume):
     assert accept(BOB, made, key).project == "blue"
     assert not any(quota.usage("red").values())
     assert list(quota.drifts()) == []
-    again, _ = offer(volume)
-    withdraw(again)
+    again, _ = offer(docks.anna, volume)
+    withdraw(docks.anna, again)
     assert docks.again(volume).status == "available"
 
 
@@ -367,12 +367,12 @@ def test_a_type_changes_where_the_data_can_stay(docks, volume):
         disk_template="ext_named",
         domain=StorageDomain.objects.create(name="far"),
     )
-    retype(volume, far)  # no data yet
-    retype(volume, docks.type)
+    retype(docks.anna, volume, far)  # no data yet
+    retype(docks.anna, volume, docks.type)
     put(docks, volume)
     with pytest.raises(BadRequest, match="would have to move"):
-        retype(volume, far)
-    assert retype(volume, same).volume_type == same
+        retype(docks.anna, volume, far)
+    assert retype(docks.anna, volume, same).volume_type == same
     assert list(quota.drifts()) == []
     assert quota.usage("red")["volumes_same"] == 1
 

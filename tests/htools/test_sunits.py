@@ -6,13 +6,13 @@ import json
 import pytest
 
 from moorage.cli.htools import hail, hbal, hspace
-from moorage.cli.htools.report import scenes
-from moorage.cli.htools.report.bars import STAYS
 from moorage.cli.htools.work import hscan
 from moorage.errors import BadInput
 from moorage.htools import Disk, Unit, load
 from moorage.htools.cluster_stats import Room
 from moorage.htools.formats import iallocator, jsontext, luxi, rapi, text
+from moorage.pictures import scenes
+from moorage.pictures.bars import STAYS
 
 POOL = ("sharedfile", "/srv/shared")
 

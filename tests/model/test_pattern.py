@@ -3,7 +3,7 @@
 
 import pytest
 
-from moorage.cli.qfilter import glob_pattern
+from moorage.client.qfilter import glob_pattern
 from moorage.errors import BadInput
 from moorage.model import pattern
 from moorage.model.pattern import Pattern

@@ -16,7 +16,8 @@ import pytest
 
 from moorage.errors import CommandFailed
 from moorage.model import Disk, Provider
-from moorage.node.machine.commands import drive, run
+from moorage.node.machine.commands import run
+from moorage.node.verbs.context import drive
 from moorage.storage import Command, Output, Progress, Site, template_named
 from moorage.units import Mib
 

@@ -18,8 +18,8 @@ from moorage.model import Disk
 from moorage.node.extensions.oses import Install, OsDisk, command, look
 from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.machine.commands import drive
 from moorage.node.machine.images import UNLISTED, Images
+from moorage.node.verbs.context import drive
 from moorage.protocol import InstallSystem
 from moorage.storage import Command, Opened, Outcome, Site, Where, template_named
 from moorage.units import Mib

@@ -9,9 +9,9 @@ import pytest
 from moorage.model import Place
 from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.machine.commands import drive
 from moorage.node.machine.images import Images
 from moorage.node.machine.installed import has_module, has_program
+from moorage.node.verbs.context import drive
 from moorage.storage import Site
 from moorage.storage.templates.sharedfile import SharedFile
 

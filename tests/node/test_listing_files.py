@@ -9,8 +9,8 @@ from moorage.errors import Failed, MoorageError
 from moorage.model import Volume
 from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.machine.commands import drive
 from moorage.node.machine.images import Images
+from moorage.node.verbs.context import drive
 from moorage.storage import Site, template_named
 from moorage.units import Mib
 

@@ -10,8 +10,8 @@ from moorage.errors import CommandFailed
 from moorage.model import Device, Unit
 from moorage.node.extensions.providers import Providers
 from moorage.node.local_host import LocalMachine
-from moorage.node.machine.commands import drive
 from moorage.node.machine.images import Images
+from moorage.node.verbs.context import drive
 from moorage.storage import TEMPLATES, Command, Site
 from moorage.units import Mib
 

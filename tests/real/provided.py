@@ -16,8 +16,9 @@ import pytest
 from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node.extensions.providers import Providers
-from moorage.node.machine.commands import drive, run
+from moorage.node.machine.commands import run
 from moorage.node.machine.images import Images
+from moorage.node.verbs.context import drive
 from moorage.storage import (
     Command,
     Output,

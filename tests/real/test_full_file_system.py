@@ -12,7 +12,8 @@ import pytest
 
 from moorage.errors import Failed
 from moorage.model import Disk
-from moorage.node.machine.commands import drive, run
+from moorage.node.machine.commands import run
+from moorage.node.verbs.context import drive
 from moorage.storage import Command, Output, Site, Template, template_named
 from moorage.units import Mib
 

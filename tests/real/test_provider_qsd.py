@@ -23,7 +23,7 @@ from provided import (
     write,
 )
 
-from moorage.node.machine.commands import drive
+from moorage.node.verbs.context import drive
 
 pytestmark = pytest.mark.real
 CONFINED = SHARE / "extstorage/qsd/confined"

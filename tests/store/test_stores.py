@@ -22,12 +22,20 @@ from moorage.store import (
     create,
     require_cluster,
 )
+from moorage.store.checksums import combined, of_record
+from moorage.store.etcd import EtcdStore
 from moorage.testing.cluster import ClusterBuilder
 
+ENGINES = ["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.real)]
 
-@pytest.fixture(params=["memory", "sqlite"])
+
+@pytest.fixture(params=ENGINES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made = MemoryStore() if request.param == "memory" else _sqlite(tmp_path)
+    made: Store
+    if request.param == "etcd":
+        made = EtcdStore(request.getfixturevalue("etcd"))
+    else:
+        made = MemoryStore() if request.param == "memory" else _sqlite(tmp_path)
     yield made
     await made.close()
 
@@ -62,6 +70,23 @@ async def test_another_version_is_refused_and_nothing_written(store: Store) -> N
         await store.commit([(("job", "1"), b"x"), (("job", "9"), b"y")], expected=0)
     stored = await store.load()
     assert (stored.version, dict(stored.records)) == (version, {("job", "1"): b"a"})
+
+
+async def test_all_of_a_large_commit_is_there(store: Store) -> None:
+    """More than etcd takes in one request, in number and in size, and one record."""
+    await store.lead()
+    many = {("job", f"{one} \N{SNOWMAN}/\0"): b"%d" % one for one in range(300)}
+    large = {("job", "large"): bytes(range(256)) * 8000, ("none", ""): b""}
+    version = await store.commit(list((many | large).items()), expected=0)
+    assert dict((await store.load()).records) == many | large
+    small = {("job", "large"): b"", ("none", ""): None, ("job", "gone"): None}
+    twice = [*small.items(), (("job", "2"), b"a"), (("job", "2"), b"b")]
+    await store.commit(twice, expected=version)
+    found = many | {("job", "large"): b"", ("job", "2"): b"b"}
+    assert dict((await store.load()).records) == found
+    head, records = await store.whole()
+    assert (head, dict(records)) == (store.head, found)
+    assert head.total == combined(of_record(*one) for one in found.items())
 
 
 async def test_every_leadership_has_a_higher_term(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ Case = TypeVar("Case")
 
 SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
 os.environ["MOORAGE_SEED"] = f"{SEED}"  # all workers of a run have the same
-ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 3)
-"""Slow tests try one in so many of what is quadratic; 1 is all (`make crashes`)."""
+ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 5)
+"""Slow tests try one in so many of what is quadratic, and of what is to be the same on
+another database; 1 is all (`make crashes`, `make databases`)."""
 
 
 def one_in(fast: int, slow: int = 1) -> pytest.MarkDecorator:

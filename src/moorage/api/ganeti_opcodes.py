@@ -13,7 +13,7 @@ from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
 from moorage.jobs import Operation
-from moorage.model.kinds import kind_of
+from moorage.model.kinds import kinds_of
 from moorage.ops import OPERATIONS
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.instance.multi_alloc import InstanceMultiAlloc
@@ -144,7 +144,7 @@ def _is_idle(name: str, value: object) -> bool:
 def _sizes(kind: type[Operation]) -> frozenset[str]:
     """Return the fields that hold a size."""
     return frozenset(
-        one.name for one in fields(kind) if kind_of(one.type).unit == "MiB"
+        name for name, told in kinds_of(kind).items() if told.unit == "MiB"
     )
 
 

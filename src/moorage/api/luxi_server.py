@@ -183,12 +183,12 @@ class LuxiServer:
                     await self._send(writer, encode_error(request))
                     await inbox.pour_away()
                     return
-                line = _line_of(request)
-                if line:
-                    await self._carry(request, line, reader, writer)
+                wanted = _wanted(request)
+                if isinstance(wanted, ConnectInstance):
+                    await self._carry(request, wanted, reader, writer)
                     return
                 reading = asyncio.create_task(inbox.next())
-                await self._send(writer, await self._answer(request, reading))
+                await self._send(writer, await self._answer(request, wanted, reading))
                 inbox.answered()
         finally:
             reading.cancel()
@@ -227,12 +227,13 @@ class LuxiServer:
             raise self.excuse()
         return await open_line(self.sources, wanted)
 
-    async def _answer(self, request: bytes, gone: asyncio.Task[Any]) -> bytes:
+    async def _answer(
+        self, request: bytes, wanted: Method | MoorageError, gone: asyncio.Task[Any]
+    ) -> bytes:
         """Return the answer to a request, whatever it holds."""
+        if isinstance(wanted, MoorageError):
+            return encode_error(wanted)
         try:
-            name, args = decode_request(request)
-            check_texts(args)
-            wanted = method(name, args)
             _admit(request, wanted)
             if self.sources is None:
                 return encode_error(self.excuse())
@@ -292,13 +293,16 @@ def _starting() -> MoorageError:
     return Unreachable("the master is starting", lost="master")
 
 
-def _line_of(request: bytes) -> ConnectInstance | None:
-    """Return the line that a request asks for, if it asks for one, and rightly."""
+def _wanted(request: bytes) -> Method | MoorageError:
+    """Return what a request asks for; or why it asks for nothing."""
     try:
-        found = method(*decode_request(request))
-    except (MoorageError, RecursionError):
-        return None  # it is answered as every other one
-    return found if isinstance(found, ConnectInstance) else None
+        name, args = decode_request(request)
+        check_texts(args)
+        return method(name, args)
+    except RecursionError:
+        return BadInput("the request is nested too deep")
+    except Exception as error:  # noqa: BLE001
+        return sentence(error)
 
 
 async def _encoded(result: Any) -> bytes:  # noqa: ANN401

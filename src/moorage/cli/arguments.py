@@ -48,8 +48,8 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
         argument_default=None,
     )
     parser.add_argument("-h", "--help", action="store_true", dest="wants_help")
-    for option in command.options:
-        _add(parser, option)
+    for name, option in command.named:
+        _add(parser, name, option)
     parser.add_argument("words", nargs="*")
     for word in argv:
         _check_text(word)
@@ -69,17 +69,17 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
 
 def _check_refused(command: Command, values: Mapping[str, Any]) -> None:
     """Raise `NotSupported` for an option that is known only to be refused."""
-    for option in command.options:
-        if option.refused and values[option.name] not in (None, False, []):
+    for name, option in command.named:
+        if option.refused and values[name] not in (None, False, []):
             flag = option.flags[-1]
             raise NotSupported(f"{flag} is not supported: {option.refused}")
 
 
 def _join(command: Command, values: dict[str, Any]) -> None:
     """Make one value of those of each option that wants it so."""
-    for option in command.options:
+    for name, option in command.named:
         if option.join:
-            values[option.name] = option.join(values[option.name])
+            values[name] = option.join(values[name])
 
 
 def _check_text(word: str) -> None:
@@ -92,20 +92,20 @@ def _check_text(word: str) -> None:
         raise Usage(f"{word[:40]!a} is not text in UTF-8")
 
 
-def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
     if not option.metavar:
         parser.add_argument(
             *option.flags,
             action="store_const",
             const=option.value,
-            dest=option.name,
+            dest=name,
             default=_unset(option),
         )
         return
     parser.add_argument(
         *option.flags,
         action="append" if option.repeats else "store",
-        dest=option.name,
+        dest=name,
         type=option.read,
         default=[] if option.repeats else option.default,
     )

@@ -38,13 +38,29 @@ def _master(call: Call) -> int:
     elif what == "stop":
         stopped = module.stop(at)
         call.terminal.print("The master is stopped" if stopped else "No master runs")
+    elif what == "wait":
+        _prepare(call, at)
     elif what == "check":
         return _checked(call, at)
     else:
         raise BadInput(
-            f"the master can be run, started, stopped or checked, not '{what}'"
+            "the master can be run, started, stopped or checked, or be one that waits, "
+            f"not '{what}'"
         )
     return 0
+
+
+def _prepare(call: Call, at: Any) -> None:  # noqa: ANN401 - imported late
+    """Let a candidate have a master that waits for the lead, and start it."""
+    if not call.option("store"):
+        raise BadInput(
+            "where the state is, the etcd.json of the cluster's master says",
+            hint="moorage master wait --store etcd.json",
+        )
+    node = _daemons("paths").node_places()
+    name = _daemons("standby").prepare(at, node, str(call.option("store")))
+    pid = _daemons("master").start(at)
+    call.terminal.print(f"A master on {name} waits for the lead, process {pid}")
 
 
 def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
@@ -67,10 +83,11 @@ COMMANDS = (
     Command(
         "master",
         _master,
-        (Operand("run|start|stop|check"),),
+        (Operand("run|start|stop|check|wait"),),
         (
             Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
             Option(("--restart",), "run: start it again whenever it dies"),
+            Option(("--store",), "wait: the etcd.json of the master", "FILE"),
             Option(("--error-codes",), "check: CODE:KIND:NAME:MESSAGE, for programs"),
             LOG_FORMAT,
         ),
@@ -78,6 +95,7 @@ COMMANDS = (
             "moorage master start": "in the background, supervised",
             "moorage master stop": "let running jobs end, then stop",
             "moorage master run": "in the foreground, for systemd",
+            "moorage master wait --store etcd.json": "on a candidate: lead when it can",
             "moorage master check": "can its store be believed?",
         },
     ),

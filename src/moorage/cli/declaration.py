@@ -214,9 +214,14 @@ class Command(NamedTuple):
         """Every name that calls it."""
         return (self.name, *self.aliases)
 
+    @property
+    def named(self) -> list[tuple[str, Option]]:
+        """Each option behind its name; several switches may be one name's."""
+        return [(one.name, one) for one in self.options]
+
     def given(self, options: Options) -> dict[str, Any]:
         """Return the opcode's fields that options fill in, of those that were given."""
-        filling = {one.name: one for one in self.options if one.field}
+        filling = {name: one for name, one in self.named if one.field}
         values = {name: getattr(options, name) for name in filling}
         return {
             name: value

@@ -67,7 +67,7 @@ def told(command: Command) -> Command:
     if not command.operation:
         return command
     known = _declared()[command.operation]
-    taken = (one if one.help else _of(one, known[one.name]) for one in command.options)
+    taken = (one if one.help else _of(one, known[name]) for name, one in command.named)
     return command._replace(options=tuple(taken))
 
 

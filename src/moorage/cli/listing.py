@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from . import qfilter
+from moorage.client import qfilter
+
 from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
 from .table import NORMAL, UNAVAILABLE, Cell, Look, formats, table

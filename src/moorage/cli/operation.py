@@ -124,7 +124,7 @@ def migration_mode(call: Call) -> dict[str, str]:
 
 def first_given(call: Call, names: Iterable[str]) -> str:
     """Return the flag of the first of some options that was given; empty if none."""
-    options = {one.name: one for one in call.command.options}
+    options = dict(call.command.named)
     found = (options[name] for name in names if name in options)
     given = (one for one in found if one.is_given(call.option(one.name)))
     long = (flag for one in given for flag in one.flags if flag.startswith("--"))

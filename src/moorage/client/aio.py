@@ -30,7 +30,7 @@ from .told import Change, Entry, Field, Job, Table
 T = TypeVar("T")
 
 
-class _Way(Protocol):
+class Way(Protocol):
     """A way to the cluster."""
 
     async def call(self, method: str, args: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -46,24 +46,29 @@ class _Way(Protocol):
 
 
 class AsyncClient:
-    """As :class:`~moorage.client.Client`, for one event loop."""
+    """As :class:`~moorage.client.Client`, for one event loop.
+
+    Who is in the process of a door already gives a way of his own.
+    """
 
     def __init__(
         self,
-        at: Door | Socket,
+        at: Door | Socket | Way,
         *,
         timeout: float = TIMEOUT,
         patience: float = PATIENCE,
     ) -> None:
-        self._way: _Way
+        self._way: Way
         if isinstance(at, Door):
             from .https_aio import HttpsAio  # noqa: PLC0415 - slow to import
 
             self._way = HttpsAio(at, timeout)
-        else:
+        elif isinstance(at, Socket):
             from .luxi_aio import LuxiAio  # noqa: PLC0415 - slow to import
 
             self._way = LuxiAio(at, timeout)
+        else:
+            self._way = at
         self.patience = patience
 
     async def __aenter__(self) -> Self:

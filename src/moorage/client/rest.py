@@ -201,10 +201,19 @@ def request(method: str, args: Sequence[Any]) -> Http:
 
 def answer(method: str, status: int, text: bytes) -> Any:  # noqa: ANN401
     """Return the result of a method; raise as :func:`result` does."""
-    resource = _RESOURCES[method]
-    told = result(status, text, resource.decode)
+    return read(method, result(status, text, _RESOURCES[method].decode))
+
+
+def read(method: str, told: Any) -> Any:  # noqa: ANN401
+    """Return the result of a method, of what its resource tells.
+
+    Raises
+    ------
+    Unreachable
+        If that is something else.
+    """
     try:
-        return resource.read(told)
+        return _RESOURCES[method].read(told)
     except (TypeError, KeyError, AttributeError) as error:
         raise Unreachable(f"what came is no answer to {method}: {error!r}") from error
 

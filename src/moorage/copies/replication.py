@@ -46,6 +46,9 @@ class Replication:
 
     Attributes
     ----------
+    wanted
+        Whether there are to be any: a store that is on several machines has no need.
+        To be set before it begins.
     wished
         Set when a candidate that has all is to be the next master.
     """
@@ -59,6 +62,7 @@ class Replication:
         superseded: Callable[[float | None], Awaitable[bool]],
         pace: Pace = Pace(),  # noqa: B008 - it is frozen
     ) -> None:
+        self.wanted = True
         self._config_store = config_store
         self._log = log
         self._nodes = nodes
@@ -258,7 +262,8 @@ class Replication:
 
     def _appoint(self) -> None:
         """Begin to follow new candidates, and leave those that are none any more."""
-        wanted = {node.uuid: node for node in _keeping(self._config_store.config)}
+        candidates = _keeping(self._config_store.config) if self.wanted else ()
+        wanted = {node.uuid: node for node in candidates}
         known = self._recorded
         if not (known or self._begun.is_set()):
             known = {*wanted}  # a store of before has nobody on record: it may be any

@@ -301,6 +301,7 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts, images),
     )
     machine.contents = Contents(places.run / "images", scripts)
+    machine.os_cache = places.root / "system-images"
     machine.hooks = Hooks(Path(settings.hooks_dir), scripts)
     machine.admin_scripts = AdminScripts(own, scripts)
     machine.allocators = Allocators(allocators, scripts)

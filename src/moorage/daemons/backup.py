@@ -27,13 +27,24 @@ from msgspec import DecodeError, Struct, json
 from moorage import __version__, durable
 from moorage.errors import BadInput, Exists, Failed, WrongState
 from moorage.model import Config, Node
+from moorage.model.commits import Head, Key
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.node.doors import enrolment
 from moorage.node.records.copies import read_keys
 from moorage.protocol import GetStanding
-from moorage.store import ConfigStore, Inspection, inspect, loaded, raise_term, store_at
+from moorage.store import (
+    ConfigStore,
+    Inspection,
+    etcd_of,
+    inspect,
+    lay,
+    loaded,
+    raise_term,
+    store_at,
+)
 from moorage.store.base import ADVICE
+from moorage.store.etcd import EtcdSettings, EtcdStore
 from moorage.store.records import copied
 
 from . import master, voting
@@ -172,13 +183,29 @@ def _taken(places: MasterPlaces, copy: Path) -> dict[str, bytes]:
         keys = read_keys(places.keys)
         copy.unlink(missing_ok=True)
         try:
-            copied(places.store, copy)
+            _copied(places, copy)
         except sqlite3.Error as error:
             raise Failed(
                 f"{places.store} cannot be copied: {error}", hint=ADVICE
             ) from error
         if read_keys(places.keys) == keys:
             return keys
+
+
+def _copied(places: MasterPlaces, copy: Path) -> None:
+    settings = etcd_of(places.store)
+    if settings:
+        lay(copy, *asyncio.run(_whole(settings)))
+    else:
+        copied(places.store, copy)
+
+
+async def _whole(settings: EtcdSettings) -> tuple[Head, Mapping[Key, bytes]]:
+    store = EtcdStore(settings)
+    try:
+        return await store.whole()
+    finally:
+        await store.close()
 
 
 def _manifest(found: Inspection, members: dict[str, bytes]) -> Manifest:
@@ -279,7 +306,7 @@ def restore(
     WrongState
         If its master is alive.
     """
-    if places.store.exists():
+    if places.store.exists() or places.etcd.exists():
         raise Exists(
             f"there is a cluster in {places.root}",
             hint=f"moorage master stop; mv {places.root} {places.root}.old",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
+from moorage import durable
 from moorage.directories import MASTER_DIR
 from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
 from moorage.model import (
@@ -42,7 +43,15 @@ from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
 from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory
-from moorage.store import ConfigStore, create, require_cluster, store_at
+from moorage.store import (
+    ConfigStore,
+    Damaged,
+    create,
+    etcd_of,
+    require_cluster,
+    store_at,
+)
+from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
 from moorage.units import counted
 
 from . import master
@@ -58,6 +67,7 @@ def init(
     settings: Mapping[str, Any],
     token: str | None = None,
     start: bool = True,
+    store: str = "",
 ) -> None:
     """Make a cluster whose first node and master is the node of `token`.
 
@@ -65,6 +75,9 @@ def init(
     ----------
     settings
         Fields of :class:`~moorage.model.Cluster`, and ``node_name``.
+    store
+        Where in etcd the state is to be, or a file that says it; empty for a file of
+        SQLite's.
 
     Raises
     ------
@@ -81,14 +94,47 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
-    as_owner(places.root, _found, places, change, invitation)
+    etcd = _etcd(store, change) if store else None
+    as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
         master.start(places)
 
 
-def _found(places: MasterPlaces, change: Change, invitation: Token) -> None:
+def _etcd(word: str, change: Change) -> EtcdSettings:
+    """Return where in etcd the state of a new cluster is to be."""
+    given = settings_from(word)
+    if given.cluster:
+        raise Exists(
+            f"{word} is the file of a cluster that is made already",
+            hint="give the members, and a prefix that nobody uses",
+        )
+    node = next(one for one in change.put if isinstance(one, Node))
+    return replace(given, cluster=str(uuid.uuid4()), node=node.uuid)
+
+
+async def _check_empty_store(etcd: EtcdSettings) -> None:
+    """Raise an error if etcd gives no answer, or holds a state there already."""
+    store = EtcdStore(etcd)
+    try:
+        head, _ = await store.whole()
+    finally:
+        await store.close()
+    if head.version:
+        raise Exists(
+            f"there is a cluster in {etcd.label}",
+            hint="give a prefix that nobody uses",
+        )
+
+
+def _found(
+    places: MasterPlaces, change: Change, invitation: Token, etcd: EtcdSettings | None
+) -> None:
+    if etcd:
+        asyncio.run(_check_empty_store(etcd))
     _begin(places)
     try:
+        if etcd:
+            durable.write(places.etcd, to_bytes(etcd))
         places.keys.mkdir(mode=0o700, exist_ok=True)
         asyncio.run(_make(places, change, invitation))
     except BaseException:
@@ -102,7 +148,7 @@ def _check_free(places: MasterPlaces) -> None:
     if places.founding.exists():
         master.check_cluster(places)
     kept = [*places.root.glob(f"{places.store.name}*"), *places.keys.glob("*")]
-    for path in kept:
+    for path in (*kept, *places.root.glob(places.etcd.name)):
         if path.name != f"{places.store.name}.lock":
             raise Exists(
                 f"there is a cluster in {places.root}, or what is left of one: {path}",
@@ -133,7 +179,7 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     node = next(one for one in change.put if isinstance(one, Node))
     authority = Authority.make(places.keys, cluster.cluster_name)
     # The node comes last: who is interrupted can still tell it to leave.
-    store = store_at(places.store)
+    store = store_at(places.store, new=True)
     try:
         await create(store, change)
     finally:
@@ -198,13 +244,32 @@ async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
 
 
 def _clear(places: MasterPlaces) -> None:
+    if places.etcd.exists():
+        places.founding.touch()  # what etcd has cannot be removed while it is away
+        asyncio.run(_forget(places))
     shutil.rmtree(places.keys, ignore_errors=True)
     for path in places.root.glob(f"{places.store.name}*"):
         path.unlink()
+    durable.remove(places.etcd)
     for path in (places.lock, places.supervisor, places.pid, places.founding):
         path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # its log may be of use
         places.root.rmdir()
+
+
+async def _forget(places: MasterPlaces) -> None:
+    """Remove this cluster's state from etcd; another one's is none of ours."""
+    settings = etcd_of(places.store)
+    if not settings:
+        return
+    store = EtcdStore(settings, new=False)
+    try:
+        await store.lead()
+        await store.drop()
+    except Damaged as error:
+        sys.stderr.write(f"Warning: what is in etcd stays: {error.message}\n")
+    finally:
+        await store.close()
 
 
 def _first(name: str, settings: dict[str, Any], token: Token) -> Change:

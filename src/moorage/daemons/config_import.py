@@ -102,7 +102,7 @@ class Import:
         self._beside = _beside(file.with_name(file.name + BESIDE), self._document)
         self._jobs = _last_job(directory) if directory else 0
         self._users = _users(directory / "rapi" / "users") if directory else ()
-        there = places.store.exists()
+        there = places.store.exists() or places.etcd.exists()
         here = _state(places)[0] if there else expected(self._document)
         self.plan = self._planned(here, there=there)
 

@@ -8,18 +8,17 @@ its own: here it is a few programs that are found where ``moorage`` is.
 
 import os
 import secrets
-import shlex
 import shutil
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 
-from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.errors import BadInput, Exists, NotFound
 
-from . import devcluster, process
+from . import devcluster, process, scratch_note
 from .furnishing import add_provider
 from .state_directory import claim
 
@@ -193,42 +192,13 @@ def is_one(root: Path) -> bool:
 
 
 def read(root: Path) -> Cloud:
-    """Return the scratch cloud of a directory.
-
-    Raises
-    ------
-    NotFound
-        If there is none.
-    BadInput
-        If its note is garbled.
-    Failed
-        If this user may not read the note.
-    WrongState
-        If the note is a copy: what it says is about another directory.
-    """
-    note = root / _NOTE
-    try:
-        found = json.decode(note.read_bytes(), type=Cloud)
-    except FileNotFoundError:
-        raise NotFound(f"there is no scratch cloud in {root}") from None
-    except OSError as error:
-        raise Failed(f"{note} cannot be read: {error.strerror}") from None
-    except (DecodeError, UnicodeError, RecursionError) as error:
-        raise BadInput(f"{note} describes no scratch cloud: {error}") from None
-    if found.path.resolve() != root.resolve():
-        raise WrongState(
-            f"{note} is that of the cloud in {found.root}",
-            hint=f"moorage down {found.root}",
-        )
-    return found
+    """Return the scratch cloud of a directory; see :func:`scratch_note.read`."""
+    return scratch_note.read(root / _NOTE, Cloud, "cloud")
 
 
 def shell(cloud: Cloud) -> str:
     """Return the environment as shell commands."""
-    found = cloud.environment()
-    bin_dir = found.pop("PATH").split(":")[0]
-    lines = [f"export {name}={shlex.quote(value)}" for name, value in found.items()]
-    return "\n".join([*lines, f'export PATH={shlex.quote(bin_dir)}:"$PATH"'])
+    return scratch_note.shell(cloud.environment())
 
 
 def down(root: Path) -> None:

@@ -9,7 +9,6 @@ directories.
 import contextlib
 import hashlib
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -18,15 +17,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.errors import BadInput, Exists, Failed, NotFound
 from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.jobs.job import FINISHED
-from moorage.model.misfit import misfit
 
-from . import agent, bootstrap, cleanup, master, process
+from . import agent, bootstrap, cleanup, master, process, scratch_note
 from .furnishing import furnish
 from .paths import MasterPlaces, NodePlaces
 from .state_directory import claim
@@ -293,45 +291,14 @@ def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
 
 
 def read(root: Path) -> Scratch:
-    """Return the scratch cluster of a directory.
-
-    Raises
-    ------
-    NotFound
-        If there is none.
-    BadInput
-        If its note is garbled.
-    Failed
-        If this user may not read the note.
-    WrongState
-        If the note is a copy: what it says is about another directory.
-    """
+    """Return the scratch cluster of a directory; see :func:`scratch_note.read`."""
     note = root / "scratch.json"
-    try:
-        found = json.decode(note.read_bytes(), type=Scratch)
-    except PermissionError as error:
-        raise Failed(f"{note} cannot be read: {error.strerror}") from None
-    except OSError:
-        raise NotFound(
-            f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
-        ) from None
-    except (DecodeError, UnicodeError, RecursionError) as error:
-        told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(f"{note} describes no scratch cluster: {told}") from None
-    if found.path.resolve() != root.resolve():
-        raise WrongState(
-            f"{note} is that of the cluster in {found.root}",
-            hint=f"moorage down {found.root}",
-        )
-    return found
+    return scratch_note.read(note, Scratch, "cluster", hint=f"moorage up {root}")
 
 
 def shell(scratch: Scratch) -> str:
     """Return the environment as shell commands."""
-    found = scratch.environment()
-    bin_dir = found.pop("PATH").split(":")[0]
-    lines = [f"export {name}={shlex.quote(value)}" for name, value in found.items()]
-    return "\n".join([*lines, f'export PATH={shlex.quote(bin_dir)}:"$PATH"'])
+    return scratch_note.shell(scratch.environment())
 
 
 def lose_power(scratch: Scratch, name: str) -> int:

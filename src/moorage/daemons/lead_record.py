@@ -64,11 +64,18 @@ async def hand_over(path: Path, own: str, term: int) -> None:
         await config_store.close()
 
 
-def moved(config: Config, own: str, term: int) -> Change:
-    """Return the change that makes a node the master's, from a term on."""
+def moved(config: Config, own: str, term: int, *, followed: bool = True) -> Change:
+    """Return the change that makes a node the master's, from a term on.
+
+    Parameters
+    ----------
+    followed
+        Whether the keys of the former master are not to lead any more.
+    """
     node, now = config.node(own), time.time()
     cluster = config.cluster
-    known = (*cluster.former_masters, *config.node(cluster.master_node).master_certs)
+    former = config.node(cluster.master_node).master_certs if followed else ()
+    known = (*cluster.former_masters, *former)
     where = {
         "master_node": node.uuid,
         "master_ip": node.primary_ip,

@@ -18,7 +18,12 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.copies import CommitLog, Replication
 from moorage.directories import SOCKET
-from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
+from moorage.errors import (
+    Failed,
+    MoorageError,
+    NotFound,
+    WrongState,
+)
 from moorage.jobs import Engine, queue
 from moorage.model import Config
 from moorage.node.calling.aside import NodesAside
@@ -27,10 +32,22 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, StoreError, store_at
+from moorage.store import ConfigStore, Damaged
 
-from . import chores, doors, lead, log_limit, pauses, process, systemd, watched
-from .leadership import Standing
+from . import (
+    chores,
+    doors,
+    lead,
+    log_limit,
+    opening,
+    pauses,
+    process,
+    standby,
+    systemd,
+    watched,
+)
+from .leadership import Standing, fenced
+from .opening import STORE_LOST
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
 
@@ -42,8 +59,6 @@ _STOP = 4 * _LEAVE
 _START = 30.0
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
-STORE_LOST = 75
-"""Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
 HANDED_OVER = 3
@@ -95,6 +110,8 @@ def check_cluster(places: MasterPlaces) -> None:
             f"the making of the cluster in {places.root} was interrupted",
             hint="gnt-cluster destroy --yes-do-it, then gnt-cluster init NAME",
         )
+    if places.etcd.exists():
+        return
     if places.store.exists():
         if not places.store.stat().st_size:
             raise _no_store(f"{places.store} is empty")
@@ -144,7 +161,7 @@ async def _run(places: MasterPlaces) -> int:
         places.pid.write_text(f"{os.getpid()}\n")
     signs = systemd.Signs()
     signs.begin()  # from now on, whoever asks is told why it has to wait
-    opened = await _opened(places, server, stopped)
+    opened = await opening.opened(places, server, stopped)
     status = 0
     if opened:
         status = await _serve(places, server, *opened, stopped)
@@ -152,37 +169,6 @@ async def _run(places: MasterPlaces) -> int:
     await server.stop()
     places.pid.unlink(missing_ok=True)
     return status
-
-
-async def _opened(
-    places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> lead.Opened | None:
-    """Take the lead; wait as long as the store cannot be opened or written.
-
-    Returns None when the master is told to end meanwhile.
-    """
-    pause = 0.5
-    while not stopped.is_set():
-        log = CommitLog(store_at(places.store))
-        try:
-            return log, *await ConfigStore.open(log)
-        except StoreError as error:
-            await log.close()
-            if error.lasting:
-                raise
-            _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = partial(_waiting, places, error.message)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), pause)
-        pause = min(pause * 2, 8.0)
-    return None
-
-
-def _waiting(places: MasterPlaces, why: str) -> MoorageError:
-    return Unreachable(
-        f"the master waits until it can write: {why}",
-        hint=f"make room in {places.root}",
-    )
 
 
 async def _serve(
@@ -199,9 +185,13 @@ async def _serve(
         raise _no_store(f"{places.store} holds no cluster")
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
+    opened = log, config_store, records
+    if places.etcd.exists():  # which knows who leads: the nodes need not be asked
+        await standby.taken(places, keys, config_store, records)
+        return await _lead(places, server, keys, opened, stopped)
     keys.complete()
-    reopen = partial(_opened, places, server, stopped)
-    leading = await lead.taken(places, keys, (log, config_store, records), reopen)
+    reopen = partial(opening.opened, places, server, stopped)
+    leading = await lead.taken(places, keys, opened, reopen)
     if leading is None:
         return 0
     return await _lead(places, server, keys, leading, stopped)
@@ -233,7 +223,8 @@ async def _lead(
     sources = server.sources = Sources(
         config_store, standing, engine, copies=copies.status, lines=nodes.line
     )
-    begun = chores.begun(sources, standing.watch)
+    more = [partial(standby.share, keys)] if places.etcd.exists() else []
+    begun = chores.begun(sources, standing.watch, *more)
     await _able(
         nodes, copying, stopped, config_store.lost, standing.over, copies.wished
     )
@@ -247,6 +238,8 @@ async def _lead(
         os._exit(STORE_LOST)
     await nodes.close()
     await config_store.close()
+    if standing.over.is_set() and places.etcd.exists():
+        raise fenced(config_store.term)
     if standing.over.is_set():
         raise await lead.followed(places, keys, log, config_store)
     if handed and await lead.handed_over(places, keys, log, config_store, stopped):
@@ -288,6 +281,7 @@ def _replication(
         lambda: public_keys(places.keys),
         lambda within: standing.superseded(config_store, within),
     )
+    made.wanted = not places.etcd.exists()
     config_store.settled = made.settled
     standing.copies = made.status
     standing.watcher = watched.since_now(places)
@@ -372,8 +366,8 @@ def _answers(places: MasterPlaces) -> bool:
     try:
         with LuxiClient(str(places.socket)) as luxi:
             luxi.call("QueryConfigValues", ["drain_flag"])
-    except MoorageError:
-        return False
+    except MoorageError as error:
+        return "led" in error.facts  # it waits, and is to
     return True
 
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.directories import DOOR, MASTER_DIR, NODE_DIR, SOCKET
+from moorage.directories import DOOR, ETCD, MASTER_DIR, NODE_DIR, SOCKET
 
 NODE_SETTINGS = "/etc/moorage/agent.toml"
 KEPT = "the cluster's keys and records"
@@ -40,6 +40,8 @@ class MasterPlaces:
     """The certificate authority and the master's own certificate."""
     store = _Below("state.sqlite")
     """The SQLite file."""
+    etcd = _Below(ETCD)
+    """Where in etcd the store is, if it is there and not in that file."""
 
     @property
     def socket(self) -> Path:

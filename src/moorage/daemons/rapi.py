@@ -5,6 +5,7 @@ import asyncio
 import logging
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, toml
@@ -21,6 +22,7 @@ from moorage.errors import BadInput
 from moorage.jobs.turns import give_back
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
+from moorage.web.serving import WebPages
 
 from . import log_limit, pauses, systemd
 
@@ -104,6 +106,7 @@ async def _run(settings: Settings) -> None:
     gate = Gate(settings.limits, time.monotonic)
     luxi = AsyncLuxi(Path(settings.socket), settings.limits.answer)
     door = Door(luxi, users, gate, ROUTES, Hub(luxi.of(LISTENER)))
+    door = replace(door, pages=WebPages(door))
     runner = await serve(door, settings.address, settings.port, certificate)
     _LOG.info("RAPI is served at %s", place(settings.address, settings.port))
     signs = systemd.Signs()

@@ -23,7 +23,7 @@ from moorage.model.story import REMOVED, Event
 from moorage.store import audit, feed, inspect, stories, whole
 from moorage.units import counted
 
-from . import master, process
+from . import master, process, standby
 from .paths import MasterPlaces
 
 _OTHERS = frozenset(
@@ -31,6 +31,7 @@ _OTHERS = frozenset(
         *("config", "queue", "job"),
         *(stories.KIND, feed.KIND, audit.KIND, repeats.KIND, replication.KIND),
         archive.KIND,
+        standby.KIND,
     }
 )
 """Kinds of records that are no objects of the configuration."""

@@ -10,7 +10,8 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from msgspec import Meta, UnsetType
+from msgspec import Meta, Struct, UnsetType
+from msgspec.structs import fields
 
 from moorage.units import LARGEST, MOST, Mib
 
@@ -85,6 +86,11 @@ def kind_of(declared: Any) -> Kind:  # noqa: ANN401 - of types there is no type
         most=told.le,
         choices=choices,
     )
+
+
+def kinds_of(struct: type[Struct]) -> dict[str, Kind]:
+    """Return what the type of each field of a struct declares."""
+    return {one.name: kind_of(one.type) for one in fields(struct)}
 
 
 def choices_of(kind: Any) -> tuple[str, ...]:  # noqa: ANN401

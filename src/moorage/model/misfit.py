@@ -4,9 +4,8 @@
 import re
 
 from msgspec import Struct, ValidationError
-from msgspec.structs import fields
 
-from .kinds import kind_of
+from .kinds import kinds_of
 
 UNREADABLE = (ValueError, RecursionError)
 """What decoding something raises that is not what it should be."""
@@ -73,8 +72,8 @@ def misfit(
 
 def _choices(kind: type[Struct] | None, name: str) -> str:
     """Return what a field is one of, as in a sentence; empty if that is unknown."""
-    found = (kind_of(one.type) for one in fields(kind or Struct) if one.name == name)
-    *early, last = [word for one in found for word in one.choices] or [""]
+    found = kinds_of(kind).get(name) if kind else None
+    *early, last = found.choices if found and found.choices else ("",)
     return f"{', '.join(early)} or {last}" if early else last
 
 

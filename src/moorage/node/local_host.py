@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace as changed
 from itertools import count
 from pathlib import Path
 
@@ -61,6 +62,8 @@ class LocalMachine:
     ----------
     contents
         Gives programs the content of images; None where no command asks for that.
+    os_cache
+        Where OS definitions of ours keep images; None where there are none.
     hooks, admin_scripts
         The scripts of administrators; None where there are none.
     allocators
@@ -90,6 +93,7 @@ class LocalMachine:
         self._scripts = scripts
         self._exports = exports
         self.contents: Contents | None = None
+        self.os_cache: Path | None = None
         self.hooks: Hooks | None = None
         self.admin_scripts: AdminScripts | None = None
         self.allocators = Allocators(())
@@ -104,6 +108,9 @@ class LocalMachine:
         at = Path(command.cwd)
         command = self._providers.applied(command)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
+        if of_os and self.os_cache:
+            words = oses.own_words(self.os_cache)
+            command = changed(command, env={**command.env, **words})
         if next(self._ran) % _PRUNED == 0:
             for directory in self._logs.values():
                 commands.prune(directory)

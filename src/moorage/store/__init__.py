@@ -5,7 +5,7 @@ from moorage.model.commits import Key, Write
 
 from .base import Damaged, Store, Stored, StoreError, StoreLost, believed, whole
 from .config_store import ConfigStore, create, loaded, require_cluster
-from .engine import store_at
+from .engine import etcd_of, store_at
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
-from .sqlite import SqliteStore, raise_term
+from .sqlite import SqliteStore, lay, raise_term

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Looking at a store's file without changing it, a master or none running on it."""
+"""Looking at a store without changing it, a master or none running on it."""
 
+import asyncio
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,9 @@ from tempfile import TemporaryDirectory
 from moorage.model.commits import Key
 
 from . import checksums
+from .base import Damaged
+from .engine import etcd_of
+from .etcd import EtcdSettings, EtcdStore
 from .migrations import FORMAT
 from .records import format_of, head_of, records_of
 
@@ -37,7 +41,7 @@ class Inspection:
 
 
 def inspect(path: Path, *, live: bool) -> Inspection:
-    """Look at a store's file: its structure, and the checksums of what is in it.
+    """Look at a store: its file's structure, and the checksums of what is in it.
 
     Parameters
     ----------
@@ -46,9 +50,12 @@ def inspect(path: Path, *, live: bool) -> Inspection:
 
     Raises
     ------
-    OSError
+    OSError, StoreError
         If it cannot be read.
     """
+    settings = etcd_of(path)
+    if settings:
+        return asyncio.run(_of_etcd(settings))
     found = Inspection()
     with _opened(path, live=live) as database:
         try:
@@ -58,6 +65,17 @@ def inspect(path: Path, *, live: bool) -> Inspection:
         except (sqlite3.Error, ValueError) as error:
             found.faults.append(f"it cannot be read: {error}")
     return found
+
+
+async def _of_etcd(settings: EtcdSettings) -> Inspection:
+    store = EtcdStore(settings)
+    try:
+        head, records = await store.whole()
+    except Damaged as error:
+        return Inspection([error.message])
+    finally:
+        await store.close()
+    return Inspection([], records, head.version, head.term)
 
 
 @contextmanager

@@ -207,6 +207,19 @@ def _room(directory: Path) -> str:
     return " (its file system is full)" if free < _LITTLE else ""
 
 
+def lay(path: Path, head: Head, records: Mapping[Key, bytes]) -> None:
+    """Make a store that holds what another one does; nobody leads it."""
+    path.unlink(missing_ok=True)
+    with closing(opened(path)) as database:
+        furnish(database, path)
+        with at_once(database):
+            changed = (write(database, key, one) for key, one in records.items())
+            total = checksums.combined(changed)
+            if total != head.total:
+                raise damaged(path, "it did not become what it was made from")
+            put_head(database, head)
+
+
 def raise_term(path: Path, term: int) -> None:
     """Let the next master of a store count a higher term than `term`."""
     with closing(opened(path)) as database:

@@ -18,9 +18,10 @@ from moorage_cloud.identity.models import ApplicationCredential, Role
 from moorage_cloud.models import Server, VolumeType
 from moorage_cloud.verbs import quota
 
-OF_A_CREATE = 13
+OF_A_CREATE = 14
 """Statements: two for the token, one for the type, eight for four rows of quota and
-what limits them, one for the volume, and one that asks where it is."""
+what limits them, one for the volume, one that asks where it is, and one for its
+story."""
 
 
 @contextmanager

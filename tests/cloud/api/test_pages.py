@@ -14,7 +14,14 @@ from site_of_people import SECRET, Site
 
 from moorage_cloud.identity import people
 from moorage_cloud.identity.models import Assignment, Role, User
-from moorage_cloud.models import Backend, Limit, Operation, Volume, VolumeType
+from moorage_cloud.models import (
+    Backend,
+    Limit,
+    Operation,
+    Server,
+    Volume,
+    VolumeType,
+)
 from moorage_cloud.verbs import NewVolume, attach, create
 from moorage_cloud.verbs.quota import limits
 
@@ -268,3 +275,22 @@ def test_there_are_no_pages_unless_the_settings_say_where(tmp_path: Path):
         timeout=60,
     )
     assert done.stdout.splitlines() == ["[404, 404, 404]", "{}"], done.stderr
+
+
+def test_a_volumes_page_tells_its_story(root: Browser, site: Site):
+    made = create(
+        site.docks.anna,
+        NewVolume(size=1, volume_type=site.docks.type, name="<b>data</b>"),
+    )
+    attach(site.docks.anna, made, site.docks.servers["a1"])
+    Server.objects.filter(name="a1").update(name="<i>a1</i>")
+    site.docks.settle()
+    page = root.opens(f"cloud/volume/{made.pk}/change/")
+    story = page.partition("its_story")[2]
+    rows = re.findall("<tr><td>(.*?)</tr>", story)
+    assert len(rows) == 2
+    assert re.search(
+        "<td>attach</td><td>done</td>.*<td>a</td>.*<td>take 1</td>", rows[1]
+    )
+    assert "&lt;i&gt;a1&lt;/i&gt;" in rows[1]
+    assert "<i>a1" not in page

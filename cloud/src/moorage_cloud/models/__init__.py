@@ -9,6 +9,7 @@ from .operation import Operation, Outbox
 from .quota import Limit, Usage
 from .server import Server
 from .snapshot import Snapshot
+from .story import StoryEntry
 from .transfer import Transfer
 from .volume import Attachment, Volume
 from .volume_type import ProjectType, TypeAccess, VolumeType

@@ -40,6 +40,8 @@ class Operation(models.Model):
         With whose instance; None for a disk without one.
     job
         The cluster's number for the step under way; None until it told one.
+    jobs
+        The cluster's of all its steps, in order: each with its act and number.
     look_at
         When to look at the job, if nothing was heard.
     looks
@@ -69,6 +71,7 @@ class Operation(models.Model):
     backend = models.ForeignKey(Backend, models.PROTECT, related_name="operations")
     server = models.ForeignKey(Server, models.PROTECT, null=True)
     job = models.BigIntegerField(null=True)
+    jobs = models.JSONField(default=list)
     look_at = models.DateTimeField(null=True)
     looks = models.PositiveIntegerField(default=0)
     userid = models.CharField(max_length=100, blank=True)
@@ -146,6 +149,11 @@ class Operation(models.Model):
     def traced(self) -> AbstractContextManager[None]:
         """Let lines of the log name the request that began it."""
         return tracing.resumed(self.request_id, self.global_request_id)
+
+    @property
+    def act(self) -> str:
+        """What the cluster is asked for now, of a volume or a server."""
+        return self.task().act if self.volume_id else self.acts[self.step]
 
     @property
     def key(self) -> str:

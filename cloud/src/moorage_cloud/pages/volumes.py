@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 
 from moorage_cloud import verbs
 from moorage_cloud.life import Status
@@ -16,6 +17,12 @@ from moorage_cloud.verbs import Caller
 from .site import Pages, site
 
 Act = Callable[[Pages[Any], HttpRequest, "QuerySet[Any]"], None]
+
+
+STORY = (
+    *("began", "what", "result", "with", "cluster", "epoch", "jobs", "project"),
+    "why",
+)
 
 
 def _sets(status: Status) -> Act:
@@ -53,6 +60,7 @@ class Volumes(Pages[Volume]):
         *("volume_type", "status", "fault", "where", "delete_on_termination"),
         *("backend", "backend_volume_uuid", "initialized", "generation", "read_only"),
         *("bootable", "metadata", "source", "deleted", "created", "updated"),
+        "its_story",
     )
     changes = ("name", "description", "delete_on_termination")
     actions = (
@@ -67,6 +75,30 @@ class Volumes(Pages[Volume]):
         place = volume.place
         return (
             f"{place.server} ({place.server_id}), disk {place.index}" if place else "-"
+        )
+
+    @admin.display(description="story")
+    def its_story(self, volume: Volume) -> str:
+        """Return what became of it, over all clusters."""
+        rows = (
+            (
+                f"{one.began:%Y-%m-%d %H:%M:%S}",
+                one.what,
+                one.result,
+                one.server or one.about or "-",
+                one.cluster or "-",
+                "-" if one.epoch is None else one.epoch,
+                ", ".join(f"{act} {number}" for act, number in one.jobs) or "-",
+                one.project or "-",
+                one.why or "-",
+            )
+            for one in verbs.story(volume)
+        )
+        columns = len(STORY)
+        return format_html(
+            "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
+            format_html_join("", "<th scope='col'>{}</th>", ((one,) for one in STORY)),
+            format_html_join("", "<tr>" + "<td>{}</td>" * columns + "</tr>", rows),
         )
 
     @admin.action(description="Detach from the server")

@@ -21,6 +21,8 @@ from .edit import (
     update_snapshot,
 )
 from .extend import extend
+from .hindrances import Hindrance
+from .hindrances import all_of as hindrances
 from .images import NewImage, add_image, remove_image
 from .messages import drop_message, messages
 from .retype import retype
@@ -37,6 +39,7 @@ from .servers import (
     set_power,
 )
 from .snapshots import delete_snapshot, take_snapshot
+from .story import story
 from .transfers import accept, offer, offers, withdraw
 from .types import (
     add_access,

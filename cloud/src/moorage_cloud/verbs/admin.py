@@ -19,6 +19,7 @@ from .attach import check_detachable
 from .caller import Caller
 from .check import check_data
 from .create import NewVolume, create
+from .story import What, tell
 
 _NAME = 128
 """Characters that a name in a storage has at most."""
@@ -62,6 +63,7 @@ def import_volume(who: Caller, new: NewVolume, name: str) -> Volume:
         volume.initialized = True
         volume.status = Status.ERROR
         volume.save()
+        tell(volume, What.IMPORT, who, why=f"of '{name}'")
         check_data(who, volume)
     return volume
 

@@ -5,8 +5,6 @@ from moorage_cloud.errors import BadRequest, Unavailable
 from moorage_cloud.life import Attach, CutOff, Detach, Status
 from moorage_cloud.models import (
     Attachment,
-    Operation,
-    Outbox,
     Server,
     Volume,
     VolumeType,
@@ -14,7 +12,7 @@ from moorage_cloud.models import (
 
 from .caller import Caller
 from .changing import By, begin, changing, under_way
-from .reach import check_reaches, check_server, check_slot, check_takes
+from .hindrances import is_silent, of_attach, of_server, refuse
 
 
 def attach(who: Caller, volume: Volume, server: Server) -> Attachment:
@@ -43,15 +41,7 @@ def attach_new(who: Caller, held: Volume, server: Server) -> Attachment:
     """Attach a volume that the transaction holds; see :func:`attach`."""
     locked = Server.objects.select_for_update(of=("self",)).select_related("backend")
     server = locked.get(pk=server.pk)
-    if held.uncopied:
-        raise BadRequest(
-            f"Invalid volume: the data of volume {held.uuid} was to be a copy, and is "
-            "not there"
-        )
-    check_server(server)
-    check_takes(server)
-    check_reaches(held, server)
-    check_slot(server)
+    refuse(of_attach(held, server))
     begin(held, Attach(server.pk), who, By(server.backend, server))
     place = held.place
     assert place is not None  # noqa: S101 - what was begun has one
@@ -73,7 +63,7 @@ def detach(who: Caller, volume: Volume) -> None:
         if place is None or held.status == Status.DETACHING:
             return
         check_leaves(held, place)
-        check_server(place.server)
+        refuse(of_server(place.server))
         begin(held, Detach(), who, By(place.server.backend, place.server))
 
 
@@ -103,7 +93,7 @@ def force_detach(who: Caller, volume: Volume) -> None:
             why = f"cluster {backend} is off, and the volume was taken from it"
             begin(held, CutOff(why), who)
             return
-        if operation and _is_silent(operation):
+        if operation and is_silent(operation):
             raise Unavailable(
                 f"cluster {backend} does not answer, and a guest may write to volume "
                 f"{held.uuid} there: it can be taken from it when an administrator has "
@@ -131,8 +121,3 @@ def check_detachable(kind: VolumeType) -> None:
 
 def _leaves(volume: Volume) -> bool:
     return volume.status in {Status.DETACHING, Status.DELETING}
-
-
-def _is_silent(operation: Operation) -> bool:
-    """Whether its cluster was asked, and has not answered."""
-    return Outbox.objects.filter(operation=operation, tries__gt=0).exists()

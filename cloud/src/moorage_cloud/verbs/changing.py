@@ -16,13 +16,18 @@ from moorage_cloud.errors import BadRequest
 from moorage_cloud.life import (
     Ask,
     Charge,
+    CutOff,
+    Delete,
     End,
     Event,
+    Extend,
     Found,
     Instruction,
     Life,
     Measured,
+    NoData,
     NotNow,
+    Perished,
     Result,
     Status,
     Verb,
@@ -44,6 +49,7 @@ from .asking import Thing, name_of, original, request_of
 from .caller import Caller
 from .messages import leave_message
 from .quota import charge
+from .story import What, tell, tell_end
 
 _LOG = logging.getLogger(__name__)
 
@@ -101,6 +107,8 @@ def begin(thing: Thing, event: Event, who: Caller, by: By | None = None) -> None
         assert by is not None  # noqa: S101 - who begins a task says whose cluster does it
         operation = _operation(thing, life, who, by)
     _carry_out(thing, operation, life, told)
+    if life.task is None:
+        _tell(thing, event, who)
 
 
 def go_on(thing: Thing, operation: Operation, event: Event) -> None:
@@ -124,6 +132,11 @@ def set_right(volume: Volume, server: Server | None) -> None:
             # An offer is over with the status that says that there is one.
             Transfer.objects.filter(volume=held).delete()
             _carry_out(held, None, life, told)
+            why = "a comparison with the clusters found it here"
+            if server is None:
+                why = "a comparison with the clusters found it on no server"
+            backend = server.backend if server else None
+            tell(held, What.FOUND, why=why, server=server, backend=backend)
 
 
 def set_size(volume: Volume, size: int) -> None:
@@ -132,6 +145,24 @@ def set_size(volume: Volume, size: int) -> None:
         if under_way(held) is None and held.generation == volume.generation:
             life, told = decide(life_of(held, None), Measured(size))
             _carry_out(held, None, life, told)
+            tell(held, What.FOUND, why="a comparison with the clusters measured it")
+
+
+def _tell(thing: Thing, event: Event, who: Caller) -> None:
+    """Put what was done without asking a cluster into the volume's story."""
+    if not isinstance(thing, Volume):
+        return
+    match event:
+        case CutOff(why):
+            tell(thing, What.CUT_OFF, who, why=why)
+        case Perished():
+            tell(thing, What.DELETE, who, why="it went with its server")
+        case NoData():
+            tell(thing, What.NO_DATA, who)
+        case Delete():
+            tell(thing, What.DELETE, who)
+        case Extend():
+            tell(thing, What.EXTEND, who)
 
 
 def life_of(thing: Thing, operation: Operation | None) -> Life:
@@ -186,6 +217,8 @@ def _carry_out(
     _store(thing, operation, life)
     if operation:
         _send(thing, operation, asks=asks)
+        if operation.ended:
+            tell_end(thing, operation)
 
 
 def _end(thing: Thing, operation: Operation | None, end: End) -> None:

@@ -17,7 +17,8 @@ from moorage_cloud.models import Image, Snapshot, Volume, VolumeType
 from .asking import Stored, Thing
 from .caller import Caller
 from .changing import By, begin, changing, changing_snapshot
-from .reach import check_server, lender
+from .hindrances import of_server, refuse
+from .reach import lender
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def begin_copy(who: Caller, thing: Thing, stored: Stored) -> None:
     grows = thing.size > stored.size
     place = stored.place if isinstance(stored, Volume) else None
     if place:
-        check_server(place.server)
+        refuse(of_server(place.server))
         by = By(place.server.backend, place.server)
     else:
         by = lender(stored)

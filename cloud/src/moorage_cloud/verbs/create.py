@@ -19,6 +19,7 @@ from .caller import Caller
 from .checks import check_metadata, check_size, check_text
 from .copies import begin_copy, check_fits, holding_original
 from .quota import charge
+from .story import What, tell
 
 
 class NewVolume(Struct, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ def _made(
     charge(who.project, new.volume_type.name, volumes=1, gigabytes=new.size)
     fields = {"bootable": new.bootable, "uncopied": False, **(original or {})}
     begins = new.server or fields["uncopied"]
-    return Volume.objects.create(
+    made = Volume.objects.create(
         name=new.name,
         description=new.description,
         userid=who.user,
@@ -103,6 +104,8 @@ def _made(
         status=Status.CREATING if begins else Status.AVAILABLE,
         **fields,
     )
+    tell(made, What.CREATE, who)
+    return made
 
 
 def _told_of(stored: Stored) -> dict[str, object]:

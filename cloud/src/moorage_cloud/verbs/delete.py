@@ -11,7 +11,8 @@ from moorage_cloud.models import Volume
 
 from .caller import Caller
 from .changing import By, begin, changing
-from .reach import check_server, lender
+from .hindrances import of_server, refuse
+from .reach import lender
 
 
 def delete(who: Caller, volume: Volume) -> None:
@@ -36,7 +37,7 @@ def delete(who: Caller, volume: Volume) -> None:
                     f"volume {held.uuid} is what server {place.server.uuid} starts "
                     "from: it goes with its server"
                 )
-            check_server(place.server)
+            refuse(of_server(place.server))
             by: By | None = By(place.server.backend, place.server)
             begin(held, Delete(), who, by)
             return

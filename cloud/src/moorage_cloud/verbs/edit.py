@@ -12,6 +12,7 @@ from .asking import Thing
 from .caller import Caller
 from .changing import begin, changing, changing_snapshot, under_way
 from .checks import check_metadata, check_text
+from .story import What, tell
 
 SETTABLE = frozenset(
     {Status.AVAILABLE, Status.IN_USE, Status.ERROR, Status.ERROR_DELETING}
@@ -122,7 +123,7 @@ def reset_snapshot(who: Caller, snapshot: Snapshot, status: str) -> None:
         held.save()
 
 
-def reset_status(_who: Caller, volume: Volume, status: str) -> None:
+def reset_status(who: Caller, volume: Volume, status: str) -> None:
     """Set a status that says what is so; nothing else can be set.
 
     Raises
@@ -155,3 +156,4 @@ def reset_status(_who: Caller, volume: Volume, status: str) -> None:
         Transfer.objects.filter(volume=held).delete()
         held.status = wanted
         held.save()
+        tell(held, What.RESET, who, why=f"its status was set to {wanted}")

@@ -7,7 +7,8 @@ from moorage_cloud.models import Volume
 from .caller import Caller
 from .changing import By, begin, changing
 from .checks import check_size
-from .reach import check_server, lender
+from .hindrances import of_server, refuse
+from .reach import lender
 
 
 def extend(who: Caller, volume: Volume, size: int) -> None:
@@ -24,7 +25,7 @@ def extend(who: Caller, volume: Volume, size: int) -> None:
     with changing(volume) as held:
         place = held.place
         if place:
-            check_server(place.server)
+            refuse(of_server(place.server))
             by: By | None = By(place.server.backend, place.server)
         else:
             by = lender(held) if held.initialized else None

@@ -6,11 +6,13 @@ from moorage_cloud.life import Status
 from moorage_cloud.models import Volume, VolumeType
 
 from .attach import check_detachable
+from .caller import Caller
 from .changing import changing
 from .quota import charge, used_by
+from .story import What, tell
 
 
-def retype(volume: Volume, kind: VolumeType) -> Volume:
+def retype(who: Caller, volume: Volume, kind: VolumeType) -> Volume:
     """Give a volume another type.
 
     Raises
@@ -42,4 +44,5 @@ def retype(volume: Volume, kind: VolumeType) -> Volume:
         charge(held.project, kind.name, **used)
         held.volume_type = kind
         held.save()
+        tell(held, What.RETYPE, who, why=f"from type '{old.name}' to '{kind.name}'")
     return held

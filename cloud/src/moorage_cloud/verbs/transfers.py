@@ -16,9 +16,10 @@ from .caller import Caller
 from .changing import changing
 from .checks import check_text
 from .quota import charge, used_by
+from .story import What, tell
 
 
-def offer(volume: Volume, name: str = "") -> tuple[Transfer, str]:
+def offer(who: Caller, volume: Volume, name: str = "") -> tuple[Transfer, str]:
     """Offer a volume; return the offer and its key, which is told this once.
 
     Raises
@@ -40,6 +41,7 @@ def offer(volume: Volume, name: str = "") -> tuple[Transfer, str]:
             salt=salt,
             secret=_hashed(salt, key),
         )
+        tell(held, What.OFFER, who)
     return made, key
 
 
@@ -67,6 +69,7 @@ def accept(who: Caller, transfer: Transfer, key: str) -> Volume:
         held.project, held.userid = who.project, who.user
         held.status = Status.AVAILABLE
         held.save()
+        tell(held, What.TRANSFER, who)
         transfer.delete()
     return held
 
@@ -77,12 +80,13 @@ def offers(who: Caller) -> QuerySet[Transfer]:
     return found if who.admin else found.filter(project=who.project)
 
 
-def withdraw(transfer: Transfer) -> None:
+def withdraw(who: Caller, transfer: Transfer) -> None:
     """Take an offer back; the volume is available again."""
     with transaction.atomic(), changing(transfer.volume) as held:
         _check_offered(transfer, held)
         held.status = Status.AVAILABLE
         held.save()
+        tell(held, What.WITHDRAW, who)
         transfer.delete()
 
 

@@ -92,8 +92,9 @@ def _made(message: Outbox, job: int) -> None:
     with holding(message.operation) as (_, operation):
         if operation.ended is None and operation.key == message.key:
             operation.job = job
+            operation.jobs.append([operation.act, job])
             operation.look_at = timezone.now() + timedelta(seconds=CONF.look_after)
-            operation.save(update_fields=["job", "look_at"])
+            operation.save(update_fields=["job", "jobs", "look_at"])
             Outbox.objects.filter(pk=message.pk).delete()
 
 

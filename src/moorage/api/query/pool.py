@@ -4,7 +4,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from moorage.model import Config, Disk, NodeFacts, NodeGroup, StoragePool, Unit, nice
+from moorage.model import (
+    Config,
+    Disk,
+    Node,
+    NodeFacts,
+    NodeGroup,
+    StoragePool,
+    Unit,
+    nice,
+)
 from moorage.ops.volumes.directories import place, unit_at
 from moorage.ops.volumes.pools import groups_of
 from moorage.storage import Reach, template_named
@@ -45,19 +54,15 @@ def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator
                 yield node.uuid
 
 
-def _units(snapshot: Snapshot, pool: StoragePool) -> Iterator[Unit]:
+def _units(
+    snapshot: Snapshot, group: NodeGroup, pool: StoragePool
+) -> Iterator[tuple[Node, Unit]]:
     """Yield what each node told of the storage unit that the pool's disks are in."""
-    for group in groups_of(snapshot.config, pool):
-        yield from _told(snapshot, group, unit_at(place(snapshot.config, group, pool)))
-
-
-def _told(
-    snapshot: Snapshot, group: NodeGroup, name: tuple[str, str]
-) -> Iterator[Unit]:
+    name = unit_at(place(snapshot.config, group, pool))
     for node in snapshot.config.nodes_in(group):
         facts = snapshot.facts.get(node.uuid)
         units = facts.units if isinstance(facts, NodeFacts) else ()
-        yield from (unit for unit in units if unit.name == name)
+        yield from ((node, unit) for unit in units if unit.name == name)
 
 
 def _live(name: str, title: str, doc: str) -> Field:
@@ -68,7 +73,11 @@ def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
     """Return what adds up room: of all nodes, or once where they share it."""
 
     def found(snapshot: Snapshot, pool: StoragePool) -> Any:  # noqa: ANN401
-        told = [getattr(unit, name) for unit in _units(snapshot, pool)]
+        told = [
+            getattr(unit, name)
+            for group in groups_of(snapshot.config, pool)
+            for _, unit in _units(snapshot, group, pool)
+        ]
         known = [room for room in told if room is not None]
         if not known:
             return Missing.NODATA
@@ -76,6 +85,15 @@ def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
         return max(known) if shared else sum(known)
 
     return found
+
+
+def _rooms(snapshot: Snapshot, pool: StoragePool) -> dict[str, list[int | None]]:
+    """Return free and total of the pool's storage unit, by the nodes that tell it."""
+    return {
+        node.name: [unit.free, unit.total]
+        for group in groups_of(snapshot.config, pool)
+        for node, unit in _units(snapshot, group, pool)
+    }
 
 
 POOL = resource(
@@ -95,6 +113,14 @@ POOL = resource(
         unit("size", "Size", "What is promised to guests", _size),
         _live("total", "Total", "Room of its storage"),
         _live("free", "Free", "Room to use"),
+        other(
+            "rooms",
+            "Rooms",
+            "Free and total on each node that reaches it; null where nobody can tell",
+            _rooms,
+            live=True,
+            room=True,
+        ),
     ),
     nodes=_nodes,
     brief=True,

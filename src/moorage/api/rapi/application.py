@@ -9,10 +9,10 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -30,12 +30,14 @@ from .refusals import HttpError, refusal
 from .roles import Role, User
 from .route import Asked, Route
 from .survival import Survival
-from .users import Users, named
+from .users import Entry, Users, named
 
 _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
-_USER = web.RequestKey("user", User)
-_MADE = web.RequestKey("made", list[int])
+USER = web.RequestKey("user", User)
+"""Who asks, once that is known."""
+MADE = web.RequestKey("made", list[int])
+"""Numbers of the jobs that a request made."""
 _ID = web.RequestKey("id", str)
 REQUEST_ID = "X-Request-Id"
 """Names a request in the answer: logs and the audit log have the same word."""
@@ -43,6 +45,24 @@ _WRITE = 10.0
 """Seconds that somebody may take to read what happened."""
 _LONG = 2_000
 """Entries of a list that is encoded in a thread."""
+
+
+class Pages(Protocol):
+    """What is shown to people, beside the resources: who comes in has a cookie.
+
+    Attributes
+    ----------
+    root
+        The path that all of them begin with.
+    routes
+        Method, path and handler of each.
+    """
+
+    root: str
+    routes: Sequence[tuple[str, str, Handler]]
+
+    async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Return the answer to a request, whatever comes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +79,8 @@ class Door:
         Hears what happens.
     survival
         Knows which nodes cannot be lost.
+    pages
+        What is shown to people; None for nothing.
     """
 
     luxi: AsyncLuxi
@@ -67,6 +89,24 @@ class Door:
     routes: tuple[Route, ...]
     hub: Hub
     survival: Survival = field(default_factory=lambda: Survival(time.time))
+    pages: Pages | None = None
+
+    async def admit(self, shown: str, address: str) -> Entry:
+        """Return the line by which somebody comes in who shows a header.
+
+        Raises
+        ------
+        HttpError
+            If that is nobody, or failed too often.
+        """
+        who = address, named(shown)
+        self.gate.check(*who)
+        found = await self.users.line(shown, partial(self.gate.check, *who))
+        if found is None:
+            if shown:
+                self.gate.failed(*who)
+            raise HttpError(401)
+        return found
 
 
 def application(door: Door) -> web.Application:
@@ -77,7 +117,10 @@ def application(door: Door) -> web.Application:
         begun = time.monotonic()
         door.gate.heard.add(request.protocol)
         request[_ID] = secrets.token_hex(8)
-        answer = await _entered(door, request, handler)
+        if door.pages and is_below(door.pages.root, request.path):
+            answer = await door.pages.enter(request, handler)
+        else:
+            answer = await _entered(door, request, handler)
         if not answer.prepared:
             answer.headers[REQUEST_ID] = request[_ID]
         took = time.monotonic() - begun
@@ -88,6 +131,8 @@ def application(door: Door) -> web.Application:
     app = web.Application(middlewares=[enter])
     for route in door.routes:
         app.router.add_route(route.method, route.path, _serving(door, route))
+    for method, path, handler in door.pages.routes if door.pages else ():
+        app.router.add_route(method, path, handler)
 
     async def close(_app: web.Application) -> None:
         await door.hub.close()
@@ -96,13 +141,19 @@ def application(door: Door) -> web.Application:
     return app
 
 
+def is_below(root: str, path: str) -> bool:
+    """Whether a path is the root, or begins with it."""
+    return path == root or path.startswith(f"{root}/")
+
+
 async def _entered(
     door: Door, request: web.Request, handler: Handler
 ) -> web.StreamResponse:
     """Return the answer to a request, whatever comes of it."""
     try:
-        user = await _known(door, request)
-        request[_USER] = user
+        shown = request.headers.get("Authorization", "")
+        user = (await door.admit(shown, request.remote or "")).user
+        request[USER] = user
         with door.gate.within(user.name):
             return await handler(request)
     except HttpError as error:
@@ -118,25 +169,6 @@ async def _entered(
         return _refused(HttpError(500))
 
 
-async def _known(door: Door, request: web.Request) -> User:
-    """Return who asks.
-
-    Raises
-    ------
-    HttpError
-        If that is nobody.
-    """
-    shown = request.headers.get("Authorization", "")
-    who = request.remote or "", named(shown)
-    door.gate.check(*who)
-    user = await door.users.who(shown, partial(door.gate.check, *who))
-    if user is None:
-        if shown:
-            door.gate.failed(*who)
-        raise HttpError(401)
-    return user
-
-
 def _as_ganeti(error: web.HTTPException, request: web.Request) -> HttpError:
     if error.status == 405:
         return HttpError(
@@ -149,22 +181,17 @@ def _serving(door: Door, route: Route) -> Handler:
     """Return what answers the requests for a route."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
-        user: User = request[_USER]
-        if user.role < route.role:
-            raise HttpError(
-                403,
-                f"{user.name} has the role {user.role.word}: this takes "
-                f"{route.role.word}",
-            )
+        user: User = request[USER]
+        route.check(user)
         query = {name: request.query.getall(name) for name in request.query}
         args = route.read(query)
         with door.gate.holding() as hold:
             body = await _body(door.gate.limits, request, user, hold)
-            luxi = door.luxi.of(_caller(user, request))
+            luxi = door.luxi.of(caller(user, request))
             asked = Asked(luxi, request.match_info, args, body, route.resource)
             asked.key = request.headers.get("Idempotency-Key", "")
             asked.gate, asked.survival = door.gate, door.survival
-            request[_MADE] = asked.made
+            request[MADE] = asked.made
             if isinstance(route.serve, Events):
                 after = heard(asked, request.headers.get("Last-Event-ID"))
                 wanted = await route.serve(asked)
@@ -205,7 +232,7 @@ async def _stream(
     return answer
 
 
-def _caller(user: User, request: web.Request) -> dict[str, Any]:
+def caller(user: User, request: web.Request) -> dict[str, Any]:
     """Return what the master is told of who asks."""
     name = user.name or "nobody"
     return {
@@ -221,11 +248,6 @@ async def _body(
 ) -> Any:  # noqa: ANN401
     """Return what came as JSON; None if nothing did.
 
-    Parameters
-    ----------
-    hold
-        Counts bytes that came; it raises an error if all that is under way is too much.
-
     Raises
     ------
     HttpError
@@ -234,13 +256,7 @@ async def _body(
     if not request.body_exists:
         return None
     most = limits.body if user.role >= Role.WRITE else limits.question
-    try:
-        async with asyncio.timeout(limits.arrival):
-            text = await _read(request, most, hold)
-    except TimeoutError:
-        raise HttpError(408) from None
-    except (web.RequestPayloadError, ConnectionError) as error:
-        raise HttpError(400, f"The body broke off: {error}") from None
+    text = await arrived(limits, request, most, hold)
     if not text.strip():
         return None
     if request.content_type != _JSON or request.headers.get("Content-Encoding"):
@@ -251,13 +267,35 @@ async def _body(
         raise HttpError(400, f"Unable to parse the body: {error}") from None
 
 
-async def _read(request: web.Request, most: int, hold: Callable[[int], None]) -> bytes:
+async def arrived(
+    limits: Limits, request: web.Request, most: int, hold: Callable[[int], None]
+) -> bytes:
+    """Return a body, once it is here.
+
+    Parameters
+    ----------
+    most
+        Bytes that it may have.
+    hold
+        Counts bytes that came; it raises an error if all that is under way is too much.
+
+    Raises
+    ------
+    HttpError
+        If it is too long, or takes too long to come.
+    """
     found = bytearray()
-    async for piece in request.content.iter_any():
-        hold(len(piece))
-        found += piece
-        if len(found) > most:
-            raise HttpError(413)
+    try:
+        async with asyncio.timeout(limits.arrival):
+            async for piece in request.content.iter_any():
+                hold(len(piece))
+                found += piece
+                if len(found) > most:
+                    raise HttpError(413)
+    except TimeoutError:
+        raise HttpError(408) from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise HttpError(400, f"The body broke off: {error}") from None
     return bytes(found)
 
 
@@ -286,8 +324,8 @@ def _written(request: web.Request) -> str:
 
 def _log(request: web.Request, status: int, took: float) -> None:
     """Write who asked for what; of strangers, no more than the log can bear."""
-    user: User | None = request.get(_USER)
-    made: list[int] = request.get(_MADE, [])
+    user: User | None = request.get(USER)
+    made: list[int] = request.get(MADE, [])
     told = {
         "status": status,
         "method": request.method,

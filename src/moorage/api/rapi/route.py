@@ -13,7 +13,7 @@ from moorage.units import is_whole
 
 from .limits import Gate
 from .refusals import HttpError
-from .roles import Role
+from .roles import Role, User
 from .survival import Survival
 
 
@@ -201,6 +201,15 @@ class Route:
         """Its name in the trail of reasons."""
         parts = self.path.removeprefix("/2").strip("/").split("/")
         return "_".join("name" if one.startswith("{") else one for one in parts)
+
+    def check(self, user: User) -> None:
+        """Raise `HttpError` if somebody may not ask."""
+        if user.role < self.role:
+            raise HttpError(
+                403,
+                f"{user.name} has the role {user.role.word}: this takes "
+                f"{self.role.word}",
+            )
 
     def read(self, query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return the arguments among those of a request.

@@ -128,7 +128,14 @@ class Users:
     async def who(
         self, authorization: str, check: Callable[[], None] = lambda: None
     ) -> User | None:
-        """Return who shows a header ``Authorization``; None if that opens no door.
+        """Return who shows a header ``Authorization``; None if that opens no door."""
+        found = await self.line(authorization, check)
+        return found.user if found else None
+
+    async def line(
+        self, authorization: str, check: Callable[[], None] = lambda: None
+    ) -> Entry | None:
+        """Return the line by which a header ``Authorization`` opens the door, or None.
 
         Parameters
         ----------
@@ -138,9 +145,7 @@ class Users:
         """
         if not authorization.isascii():
             return None
-        changed = [one.look() for one in self._files]
-        if any(changed):
-            self._shown.clear()
+        self._look()
         scheme, _, rest = authorization.partition(" ")
         if scheme.lower() == "bearer":
             found = self._bearer(rest.strip())
@@ -148,14 +153,32 @@ class Users:
             found = await self._basic(rest.strip(), check)
         else:
             return None
-        late = found and found.until is not None and found.until <= self._clock()
-        return None if late else found
+        return found if found and self._lasts(found) else None
 
-    def _bearer(self, token: str) -> User | None:
+    def still(self, line: Entry) -> User | None:
+        """Return who came in by a line, as he is now; None if he is out.
+
+        Whose password or token is another one, or has ended, is out; whose role is
+        another one, has that.
+        """
+        self._look()
+        found = self._entries().get(line.user.name)
+        same = found and hmac.compare_digest(found.kept.encode(), line.kept.encode())
+        return found.user if found and same and self._lasts(found) else None
+
+    def _look(self) -> None:
+        changed = [one.look() for one in self._files]
+        if any(changed):
+            self._shown.clear()
+
+    def _lasts(self, line: Entry) -> bool:
+        return line.user.until is None or line.user.until > self._clock()
+
+    def _bearer(self, token: str) -> Entry | None:
         kept = passwords.sha256(token).encode()
         for one in self._entries().values():
             if hmac.compare_digest(one.kept.encode(), kept):
-                return one.user
+                return one
         return None
 
     def _entries(self) -> dict[str, Entry]:
@@ -165,7 +188,7 @@ class Users:
             found |= file.entries
         return found
 
-    async def _basic(self, text: str, check: Callable[[], None]) -> User | None:
+    async def _basic(self, text: str, check: Callable[[], None]) -> Entry | None:
         try:
             name, colon, password = base64.b64decode(text).decode().partition(":")
         except (binascii.Error, UnicodeError):
@@ -177,11 +200,11 @@ class Users:
         slow = any(passwords.is_slow(one.kept) for one in known.values())
         if entry and not passwords.is_slow(entry.kept):
             if passwords.fits(entry.kept, name, password):
-                return entry.user
+                return entry
             entry = None
         # A name that is not there must not be told from one that is, by the time.
         if slow and await self._fits_slowly(entry or self._nobody, password, check):
-            return entry.user if entry else None
+            return entry
         return None
 
     async def _fits_slowly(

@@ -33,7 +33,8 @@ def _init(call: Call) -> None:
         **({"ip_version": version} if version else {}),
         **policy_options.changed(call, _no_cluster),
     }
-    bootstrap.init(name, settings=given, token=token, start=start)
+    store = str(call.option("store") or "")
+    bootstrap.init(name, settings=given, token=token, start=start, store=store)
     call.terminal.print(f"Cluster {name} is made")
 
 
@@ -81,6 +82,13 @@ INIT = Command(
             ("--node-name",),
             "name of the first node; of this machine, or node1",
             "NAME",
+        ),
+        Option(
+            ("--store",),
+            "keep the state in etcd: etcd://HOST:PORT,.../PREFIX of this machine's "
+            "members, or a file with endpoints, prefix, ca, certificate, key, user, "
+            "password and lease",
+            "WHERE",
         ),
         Option(("--no-start",), "do not start the master"),
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),

@@ -14,7 +14,7 @@ from moorage.cli.listing import LOOK, OUTPUT, chosen, print_query
 from moorage.cli.operation import Performs
 from moorage.cli.option_syntax import number
 from moorage.cli.options import DEBUG, JOB, JSON, moot, refused
-from moorage.cli.qfilter import of_words
+from moorage.client.qfilter import of_words
 from moorage.errors import BadInput, MoorageError
 from moorage.units import parse_size
 

@@ -13,10 +13,10 @@ from moorage.cli.follow import Follower, follow
 from moorage.cli.listing import Listing, chosen, print_query
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY
-from moorage.cli.qfilter import Filter, of_words
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Words, lines
 from moorage.client import ENDED
+from moorage.client.qfilter import Filter, of_words
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
 

@@ -23,11 +23,13 @@ PROGRAM: Final = start.program(
             "only say how things are: simulate no balancing",
         ),
         declared.SURVIVE,
+        declared.HTML,
         declared.EXPLAIN,
     ),
     {
         "hcheck -L": "check the cluster whose master is here",
         "hcheck -L --survive": "who restarts where if a node is lost",
+        "hcheck -L --survive --html p.html": "the same as a picture",
     },
 )
 main: Final = partial(start.run, PROGRAM)

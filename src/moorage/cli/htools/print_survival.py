@@ -2,10 +2,12 @@
 """The survival certificate, printed: who restarts where after each loss."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from moorage.cli.htools.values import counted
+from moorage.cli.declaration import Options
+from moorage.cli.htools.values import counted, verbosity
 from moorage.htools.constants import Mirror
 from moorage.htools.constraints.violation import located, nearest
 from moorage.htools.state import State
@@ -27,22 +29,23 @@ _SHOWN: Final = 4
 """Nodes, or names, that one line or list shows without -v."""
 
 
-def report(state: State, style: str, verbose: int, *, capacity: bool) -> int:
+def report(options: Options, state: State) -> int:
     """Print the certificate; the status is 1 when some node cannot be lost.
 
-    Parameters
-    ----------
-    verbose
-        0 for trouble only, 2 for everything.
-    capacity
-        Whether the status tells; without the capacity checks it is 0.
+    Without the capacity checks the status is 0. With -q only trouble is printed, with
+    -v everything.
     """
-    found = certify(state)
+    found, style = certify(state), options.survive
     if style == "json":
         print(json.dumps(found.values(), indent=2))
     else:
-        print("".join(line + "\n" for line in _lines(found, verbose)), end="")
-    return 1 if capacity and not found else 0
+        lines = _lines(found, verbosity(options))
+        print("".join(line + "\n" for line in lines), end="")
+    if options.html is not None:
+        from moorage.cli.htools.drawing import save_survival  # noqa: PLC0415 - start-up
+
+        save_survival(options, found, sys.stderr if style == "json" else sys.stdout)
+    return 1 if not options.no_capacity_checks and not found else 0
 
 
 def _lines(found: Certificate, verbose: int) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _values(
 ) -> Options:
     """Return the values of the options; ``words`` are the operands."""
     (command,) = program.commands
-    values = {option.name: _unset(option) for option in command.options}
+    values = {name: _unset(option) for name, option in command.named}
     for option, text in given:
         value = _read(option, text) if option.metavar else True
         if option.repeats:

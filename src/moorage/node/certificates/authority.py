@@ -94,6 +94,17 @@ class Authority:
         authority._give_master(_text(key, _first_master(key, clock())))
         return authority
 
+    def follow(self, bundle: bytes) -> None:
+        """Trust whom the master before trusted, and nobody else.
+
+        An authority that was made here stays, if it is one of these.
+        """
+        trusted = tls.load_all(bundle)
+        known = (self.directory / "ca.key").exists() and self.certificate in trusted
+        if not known:
+            durable.remove(self.directory / "ca.key", self.directory / "next.key")
+        self._trust(*trusted)
+
     def complete(self) -> None:
         """Make an authority where there is none: the one before kept its key."""
         if (self.directory / "ca.key").exists():

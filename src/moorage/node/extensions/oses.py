@@ -4,9 +4,12 @@
 An OS definition is a directory of scripts that put a system on an instance's disks.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import json
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Disk, Nic, Os
@@ -30,9 +33,11 @@ SEARCH_PATH = (
 _API_VERSIONS = frozenset({10, 15, 20})
 PROGRESS = "OS_PROGRESS"
 """The variable that names the file where a script may write how far it is."""
+UID_POOL = "OS_UID_POOL"
+"""The variable that has the users of guests, for a script that confines programs."""
 _API_FILE = "ganeti_api_version"
 _SCRIPTS = ("create", "import", "export", "rename")
-_VARIANTS = "variants.list"
+_VARIANTS, _VARIANT_FILES = "variants.list", "variants/*.toml"
 _PARAMETERS = "parameters.list"
 
 
@@ -90,6 +95,7 @@ def look(entry: Path) -> Os:
     if api >= OS_VARIANTS_SINCE:
         lines = _lines(entry, _VARIANTS)
         variants = [line.partition("#")[0].strip() for line in lines]
+        variants += sorted(path.stem for path in entry.glob(_VARIANT_FILES))
     if api >= OS_PARAMETERS_SINCE:
         parameters = parse_parameters("\n".join(_lines(entry, _PARAMETERS)))
     return Os(
@@ -175,7 +181,7 @@ def command(
     label = f"{name}+{chosen}" if chosen else name
     return Command(
         (f"{definition.path}/{action}", *arguments),
-        env=environment(install, definition, chosen) | more,
+        env=environment(install, definition, chosen) | _pool(install) | more,
         cwd=definition.path,
         log=f"{action}-{label}-{install.asked.name}",
         failure=f"OS {action} script",
@@ -262,6 +268,25 @@ def environment(install: Install, definition: Os, variant: str) -> dict[str, str
     found |= _variables("INSTANCE_BE", asked.beparams)
     found |= _variables("INSTANCE_HV", asked.hvparams)
     return found | _variables("OSP", asked.osparams)
+
+
+def _pool(install: Install) -> dict[str, str]:
+    return {UID_POOL: json.encode(install.asked.uid_pool).decode()}
+
+
+def own_words(cache: Path) -> dict[str, str]:
+    """Return variables by which a definition of ours finds what it shares with us.
+
+    Parameters
+    ----------
+    cache
+        A directory of root's for what it keeps.
+    """
+    return {
+        "OS_PYTHON": sys.executable,
+        "OS_MODULES": str(Path(__file__).parents[3]),
+        "OS_CACHE": str(cache),
+    }
 
 
 def _variables(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:

@@ -11,16 +11,16 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TypeVar
+from typing import IO
 
 from moorage.errors import CommandFailed, Failed
 from moorage.node.text import clean
 from moorage.protocol import Report, silent
-from moorage.storage import Command, Output, Steps
+from moorage.storage import Command, Output
 
 from .images import NOTHING, Handed
 from .progress import Watch, watched, without_percentages
@@ -44,38 +44,6 @@ _LOGS, _LOG_AGE = 1000, 30 * 86400.0
 """How many logs are kept in a directory, and for how many seconds."""
 _UMASK = 0o077
 """Images and logs are nobody else's business."""
-
-R = TypeVar("R")
-
-
-async def drive(
-    steps: Steps[R],
-    run: Callable[[Command], Awaitable[Output]],
-) -> R:
-    """Run the commands that `steps` yield, and return what they return.
-
-    A command that fails is thrown into `steps`, which may yield commands that clean
-    up before they let the failure out.
-
-    Raises
-    ------
-    MoorageError
-        What the steps raise.
-    """
-    try:
-        command = next(steps)
-        while True:
-            try:
-                output = await run(command)
-            except Failed as failure:
-                command = steps.throw(failure)
-            else:
-                command = steps.send(output)
-    except StopIteration as stop:
-        result: R = stop.value
-        return result
-    finally:
-        steps.close()
 
 
 async def run(

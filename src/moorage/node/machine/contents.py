@@ -62,6 +62,7 @@ _QEMU = (
     *("-nodefaults", "-no-user-config", "-sandbox", _SANDBOX),
 )
 _DOOR = "door"
+_BOUND = ("setpriv", "--pdeathsig=KILL", "--")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,15 @@ class Contents:
         Where the agent and the QEMU that opens them meet.
     scripts
         Where that QEMU is noted; None for nowhere.
+    bound
+        Whether that QEMU ends when this process does, whatever ends it.
     """
 
-    def __init__(self, directory: Path, scripts: Scripts | None = None) -> None:
+    def __init__(
+        self, directory: Path, scripts: Scripts | None = None, *, bound: bool = False
+    ) -> None:
         self._directory = directory
+        self._bound = _BOUND if bound else ()
         self._scripts = scripts
         self._room = Room(directory / "room")
         self._numbers = count(1)
@@ -130,6 +136,7 @@ class Contents:
         async with AsyncExitStack() as stack:
             user = stack.enter_context(_taken(pool))
             front = await asyncio.to_thread(self._room.words, user)
+            front += self._bound
             given = list(images.values())
             keep = () if user.lock is None else (user.lock,)
             monitor = await stack.enter_async_context(self._qemu(front, given, keep))

@@ -14,7 +14,6 @@ from moorage.model import Disk
 from moorage.model.export import Dump, Export
 from moorage.node.extensions import oses
 from moorage.node.hypervisors.base import Target
-from moorage.node.machine.commands import drive
 from moorage.protocol import (
     BeginExport,
     DropExport,
@@ -47,7 +46,7 @@ from moorage.storage.exports import Exports, Growing, grown
 from moorage.storage.uri import image_name
 from moorage.units import Mib, mib_for
 
-from .context import NodeContext
+from .context import NodeContext, drive
 from .guest import places_of, told_of
 from .sizes import measured
 

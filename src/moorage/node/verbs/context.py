@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb works with: the node's name, machine, hypervisors and held disks."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from moorage.errors import NotFound, WrongState
+from moorage.errors import Failed, NotFound, WrongState
 from moorage.model import Disk, Os, Place
 from moorage.node.certificates.keys import Keys
 from moorage.node.doors.tickets import Tickets
 from moorage.node.extensions import oses
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
-from moorage.node.machine.commands import drive
 from moorage.node.records.attachments import Attachments
 from moorage.node.records.copies import Copies
 from moorage.node.records.creations import Creations
@@ -38,6 +37,36 @@ from moorage.storage import (
 from moorage.storage.provider import usable
 
 R = TypeVar("R")
+
+
+async def drive(
+    steps: Steps[R],
+    run: Callable[[Command], Awaitable[Output]],
+) -> R:
+    """Run the commands that `steps` yield, and return what they return.
+
+    A command that fails is thrown into `steps`, which may yield commands that clean
+    up before they let the failure out.
+
+    Raises
+    ------
+    MoorageError
+        What the steps raise.
+    """
+    try:
+        command = next(steps)
+        while True:
+            try:
+                output = await run(command)
+            except Failed as failure:
+                command = steps.throw(failure)
+            else:
+                command = steps.send(output)
+    except StopIteration as stop:
+        result: R = stop.value
+        return result
+    finally:
+        steps.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,11 +140,11 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
     """Return what this node has at some places, all of which are asked at once."""
     asked = [at.do(at.template_at(one).room()) for one in args.places]
-    found: list[Unit] = []
+    found: dict[tuple[str, str], Unit] = {}
     for units in await asyncio.gather(*asked):
-        told = {unit.name for unit in found}  # two pools may be in one directory
-        found += [unit for unit in units if unit.name not in told]
-    return tuple(found)
+        for unit in units:
+            found.setdefault(unit.name, unit)  # two pools may be in one directory
+    return tuple(found.values())
 
 
 async def reach(at: NodeContext, args: ReachNodes, _report: Report) -> dict[str, str]:

@@ -4,7 +4,7 @@
 Every operation on disks and guests is built of these few tasks; each names its undo.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict, Unpack
 
 from msgspec import to_builtins
@@ -45,6 +45,7 @@ from moorage.protocol import (
     OnDisk,
     RemoveDisk,
     UnmakeDisk,
+    Verb,
     VerifyDisk,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE
@@ -178,6 +179,15 @@ def guest_on(node: str, instance: Instance) -> Ask[GuestState | None]:
 def facts_on(node: Node) -> Ask[NodeFacts]:
     """Ask a node for all that it knows of itself."""
     return Ask(node.uuid, GetFacts())
+
+
+def on_each(
+    config: Config, names: Iterable[str], what: str, do: Verb[Any]
+) -> Iterator[Run]:
+    """Yield a task for each of some nodes, in turn; one that fails stops no other."""
+    for name in names:
+        node = config.node(name)
+        yield Run(what=f"{what} on {node.name}", node=node.uuid, do=do, tolerant=True)
 
 
 def providers_on(node: str) -> Ask[list[Provider]]:

@@ -31,6 +31,12 @@ def check_online(node: Node) -> None:
         )
 
 
+def check_each_online(config: Config, names: Iterable[str]) -> None:
+    """Raise an error unless each name is a node's that is not marked offline."""
+    for name in names:
+        check_online(config.node(name))
+
+
 def unanswered(view: View, questions: Iterable[Question]) -> dict[str, str]:
     """Return why nodes did not answer questions, by their names."""
     asked = [

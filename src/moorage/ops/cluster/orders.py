@@ -10,7 +10,8 @@ from moorage.errors import BadInput
 from moorage.jobs import Operation, Run, Task, View
 from moorage.model.caller import Role
 from moorage.model.kinds import FileMode
-from moorage.ops.asking.silence import check_online
+from moorage.ops.asking.node_tasks import on_each
+from moorage.ops.asking.silence import check_each_online, check_online
 from moorage.protocol import PutFile, RunCommand, Said
 
 
@@ -35,19 +36,12 @@ class ClusterCommand(Operation, frozen=True, kw_only=True):
         """Refuse names that are not known."""
         if not self.command.strip():
             raise BadInput("there is no command")
-        for name in self.nodes:
-            check_online(view.config.node(name))
+        check_each_online(view.config, self.nodes)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Run it on each node in turn; one that fails stops no other."""
-        for name in self.nodes:
-            node = view.config.node(name)
-            yield Run(
-                what=f"run a command on {node.name}",
-                node=node.uuid,
-                do=RunCommand(command=self.command),
-                tolerant=True,
-            )
+        order = RunCommand(command=self.command)
+        yield from on_each(view.config, self.nodes, "run a command", order)
 
     def result(self, _view: View, results: Sequence[Any]) -> list[Said | None]:
         """Return for each node what the command printed; null if it was not run."""

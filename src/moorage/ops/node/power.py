@@ -12,7 +12,8 @@ from moorage.model import Config, Node
 from moorage.model.caller import Role
 from moorage.model.kinds import PowerCommand
 from moorage.model.values import Value
-from moorage.ops.asking.silence import check_online
+from moorage.ops.asking.node_tasks import on_each
+from moorage.ops.asking.silence import check_each_online
 from moorage.ops.ndparams import OOB, filled
 from moorage.protocol import PowerCycle, RunScript
 
@@ -177,19 +178,12 @@ class RestrictedCommand(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse names that are not known."""
-        for name in self.nodes:
-            check_online(view.config.node(name))
+        check_each_online(view.config, self.nodes)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Run it on each node in turn; one that fails stops no other."""
-        for name in self.nodes:
-            node = view.config.node(name)
-            yield Run(
-                what=f"run {self.command} on {node.name}",
-                node=node.uuid,
-                do=RunScript(directory="restricted-commands", script=self.command),
-                tolerant=True,
-            )
+        order = RunScript(directory="restricted-commands", script=self.command)
+        yield from on_each(view.config, self.nodes, f"run {self.command}", order)
 
     def result(self, _view: View, results: Sequence[Any]) -> list[tuple[bool, str]]:
         """Return for each node, in order, whether it worked, and what it printed."""

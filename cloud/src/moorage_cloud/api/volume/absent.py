@@ -7,6 +7,7 @@ Clients that list such things go on, and who wants one is told so in a sentence.
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moorage_cloud.api.wire.call import Call
 from moorage_cloud.api.wire.routes import Lists, Routes
@@ -49,6 +50,20 @@ _NO_QOS = BadRequest(
 )
 _NO_IMPORT = BadRequest("what a storage has already does not become a volume here")
 _QOS = "volume_extension:qos_specs_manager"
+_VOLUMES = Absent(
+    key="manageable-volumes",
+    what="Volume",
+    looks="volume_extension:list_manageable",
+    makes="volume_extension:volume_manage",
+    refusal=_NO_IMPORT,
+)
+_SNAPSHOTS = Absent(
+    key="manageable-snapshots",
+    what="Snapshot",
+    looks="snapshot_extension:list_manageable",
+    makes="snapshot_extension:snapshot_manage",
+    refusal=_NO_IMPORT,
+)
 ABSENT: Mapping[str, Absent] = {
     "/backups": Absent(
         key="backups",
@@ -110,36 +125,10 @@ ABSENT: Mapping[str, Absent] = {
         makes="",
         refusal=None,
     ),
-    "/manageable_volumes": Absent(
-        key="manageable-volumes",
-        what="Volume",
-        low="3.8",
-        looks="volume_extension:list_manageable",
-        makes="volume_extension:volume_manage",
-        refusal=_NO_IMPORT,
-    ),
-    "/os-volume-manage": Absent(
-        key="manageable-volumes",
-        what="Volume",
-        looks="volume_extension:list_manageable",
-        makes="volume_extension:volume_manage",
-        refusal=_NO_IMPORT,
-    ),
-    "/manageable_snapshots": Absent(
-        key="manageable-snapshots",
-        what="Snapshot",
-        low="3.8",
-        looks="snapshot_extension:list_manageable",
-        makes="snapshot_extension:snapshot_manage",
-        refusal=_NO_IMPORT,
-    ),
-    "/os-snapshot-manage": Absent(
-        key="manageable-snapshots",
-        what="Snapshot",
-        looks="snapshot_extension:list_manageable",
-        makes="snapshot_extension:snapshot_manage",
-        refusal=_NO_IMPORT,
-    ),
+    "/manageable_volumes": replace(_VOLUMES, low="3.8"),
+    "/os-volume-manage": _VOLUMES,
+    "/manageable_snapshots": replace(_SNAPSHOTS, low="3.8"),
+    "/os-snapshot-manage": _SNAPSHOTS,
 }
 LOGS = "volume_extension:services:index"
 NO_CHANGES: Mapping[str, tuple[str, str, str]] = {

@@ -81,7 +81,7 @@ def retype(call: Call, volume_id: str, body: Retype) -> None:
         kind = call.volume_type(body.new_type)
     except NotFound as error:
         raise BadRequest(error.sentence) from None
-    verbs.retype(volume, kind)
+    verbs.retype(call.who, volume, kind)
 
 
 @routes(

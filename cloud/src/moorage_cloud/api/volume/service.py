@@ -18,6 +18,7 @@ from . import (
     quotas,
     resource_filters,
     snapshots,
+    stories,
     transfers,
     type_access,
     types,
@@ -59,7 +60,7 @@ def show_version(call: Call) -> ApiVersions:
 
 
 for part in (
-    *(volumes, metadata, actions, attachments),
+    *(volumes, stories, metadata, actions, attachments),
     *(snapshots, types, type_access, transfers, quotas, places, resource_filters),
     *(messages, backends, absent),
 ):

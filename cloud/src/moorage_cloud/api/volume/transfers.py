@@ -99,7 +99,7 @@ def offer(call: Call, body: CreateTransfer) -> OneTransfer:
     volume = call.volume(new.volume_id)
     if new.no_snapshots and volume.snapshots.filter(deleted=False).exists():
         raise BadRequest(f"volume {volume.uuid} has snapshots, and they go with it")
-    made, key = verbs.offer(volume, new.name or "")
+    made, key = verbs.offer(call.who, volume, new.name or "")
     return OneTransfer(_shown(call, made, detail=True, key=key))
 
 
@@ -134,7 +134,7 @@ def show_transfer(call: Call, transfer_id: str) -> OneTransfer:
 )
 def withdraw(call: Call, transfer_id: str) -> None:
     """Withdraw an offer."""
-    verbs.withdraw(_own(call, transfer_id))
+    verbs.withdraw(call.who, _own(call, transfer_id))
 
 
 @routes(

@@ -38,6 +38,8 @@ _DEFAULTS = {
         "volume:get",
         "volume:get_all",
         "volume:get_volume_metadata",
+        "moorage:volume_story",
+        "moorage:volume_explain",
         "volume:get_snapshot",
         "volume:get_all_snapshots",
         "volume:get_snapshot_metadata",

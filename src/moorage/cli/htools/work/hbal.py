@@ -57,7 +57,7 @@ def _picture(options: Options, group: str, found: Plan | State) -> None:
     """Draw a plan, or a state that needs none, if a picture is asked for."""
     if options.html is None:
         return
-    from moorage.cli.htools.report.write import save_plan  # noqa: PLC0415
+    from moorage.cli.htools.drawing import save_plan  # noqa: PLC0415
 
     save_plan(options, group, found)
 

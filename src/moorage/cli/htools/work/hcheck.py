@@ -9,6 +9,7 @@ from moorage.cli.declaration import Options
 from moorage.cli.htools import shell_vars, source
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import is_yes, verbosity
+from moorage.errors import BadInput
 from moorage.htools.constants import fixed
 from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
 from moorage.htools.state import State
@@ -29,8 +30,9 @@ def run(options: Options) -> int:
     if options.survive:
         from moorage.cli.htools.print_survival import report  # noqa: PLC0415 - start-up time
 
-        capacity = not options.no_capacity_checks
-        return report(state, options.survive, verbosity(options), capacity=capacity)
+        return report(options, state)
+    if options.html is not None:
+        raise BadInput("--html draws what --survive says: both are needed")
     printer = _Printer(options, state)
     first = check(state, capacity=printer.capacity)
     whole = summed(first, capacity=printer.capacity)

@@ -87,7 +87,7 @@ class _Run:
 
     def _picture(self, tiered: Filled, filled: Filled, standard: Size) -> None:
         """Draw both fillings; what machines read stays as it is."""
-        from moorage.cli.htools.report.write import save_room  # noqa: PLC0415
+        from moorage.cli.htools.drawing import save_room  # noqa: PLC0415
 
         out = sys.stderr if self.out.machine else sys.stdout
         save_room(self.options, self.start, (tiered, filled), standard, out)

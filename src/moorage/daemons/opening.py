@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How a master comes to its store: it waits for room, and for the lead."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from functools import partial
+
+from moorage.api.luxi_server import LuxiServer
+from moorage.copies import CommitLog
+from moorage.errors import MoorageError, Refused, Unreachable
+from moorage.store import ConfigStore, StoreError, store_at
+
+from .lead import Opened
+from .paths import MasterPlaces
+
+_LOG = logging.getLogger(__name__)
+STORE_LOST = 75
+"""Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
+_FOLLOWS = 0.5
+"""Seconds between two looks of a master that waits for the lead."""
+
+
+async def opened(
+    places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
+) -> Opened | None:
+    """Take the lead; wait as long as the store cannot be opened or written.
+
+    Returns None when the master is told to end meanwhile.
+    """
+    pause = 0.5
+    while not stopped.is_set():
+        log = CommitLog(store_at(places.store, _lead_lost))
+        try:
+            return log, *await ConfigStore.open(log)
+        except StoreError as error:
+            await log.close()
+            if error.lasting:
+                raise
+            _LOG.warning("%s; trying again in %g s", error.message, pause)
+            server.excuse = partial(_waiting, places, error.message)
+        except Refused as error:
+            await log.close()
+            if "led" not in error.facts:
+                raise
+            server.excuse = partial(_follows, error)
+            pause = _FOLLOWS
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), pause)
+        pause = min(pause * 2, 8.0)
+    return None
+
+
+def _waiting(places: MasterPlaces, why: str) -> MoorageError:
+    there = "etcdctl endpoint status" if places.etcd.exists() else ""
+    return Unreachable(
+        f"the master waits until it can write: {why}",
+        hint=there or f"make room in {places.root}",
+    )
+
+
+def _follows(led: Refused) -> MoorageError:
+    return Unreachable(
+        f"this master waits for the lead: {led.message}",
+        hint="ask there",
+        **led.facts,
+    )
+
+
+def _lead_lost(why: str) -> None:
+    """End at once: another master may lead in a moment, and its word is the one."""
+    _LOG.critical("%s: ending, to follow whoever leads", why)
+    os._exit(STORE_LOST)

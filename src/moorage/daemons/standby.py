@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A candidate's master that waits for the lead in etcd, and what it does with it.
+
+It has the candidate's own key, and leads by that. Certificates of the authorities that
+signed nodes are in the store beside the state, for whichever master leads next.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from moorage import durable
+from moorage.api.query import Sources
+from moorage.errors import BadInput, Exists, WrongState
+from moorage.model import Config, Node
+from moorage.model.audit import LEAD, deed
+from moorage.model.caller import MASTER
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.node.doors import enrolment
+from moorage.node.records.copies import OWN
+from moorage.store import ConfigStore, etcd_of, loaded
+from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
+
+from .lead_record import moved
+from .paths import KEPT, MasterPlaces, NodePlaces
+from .state_directory import claim, give
+
+KIND = "authority"
+"""Kind of the record with the certificates of the authorities that signed nodes."""
+_TRUSTED = "trusted"
+_LOOK = 1.0
+"""Seconds between two looks at whether there are new ones."""
+
+
+def prepare(places: MasterPlaces, node: NodePlaces, word: str) -> str:
+    """Let this machine, a candidate's, have a master; return the node's name.
+
+    Parameters
+    ----------
+    word
+        The file ``etcd.json`` of the cluster's master.
+
+    Raises
+    ------
+    Exists
+        If there is a master's directory already.
+    BadInput
+        If it is another cluster's.
+    WrongState
+        If the node is no candidate, or has no key to lead with yet.
+    """
+    for path in (places.etcd, places.store):
+        if path.exists():
+            raise Exists(f"there is a master here already: {path}")
+    given = settings_from(word)
+    if not given.cluster:
+        raise BadInput(
+            f"{word} does not say which cluster it is of",
+            hint="give a copy of etcd.json, from the master's directory",
+        )
+    name = enrolment.name(node.keys) if enrolment.joined(node.keys) else ""
+    records = asyncio.run(_records(given))
+    config, others = loaded(records)
+    if not config.knows(Node, name):
+        raise BadInput(f"the node in {node.root} is none of the cluster in {word}")
+    own = config.node(name)
+    kept = node.run / "state" / "keys" / f"{OWN}.pem"
+    if not own.master_candidate or not kept.exists():
+        raise WrongState(
+            f"node {name} is no master candidate, or has no key to lead with yet",
+            hint=f"gnt-node modify -C yes {name}",
+        )
+    trusted = others.get(KIND, {}).get(_TRUSTED)
+    claim(places.root, KEPT, given=True)
+    for path, data in (
+        (places.keys / "ca.pem", trusted or (node.keys / "ca.pem").read_bytes()),
+        (places.keys / "master.pem", kept.read_bytes()),
+        (places.etcd, to_bytes(replace(given, node=own.uuid))),
+    ):
+        durable.write(path, data)
+    for path in (places.keys, places.etcd):
+        give(path)
+    return name
+
+
+async def _records(settings: EtcdSettings) -> dict[tuple[str, str], bytes]:
+    store = EtcdStore(settings)
+    try:
+        return dict((await store.whole())[1])
+    finally:
+        await store.close()
+
+
+async def taken(
+    places: MasterPlaces,
+    keys: Authority,
+    config_store: ConfigStore,
+    records: dict[str, dict[str, bytes]],
+) -> None:
+    """Let the state say that the master is here, now that this one has the lead.
+
+    Raises
+    ------
+    WrongState
+        If this machine's node may not lead any more; the lead is given back.
+    """
+    settings = etcd_of(places.store)
+    config = config_store.config
+    own = settings.node if settings else ""
+    recorded = records.get(KIND, {}).get(_TRUSTED)
+    if own and own != config.cluster.master_node:
+        why = _barred(config, own, keys)
+        if why:
+            await config_store.close()
+            raise WrongState(why, hint=f"mv {places.root} {places.root}.old")
+        if recorded:
+            keys.follow(recorded)  # before it is on record that the master is here
+        term = config_store.term
+        led = deed(MASTER, time.time(), LEAD, about=config.node(own).name)
+        change = moved(config, own, term, followed=False)
+        await config_store.commit(change, deeds=[led])
+    keys.complete()
+    await _share(keys, config_store, recorded)
+
+
+def _barred(config: Config, own: str, keys: Authority) -> str:
+    """Return why this machine's node may not lead; empty if it may."""
+    if not config.knows(Node, own):
+        return "this machine's node is no node of the cluster any more"
+    node = config.node(own)
+    known = {
+        tls.pin_of(tls.load_certificate(one.encode())) for one in node.master_certs
+    }
+    if not node.master_candidate or tls.pin_of(keys.own) not in known:
+        return f"node {node.name} is no candidate with this key to lead any more"
+    return ""
+
+
+async def share(keys: Authority, at: Sources) -> None:
+    """Keep the record of the authorities' certificates equal to the file, for ever."""
+    known: bytes | None = None
+    while True:
+        known = await _share(keys, at.config_store, known)
+        await asyncio.sleep(_LOOK)
+
+
+async def _share(
+    keys: Authority, config_store: ConfigStore, known: bytes | None
+) -> bytes:
+    path: Path = keys.directory / "ca.pem"
+    found = path.read_bytes()
+    if found != known:
+        await config_store.note([((KIND, _TRUSTED), found)])
+    return found

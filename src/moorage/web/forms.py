@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A deed's form: what is filled in, its command, what would be done, and then the jobs.
+
+One form is for one object or for several; each gets a job of its own.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from moorage.client.asks import new_key
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.jobs.fields import Field
+
+from . import deeds
+from .deeds import Deed, Input, Opcode
+from .kinds import KINDS
+from .lookup import named
+from .tables import natural
+from .values import ROOT, address, called
+from .visit import Elsewhere, Page, Visit, Wish
+
+MOST = 200
+"""Objects of one form."""
+_PICKED = 500
+"""Names that are offered; more are typed."""
+_PATIENCE = 20.0
+"""Seconds in which it must be known what would be done."""
+
+
+class Shown(NamedTuple):
+    """A field as it is shown.
+
+    Attributes
+    ----------
+    control
+        ``switch``, ``choice``, ``text`` or ``number``.
+    hint
+        What it means, with its unit.
+    options
+        What can be chosen, or is offered: values, and what they are called.
+    words
+        What was filled in.
+    """
+
+    name: str
+    label: str
+    control: str
+    hint: str
+    options: Sequence[tuple[str, str]]
+    words: str
+    required: bool
+
+
+class Told(NamedTuple):
+    """What would become of an object: steps with their nodes, or why it is refused."""
+
+    name: str
+    steps: Sequence[Mapping[str, Any]]
+    error: MoorageError | None = None
+
+
+async def form(visit: Visit) -> Page:
+    """Show the form of a deed."""
+    deed = _deed(visit)
+    on = [] if deed.makes else _objects(visit.query)
+    return await _page(visit, deed, on, {}, ())
+
+
+async def chosen(visit: Visit) -> Elsewhere:
+    """Go to the form of the deed that was chosen for selected rows."""
+    found = deeds.named(visit.path["kind"], visit.asked("deed"))
+    if found is None:
+        raise NotFound("there is no such deed")
+    return Elsewhere(found.href(*_objects(visit.query)))
+
+
+async def answered(visit: Visit) -> Page | Elsewhere:
+    """Say what would be done, or do it."""
+    deed = _deed(visit)
+    on = [] if deed.makes else _objects(visit.form)
+    words = {
+        one.called: [word.strip() for word in visit.form.get(one.called, ())]
+        for one in deed.inputs
+    }
+    wish = visit.wish(deed.op)
+    try:
+        given = given_of(deed, wish.fields, words)
+    except MoorageError as error:
+        return await _page(visit, deed, on, words, (), error)
+    ops = [deed.opcode(one, given) for one in on or [""]]
+    if visit.filled("step") == "do" and not wish.refused:
+        return await _done(visit, deed, on, words, ops)
+    told = await look(visit, ops, on or [""])
+    return await _page(visit, deed, on, words, told)
+
+
+def _deed(visit: Visit) -> Deed:
+    found = deeds.named(visit.path["kind"], visit.path["deed"])
+    if found is None:
+        raise NotFound("there is no such deed")
+    return found
+
+
+def _objects(words: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the objects that it is about, each once.
+
+    Raises
+    ------
+    BadInput
+        If there are none, or too many.
+    """
+    found = list(dict.fromkeys(one for one in words.get("on", ()) if one))
+    if not found:
+        raise BadInput("nothing is selected", hint="select rows of the table first")
+    if len(found) > MOST:
+        raise BadInput(f"{len(found)} are selected: at most {MOST} go together")
+    return found
+
+
+def given_of(
+    deed: Deed, fields: Mapping[str, Field], words: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return the opcode's fields that were filled in.
+
+    Raises
+    ------
+    BadInput
+        If a size is none.
+    """
+    found: dict[str, Any] = {}
+    for one in deed.inputs:
+        filled = [word for word in _split(one, words) if word]
+        if not filled:
+            continue
+        field = fields[one.name]
+        if not one.within:
+            found[one.name] = deeds.value_of(field.type, field.unit, filled)
+            continue
+        value = deeds.value_of(one.kind, one.unit, filled)
+        if field.type.startswith("list"):
+            found.setdefault(one.name, [{}])[0][one.within] = value
+        else:
+            found.setdefault(one.name, {})[one.within] = value
+    return found
+
+
+async def look(visit: Visit, ops: Sequence[Opcode], on: Sequence[str]) -> list[Told]:
+    """Return what the master would do, without doing it."""
+    dry = [[{**one, "dry_run": True}] for one in ops]
+    numbers = await visit.client.submit_many(dry)
+    return list(
+        await asyncio.gather(
+            *(_told(visit, *pair) for pair in zip(on, numbers, strict=True))
+        )
+    )
+
+
+async def _told(visit: Visit, name: str, number: int | MoorageError) -> Told:
+    if isinstance(number, MoorageError):
+        return Told(name, (), number)
+    try:
+        job = await visit.client.wait(number, _PATIENCE)
+        (steps,) = job.outcome()
+    except MoorageError as error:
+        return Told(name, (), error)
+    except TimeoutError:
+        return Told(name, (), BadInput(f"job {number} has not said so yet"))
+    return Told(name, steps or ())
+
+
+async def _done(
+    visit: Visit,
+    deed: Deed,
+    on: Sequence[str],
+    words: Mapping[str, Sequence[str]],
+    ops: Sequence[Opcode],
+) -> Page | Elsewhere:
+    """Make the jobs; the form's own key keeps a second click from making others."""
+    key, made, refused = visit.filled("key") or new_key(), list[int](), list[Told]()
+    for number, (name, one) in enumerate(zip(on or [""], ops, strict=True)):
+        try:
+            made.append(await visit.client.submit(one, key=f"{key}-{number}"))
+        except MoorageError as error:
+            refused.append(Told(name, (), error))
+    if refused:
+        return await _page(visit, deed, on, words, refused, made=made)
+    return Elsewhere(jobs_address(made))
+
+
+def jobs_address(numbers: Sequence[int]) -> str:
+    """Return where some jobs are shown."""
+    if len(numbers) == 1:
+        return address("job", numbers[0])
+    chosen = " or ".join(f"id == {one}" for one in numbers)
+    return f"{ROOT}/job?{urlencode({'filter': chosen})}"
+
+
+async def _page(  # noqa: PLR0913 - what a form shows
+    visit: Visit,
+    deed: Deed,
+    on: Sequence[str],
+    words: Mapping[str, Sequence[str]],
+    told: Sequence[Told],
+    error: MoorageError | None = None,
+    *,
+    made: Sequence[int] = (),
+) -> Page:
+    wish, names = visit.wish(deed.op), await _names(visit, deed, on)
+    shown = [await _shown(visit, one, wish, words) for one in deed.inputs]
+    known = dict(zip(on, names, strict=True))
+    split = {one.called: _split(one, words) for one in deed.inputs}
+    values = {
+        "deed": deed,
+        "kind": KINDS[deed.kind],
+        "wish": wish,
+        "on": list(zip(on, names, strict=True)),
+        "inputs": shown,
+        "commands": [deed.typed(name, split) for name in names or [""]],
+        "told": [one._replace(name=known.get(one.name, "")) for one in told],
+        "error": error,
+        "made": made,
+        "key": visit.filled("key") or new_key(),
+    }
+    return Page("deed", values, 400 if error or made else 200)
+
+
+def _split(one: Input, words: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what was filled in, word by word where it takes several."""
+    filled = words.get(one.called, ())
+    return [part for word in filled for part in (word.split() if one.many else [word])]
+
+
+async def _names(visit: Visit, deed: Deed, on: Sequence[str]) -> list[str]:
+    """Return what a command calls the objects.
+
+    Raises
+    ------
+    NotFound
+        If one is not there.
+    """
+    kind = KINDS[deed.kind]
+    if kind.key == "name":
+        return list(on)
+    fields = (kind.key, "name")
+    tables = await asyncio.gather(*(named(visit, kind, fields, one) for one in on))
+    rows = [row for table in tables for row in table.objects()[:1]]
+    return [str(row["name"] or row[kind.key]) for row in rows]
+
+
+async def _shown(
+    visit: Visit, one: Input, wish: Wish, words: Mapping[str, Sequence[str]]
+) -> Shown:
+    field = wish.fields[one.name]
+    if one.within:
+        field = Field(one.called, one.kind, one.words, one.unit)
+    filled = " ".join(words.get(one.called, ()))
+    unit = {"MiB": "512M, 10G or 1.5T", "": ""}.get(field.unit, f"in {field.unit}")
+    hint = " ".join(filter(None, (field.words.replace("`", ""), unit and f"({unit})")))
+    options = [(word, word) for word in field.choices]
+    control = "choice" if options else "text"
+    if "bool" in field.type:
+        control = "switch"
+    elif one.pick:
+        options = await _picked(visit, one)
+    return Shown(one.called, one.label, control, hint, options, filled, field.required)
+
+
+async def _picked(visit: Visit, one: Input) -> list[tuple[str, str]]:
+    """Return the objects that a field can name."""
+    kind = KINDS[one.pick]
+    fits = list(one.fits) if one.fits else None
+    table = await visit.client.query(kind.name, [kind.key, "name"], fits)
+    found = [
+        (str(row["name"] or row[kind.key]), called(kind, row["name"], row[kind.key]))
+        for row in table.objects()
+    ]
+    return sorted(found, key=lambda pair: natural(pair[0]))[:_PICKED]

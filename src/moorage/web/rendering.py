@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Templates, with each value escaped; and what pages refer to: style and script."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from moorage.pictures.document import STYLE
+
+from .kinds import KINDS, TITLES
+from .values import ROOT, address, moment
+
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+class Asset(NamedTuple):
+    """A file that pages refer to.
+
+    Attributes
+    ----------
+    tag
+        Another one when the content is another one.
+    """
+
+    content: bytes
+    type: str
+    tag: str
+
+
+@cache
+def environment() -> Environment:
+    """Return what makes pages of templates."""
+    made = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["titled"] = lambda field: TITLES.get(field.name, field.title)
+    made.globals |= {
+        "root": ROOT,
+        "address": address,
+        "moment": moment,
+        "places": list(KINDS.values()),
+        "tag": lambda name: found.tag.strip('"') if (found := asset(name)) else "",
+    }
+    return made
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Return a page."""
+    return environment().get_template(f"{template}.html").render(values)
+
+
+def asset(name: str) -> Asset | None:
+    """Return a file that pages refer to; None if there is none of this name."""
+    return _assets().get(name)
+
+
+@cache
+def _assets() -> Mapping[str, Asset]:
+    every = (files(__package__) / "static").iterdir()
+    found = {one.name: one.read_bytes() for one in every}
+    found["pictures.css"] = STYLE.encode()
+    return {name: _asset(name, content) for name, content in found.items()}
+
+
+def _asset(name: str, content: bytes) -> Asset:
+    mark = hashlib.sha256(content).hexdigest()[:16]
+    return Asset(content, _TYPES[name.rpartition(".")[2]], f'"{mark}"')

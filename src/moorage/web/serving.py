@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pages over HTTPS: who has signed in, forms that only our own pages can send, headers.
+
+The door's process serves them. Whoever has signed in asks the door's resources in his
+own name; what he may, these and the master say.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial
+from hmac import compare_digest
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qs, quote
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from moorage.api.rapi.application import MADE, USER, Door, arrived, caller
+from moorage.api.rapi.inside import Inside
+from moorage.api.rapi.refusals import HttpError, refusal
+from moorage.api.rapi.roles import User
+from moorage.client import MoorageError
+from moorage.client.aio import AsyncClient
+from moorage.jobs.fields import fields
+from moorage.jobs.words import about
+from moorage.ops import OPERATIONS
+
+from . import drawn, forms, jobs, objects, overview, tables
+from .kinds import KINDS
+from .live import Strips, stream
+from .rendering import asset, render
+from .sessions import Session, Sessions
+from .signing import authorization, came_from_here
+from .values import ROOT
+from .visit import Elsewhere, Page, Visit, Wish
+from .way import InsideWay
+
+_LOG = logging.getLogger(__name__)
+COOKIE: Final = "__Host-moorage"
+"""The prefix has browsers take it over HTTPS alone, for this host alone."""
+_FORM: Final = 64 * 1024
+"""Bytes of a form."""
+_FIELDS: Final = 1000
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every answer."""
+Shows: TypeAlias = Callable[[Visit], Awaitable[Page | Elsewhere]]
+
+
+class WebPages:
+    """All pages of a door; as :class:`~moorage.api.rapi.application.Pages`.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds, from anywhere.
+    """
+
+    root = ROOT
+
+    def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
+        self._door = door
+        self.sessions = Sessions(door.users.still, clock)
+        self._strips = Strips(clock)
+        kinds = "|".join(KINDS)
+        kind = f"{ROOT}/{{kind:{kinds}}}"
+        deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
+        self.routes: Sequence[tuple[str, str, Handler]] = (
+            ("GET", ROOT, self._shows(overview.overview)),
+            *(
+                ("GET", f"{ROOT}/{name}", self._shows(page))
+                for name, page in drawn.PAGES.items()
+            ),
+            ("GET", f"{ROOT}/static/{{file}}", self._asset),
+            ("GET", f"{ROOT}/sign-in", self._sign_in),
+            ("POST", f"{ROOT}/sign-in", self._signed_in),
+            ("POST", f"{ROOT}/sign-out", self._signed_out),
+            ("GET", f"{ROOT}/events", self._events),
+            ("GET", f"{ROOT}/strip", self._strip),
+            ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
+            ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
+            ("GET", kind, self._shows(tables.table)),
+            ("GET", f"{kind}/{{name}}", self._shows(objects.shown)),
+            ("GET", f"{ROOT}/do/{{kind:{kinds}}}", self._shows(forms.chosen)),
+            ("GET", deed, self._shows(forms.form)),
+            ("POST", deed, self._takes(forms.answered)),
+        )
+
+    async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Return the answer to a request, whatever comes of it."""
+        try:
+            answer = await handler(request)
+        except HttpError as error:
+            answer = self._wrong(request, error)
+        except MoorageError as error:
+            answer = self._wrong(request, refusal(error))
+        except web.HTTPException as error:
+            known = error.status if error.status in (404, 405, 413) else 400
+            answer = self._wrong(request, HttpError(known, error.reason))
+        except TimeoutError:
+            answer = self._wrong(request, HttpError(504))
+        except Exception:  # noqa: BLE001 - a defect of ours ends no door
+            _LOG.exception("a page broke: %s", request.rel_url.raw_path)
+            answer = self._wrong(request, HttpError(500))
+        if not answer.prepared:
+            answer.headers.update(HEADERS)
+            answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
+    def _wrong(self, request: web.Request, error: HttpError) -> web.Response:
+        """Return a page that says what is wrong."""
+        known = self._known(request)
+        values = {"error": error.error, "explain": error.explain, "at": error.status}
+        return _html(Page("wrong", values, error.status), *(known or (None, None)))
+
+    # -- signing in --------------------------------------------------------------------
+
+    def _known(
+        self, request: web.Request, *, counts: bool = True
+    ) -> tuple[Session, User] | None:
+        cookie = request.cookies.get(COOKIE, "")
+        return self.sessions.find(cookie, counts=counts) if cookie else None
+
+    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        if self._known(request):
+            raise web.HTTPSeeOther(_next(request.query.get("next", "")))
+        values = {"next": request.query.get("next", ""), "wrong": ""}
+        return _html(Page("sign-in", values))
+
+    async def _signed_in(self, request: web.Request) -> web.StreamResponse:
+        came_from_here(request)
+        form = await self._form(request)
+        words = {name: values[0] for name, values in form.items()}
+        leads = words.get("next", "")
+        try:
+            shown = authorization(words)
+            line = await self._door.admit(shown, request.remote or "")
+        except HttpError as error:
+            wrong = {401: "Nobody is known by this name with this password."}
+            told = wrong.get(error.status, error.explain)
+            values = {"next": leads, "wrong": told, "name": words.get("name", "")}
+            return _html(Page("sign-in", values, error.status))
+        request[USER] = line.user
+        answer = _goes(_next(leads))
+        answer.set_cookie(
+            COOKIE,
+            self.sessions.begin(line),
+            path="/",
+            secure=True,
+            httponly=True,
+            samesite="Strict",
+        )
+        return answer
+
+    async def _signed_out(self, request: web.Request) -> web.StreamResponse:
+        found = self._known(request)
+        if found:
+            await self._own_form(request, found[0])
+        self.sessions.end(request.cookies.get(COOKIE, ""))
+        answer = _goes(f"{ROOT}/sign-in")
+        answer.del_cookie(
+            COOKIE, path="/", secure=True, httponly=True, samesite="Strict"
+        )
+        return answer
+
+    # -- pages -------------------------------------------------------------------------
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Tell a browser what changes; to listen is no use of a session."""
+        session, user = self._present(request)
+        _, inside = self._visit(request, session, user, {})
+        if refused := inside.refused("GET", "/2/events"):
+            raise HttpError(403, refused)
+        await self._door.hub.ready()
+        way = InsideWay(inside, self._door.hub)
+
+        def still() -> bool:
+            return self._known(request, counts=False) is not None
+
+        with self._door.gate.within(user.name):
+            return await stream(request, way, HEADERS, still)
+
+    async def _strip(self, request: web.Request) -> web.StreamResponse:
+        """Show the jobs that run, for the bottom of a page."""
+        session, user = self._present(request)
+        visit, _ = self._visit(request, session, user, {})
+        with self._door.gate.within(user.name):
+            values = await self._strips.of(user.role.word, visit.client)
+        return _html(Page("strip", values))
+
+    def _present(self, request: web.Request) -> tuple[Session, User]:
+        """Return who has signed in, for what a script asks unasked."""
+        found = self._known(request, counts=False)
+        if found is None:
+            raise HttpError(401, "You are signed out.")
+        request[USER] = found[1]
+        return found
+
+    def _shows(self, page: Shows) -> Handler:
+        """Return what answers a request that only looks."""
+
+        async def shows(request: web.Request) -> web.StreamResponse:
+            found = self._known(request)
+            if found is None:
+                here = quote(request.rel_url.raw_path_qs, safe="")
+                return _goes(f"{ROOT}/sign-in?next={here}")
+            return await self._answer(request, found, page, {})
+
+        return shows
+
+    def _takes(self, page: Shows) -> Handler:
+        """Return what answers a form."""
+
+        async def takes(request: web.Request) -> web.StreamResponse:
+            found = self._known(request)
+            if found is None:
+                raise HttpError(401, "You are signed out: nothing was done.")
+            form = await self._own_form(request, found[0])
+            return await self._answer(request, found, page, form)
+
+        return takes
+
+    async def _answer(
+        self,
+        request: web.Request,
+        found: tuple[Session, User],
+        page: Shows,
+        form: Mapping[str, Sequence[str]],
+    ) -> web.StreamResponse:
+        session, user = found
+        request[USER] = user
+        visit, inside = self._visit(request, session, user, form)
+        request[MADE] = inside.made
+        with self._door.gate.within(user.name):
+            told = await page(visit)
+        if isinstance(told, Elsewhere):
+            return _goes(told.address)
+        return await asyncio.to_thread(_html, told, session, user)
+
+    def _visit(
+        self,
+        request: web.Request,
+        session: Session,
+        user: User,
+        form: Mapping[str, Sequence[str]],
+    ) -> tuple[Visit, Inside]:
+        luxi = self._door.luxi.of(caller(user, request))
+        inside = Inside(self._door, user, luxi)
+        client = AsyncClient(InsideWay(inside, self._door.hub), patience=0.0)
+        query = {name: request.query.getall(name) for name in request.query}
+        visit = Visit(
+            client,
+            user.name,
+            user.role.word,
+            session.secret,
+            partial(wish, user),
+            inside.refused,
+            dict(request.match_info),
+            query,
+            form,
+        )
+        return visit, inside
+
+    async def _own_form(
+        self, request: web.Request, session: Session
+    ) -> dict[str, list[str]]:
+        """Return a form's fields.
+
+        Raises
+        ------
+        HttpError
+            If it is no form of one of this session's pages.
+        """
+        came_from_here(request)
+        form = await self._form(request)
+        (secret,) = form.pop("secret", [""])[:1]
+        if not compare_digest(secret.encode(), session.secret.encode()):
+            raise HttpError(403, "This form is not of a page of yours: open it again.")
+        return form
+
+    async def _form(self, request: web.Request) -> dict[str, list[str]]:
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise HttpError(415, "A form has another type.")
+        limits = self._door.gate.limits
+        with self._door.gate.holding() as hold:
+            text = await arrived(limits, request, min(_FORM, limits.body), hold)
+        try:
+            return parse_qs(
+                text.decode(), keep_blank_values=True, max_num_fields=_FIELDS
+            )
+        except ValueError as error:
+            raise HttpError(400, f"The form cannot be read: {error}") from None
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        """Serve the stylesheet, the script and the picture: they hold no secret."""
+        found = asset(request.match_info["file"])
+        if found is None:
+            raise HttpError(404)
+        kept = {"Cache-Control": "public, max-age=3600", "ETag": found.tag}
+        if request.headers.get("If-None-Match") == found.tag:
+            return web.Response(status=304, headers=kept)
+        return web.Response(
+            body=found.content, content_type=found.type, charset="utf-8", headers=kept
+        )
+
+
+def wish(user: User, op: str) -> Wish:
+    """Return what the door knows of an operation, and whether somebody may ask for it.
+
+    Parameters
+    ----------
+    op
+        Its ``OP_ID``.
+    """
+    role = OPERATIONS[op].role
+    told = f"Your role is {user.role.word}: this takes {role.word}."
+    return Wish(*_declared(op), "" if user.role >= role else told)
+
+
+@cache
+def _declared(op: str) -> tuple[dict[str, Any], str]:
+    kind = OPERATIONS[op]
+    return {one.name: one for one in fields(kind)}, about(kind)
+
+
+def _next(asked: str) -> str:
+    """Return where somebody goes who has signed in: to one of our pages."""
+    below = asked == ROOT or asked.startswith((f"{ROOT}/", f"{ROOT}?"))
+    return asked if below and asked.isprintable() and "\\" not in asked else ROOT
+
+
+def _goes(address: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": address})
+
+
+def _html(
+    page: Page, session: Session | None = None, user: User | None = None
+) -> web.Response:
+    common = {
+        "user": user.name if user else "",
+        "role": user.role.word if user else "",
+        "secret": session.secret if session else "",
+    }
+    text = render(page.template, {**common, **page.values})
+    return web.Response(
+        text=text, status=page.status, content_type="text/html", charset="utf-8"
+    )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How values are written: sizes, times, lists, and the words of states."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from moorage.client import Field
+from moorage.client.told import NORMAL
+from moorage.units import format_size
+
+from .kinds import Kind
+
+ROOT = "/ui"
+_STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
+_STATES["role"] |= {"D": "drained", "O": "offline"}
+_SHORT = 8
+"""Characters of a uuid that stands for a name."""
+ABSENT = "–"  # noqa: RUF001 - a dash is meant
+"""Stands where there is nothing."""
+
+
+class Piece(NamedTuple):
+    """A text, and where it leads; empty for nowhere."""
+
+    text: str
+    href: str = ""
+
+
+class Cell(NamedTuple):
+    """A value as it is shown.
+
+    Attributes
+    ----------
+    pieces
+        One, or those of a list.
+    tone
+        Of a state; else empty.
+    number
+        Whether it is aligned as numbers are.
+    """
+
+    pieces: Sequence[Piece]
+    tone: str = ""
+    number: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return ", ".join(one.text for one in self.pieces)
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing."""
+        return self.text == ABSENT
+
+
+def address(kind: str, key: object) -> str:
+    """Return where an object is.
+
+    >>> address("instance", "web1")
+    '/ui/instance/web1'
+    """
+    return f"{ROOT}/{kind}/{quote(str(key), safe='')}"
+
+
+def cell(kind: Kind, field: Field, status: int, value: Any) -> Cell:  # noqa: ANN401
+    """Return a value of an object as it is shown."""
+    number = field.kind in ("unit", "number")
+    if status != NORMAL or value is None or value in ("", [], {}):
+        return Cell([Piece(ABSENT)], number=number)
+    if field.name == kind.state:
+        word = _STATES.get(field.name, {}).get(value, str(value))
+        return Cell([Piece(word)], tone=kind.tones.get(value, "bad"))
+    many = value if isinstance(value, list) and not is_time(field, value) else [value]
+    leads = kind.links.get(field.name)
+    return Cell([_piece(field, one, leads) for one in many], number=number)
+
+
+def _piece(field: Field, value: Any, leads: str | None) -> Piece:  # noqa: ANN401
+    text = _text(field, value)
+    return Piece(text, address(leads, value)) if leads else Piece(text)
+
+
+def is_time(field: Field, value: object) -> bool:
+    """Whether a value is a time of a job: seconds and microseconds."""
+    return field.name.endswith("_ts") and isinstance(value, list) and len(value) == 2
+
+
+def _text(field: Field, value: Any) -> str:  # noqa: ANN401
+    if field.kind == "unit":
+        return format_size(value)
+    if field.kind == "timestamp":
+        return moment(value)
+    if is_time(field, value):
+        return moment(value[0])
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={one}" for key, one in sorted(value.items()))
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def moment(seconds: float) -> str:
+    """Return a time of UTC.
+
+    >>> moment(0)
+    '1970-01-01 00:00:00'
+    """
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+
+
+def called(kind: Kind, name: object, key: object) -> str:
+    """Return what an object is called; without a name, by its uuid's beginning."""
+    return str(name) if name not in (None, "") else f"{kind.name} {str(key)[:_SHORT]}"

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who has got the lead in etcd: whether it may lead, and what it makes of it."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from moorage.daemons import standby
+from moorage.daemons.paths import MasterPlaces, NodePlaces
+from moorage.errors import BadInput, Exists, WrongState
+from moorage.model import Change, successor
+from moorage.node.certificates import tls
+from moorage.node.certificates.authority import Authority
+from moorage.store import ConfigStore, MemoryStore, create
+from moorage.store.etcd import EtcdSettings, to_bytes
+from moorage.testing.cluster import ClusterBuilder
+
+
+class Candidate:
+    """The master's directory on the second node, with a key of its own."""
+
+    def __init__(self, root: Path, own: str) -> None:
+        self.places = MasterPlaces(root)
+        self.places.keys.mkdir(parents=True)
+        self.keys = Authority.make(self.places.keys, "demo")
+        settings = EtcdSettings(endpoints=("http://127.0.0.1:1",), node=own)
+        self.places.etcd.write_bytes(to_bytes(settings))
+
+    @property
+    def certificate(self) -> str:
+        return tls.pem(self.keys.own).decode()
+
+
+@pytest.fixture
+async def store() -> MemoryStore:
+    made = MemoryStore()
+    await create(made, ClusterBuilder(nodes=2).change())
+    return made
+
+
+async def recorded(store: MemoryStore, **what: object) -> str:
+    """Record something of the second node; return its uuid."""
+    config_store, _ = await ConfigStore.open(store)
+    node = config_store.config.node("node2")
+    await config_store.commit(Change((successor(node, 1.0, **what),)))
+    return node.uuid
+
+
+async def test_a_candidate_says_first_that_the_master_is_here(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    own = config_store.config.node("node2").uuid
+    here = Candidate(tmp_path / "m", own)
+    certs = (here.certificate,)
+    await recorded(store, master_candidate=True, master_certs=certs)
+    config_store, records = await ConfigStore.open(store)
+    await standby.taken(here.places, here.keys, config_store, records)
+    cluster = config_store.config.cluster
+    assert cluster.master_node == own
+    assert cluster.master_ip == config_store.config.node(own).primary_ip
+    assert cluster.leads[-1].node == "node2"
+    assert cluster.leads[-1].term == config_store.term
+    assert cluster.former_masters == ()  # who led before waits, and may lead again
+    assert config_store.audit.last > 0
+    again, records = await ConfigStore.open(store)
+    serial = again.config.serial_no
+    await standby.taken(here.places, here.keys, again, records)
+    assert again.config.serial_no == serial  # it was here already
+
+
+@pytest.mark.parametrize("why", ["demoted", "another key", "no key", "gone"])
+async def test_who_may_not_lead_gives_the_lead_back(
+    store: MemoryStore, tmp_path: Path, why: str
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    own = config_store.config.node("node2").uuid
+    here = Candidate(tmp_path / "m", "nobody" if why == "gone" else own)
+    other = Candidate(tmp_path / "other", own)
+    shown = other if why == "another key" else here
+    certs = () if why == "no key" else (shown.certificate,)
+    candidate = why != "demoted"
+    await recorded(store, master_candidate=candidate, master_certs=certs)
+    config_store, records = await ConfigStore.open(store)
+    version = store.version
+    with pytest.raises(WrongState, match="any more"):
+        await standby.taken(here.places, here.keys, config_store, records)
+    assert store.version == version
+
+
+async def test_whom_the_master_before_trusted_is_trusted(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    first = Candidate(tmp_path / "1", config_store.config.cluster.master_node)
+    config_store, records = await ConfigStore.open(store)
+    await standby.taken(first.places, first.keys, config_store, records)
+    second = Candidate(tmp_path / "2", config_store.config.node("node2").uuid)
+    retired = second.keys.certificate
+    certs = (second.certificate,)
+    await recorded(store, master_candidate=True, master_certs=certs)
+    config_store, records = await ConfigStore.open(store)
+    await standby.taken(second.places, second.keys, config_store, records)
+    trusted = second.keys.trusted
+    assert first.keys.certificate in trusted
+    assert retired not in trusted
+    assert second.keys.certificate in trusted  # one of its own, that signs from now on
+    mine = second.keys.certificate
+    # And back, and here again: no more authorities than masters.
+    for one in (first, second, first, second):
+        settings = EtcdSettings(endpoints=("http://127.0.0.1:1",))
+        own = "node1" if one is first else "node2"
+        node = config_store.config.node(own)
+        if one is first:
+            await recorded_first(store, first)
+        settings = replace(settings, node=node.uuid)
+        one.places.etcd.write_bytes(to_bytes(settings))
+        config_store, records = await ConfigStore.open(store)
+        await standby.taken(one.places, one.keys, config_store, records)
+        assert {*one.keys.trusted} == {first.keys.certificate, mine}
+
+
+def test_settings_that_say_no_cluster_make_no_master(tmp_path: Path) -> None:
+    file = tmp_path / "etcd.json"
+    file.write_bytes(to_bytes(EtcdSettings(endpoints=("http://127.0.0.1:1",))))
+    places, node = MasterPlaces(tmp_path / "m"), NodePlaces(tmp_path / "n")
+    with pytest.raises(BadInput, match="does not say which cluster it is of"):
+        standby.prepare(places, node, str(file))
+    assert not places.root.exists()
+    Candidate(places.root, "")
+    with pytest.raises(Exists, match="there is a master here already"):
+        standby.prepare(places, node, str(file))
+
+
+async def recorded_first(store: MemoryStore, first: Candidate) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    node = config_store.config.node("node1")
+    what = {"master_candidate": True, "master_certs": (first.certificate,)}
+    await config_store.commit(Change((successor(node, 1.0, **what),)))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What other sites send, and what names and logs bring along."""
+
+import pytest
+
+from browsing import Browser
+from moorage.web.serving import HEADERS
+
+SCRIPT = "<script>alert(1)</script>"
+ELSEWHERE = (
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+)
+
+
+def jobs(browser):
+    return len(browser.door.cluster.engine.jobs)
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+@pytest.mark.parametrize("path", ["/ui/do/instance/shutdown", "/ui/sign-out"])
+async def test_a_form_from_another_site_does_nothing(browser, headers, path):
+    page, before = await browser.open("/ui/do/instance/shutdown?on=web1"), jobs(browser)
+    seen = await browser.post(path, {**page.hidden, "step": "do"}, headers=headers)
+    assert seen.status == 403
+    assert "came from another site" in seen.words
+    assert jobs(browser) == before
+    assert (await browser.send("GET", "/ui")).status == 200
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+async def test_nobody_is_signed_in_by_another_site(door, headers):
+    browser = Browser(door)
+    words = {"name": "root", "password": "secret"}
+    seen = await browser.post("/ui/sign-in", words, headers=headers)
+    assert seen.status == 403
+    assert not browser.cookie
+
+
+async def test_a_form_without_its_session_s_secret_does_nothing(door, browser):
+    other = Browser(door)
+    page = await other.sign_in("op")
+    before = jobs(browser)
+    for secret in ("", "x", page.hidden["secret"], "é"):
+        form = {"on": "web1", "step": "do", "secret": secret}
+        seen = await browser.post("/ui/do/instance/shutdown", form)
+        assert seen.status == 403
+        assert "not of a page of yours" in seen.words
+    assert jobs(browser) == before
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "text/plain", "multipart/form-data"]
+)
+async def test_a_form_of_another_type_is_none(browser, kind):
+    seen = await browser.post(
+        "/ui/do/instance/shutdown", {"on": "web1"}, headers={"Content-Type": kind}
+    )
+    assert seen.status == 415
+
+
+async def test_forms_have_an_end(browser):
+    page = await browser.open("/ui/do/instance/add-tags?on=web1")
+    long = await browser.post(
+        "/ui/do/instance/add-tags", {**page.hidden, "tags": "x" * 70_000}
+    )
+    assert long.status == 413
+    many = await browser.post(
+        "/ui/do/instance/add-tags", {**page.hidden, "tags": ["x"] * 2000}
+    )
+    assert many.status == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ui", "/ui/instance", "/ui/instance/web1", "/ui/do/instance/migrate?on=web1",
+        "/ui/job", "/ui/sign-in", "/ui/nonsense", "/ui/do/disk?deed=attach&on=data1",
+    ],
+)  # fmt: skip
+async def test_what_is_opened_changes_nothing_and_is_framed_by_nobody(browser, path):
+    before = jobs(browser)
+    seen = await browser.send("GET", path)
+    assert jobs(browser) == before
+    for name, value in HEADERS.items():
+        assert seen.headers[name] == value
+    assert seen.headers["Cache-Control"] == "no-store"
+    policy = seen.headers["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert " style=" not in seen.text
+    assert " onclick" not in seen.text
+    assert "<script>" not in seen.text
+
+
+async def test_markup_is_text_wherever_it_stands(browser):
+    for path in (
+        f"/ui/instance?filter={SCRIPT}",
+        f"/ui/instance/{SCRIPT.replace('/', '%2F')}",
+        f"/ui/do/disk/attach?on={SCRIPT}",
+        f"/ui/do/instance/{SCRIPT.replace('/', '%2F')}?on=web1",
+        f"/ui/sign-in?next={SCRIPT}",
+    ):
+        seen = await browser.open(path)
+        assert SCRIPT not in seen.text, path
+    form = await browser.open("/ui/do/disk/rename?on=data1")
+    for step in ("look", "do"):
+        seen = await browser.fill(
+            form, "/ui/do/disk/rename", step=step, new_name=f'"{SCRIPT}'
+        )
+        assert SCRIPT not in seen.text
+    cluster = browser.door.cluster
+    number = await cluster.submit("OP_INSTANCE_REMOVE", instance_name=SCRIPT)
+    await cluster.finished(number)
+    for path in ("/ui", "/ui/job", f"/ui/job/{number}"):
+        seen = await browser.open(path)
+        assert SCRIPT not in seen.text
+        assert "alert(1)" in seen.text
+
+
+@pytest.mark.parametrize(
+    "leads",
+    [
+        "https://evil.example/", "//evil.example", "/2/info", "/ui\\@evil.example",
+        "/uiX", "javascript:alert(1)", "/ui/\r\nX: y",
+    ],
+)  # fmt: skip
+async def test_signing_in_leads_to_our_pages_alone(door, leads):
+    browser = Browser(door)
+    words = {"name": "root", "password": "secret", "next": leads}
+    seen = await browser.post("/ui/sign-in", words)
+    assert seen.status == 303
+    assert seen.headers["Location"] == "/ui"
+
+
+async def test_files_are_the_page_s_own_alone(door):
+    browser = Browser(door)
+    style = await browser.send("GET", "/ui/static/style.css")
+    assert style.status == 200
+    again = {"If-None-Match": style.headers["ETag"]}
+    assert (
+        await browser.send("GET", "/ui/static/style.css", headers=again)
+    ).status == 304
+    for path in ("serving.py", "..%2Fserving.py", "..%2F..%2F..%2Fetc%2Fpasswd"):
+        assert (await browser.send("GET", f"/ui/static/{path}")).status in (401, 404)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each deed's command, typed at the command line, asks for what its form asks for."""
+
+import json
+
+import pytest
+
+from desk import desk
+from moorage.jobs.fields import fields
+from moorage.ops import OPERATIONS, parse
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.web.deeds import DEEDS
+from moorage.web.forms import given_of
+
+WORDS = {
+    "amount": "1G",
+    "beparams.memory": "2G",
+    "beparams.vcpus": "2",
+    "disk": "data1",
+    "disk_template": "ext",
+    "disks.pool": "",
+    "disks.provider": "san",
+    "disks.size": "1G",
+    "instance_name": "web1",
+    "name": "data2",
+    "new_name": "other",
+    "node": "node2",
+    "os_type": "",
+    "pnode": "node1",
+    "pool": "",
+    "provider": "san",
+    "reboot_type": "full",
+    "remote_node": "node2",
+    "size": "1G",
+    "tags": "gold",
+    "target_node": "node2",
+    "timeout": "30",
+}
+"""What is filled in; a switch is on."""
+ON = {
+    "instance": "web1",
+    "disk": "data1",
+    "node": "node1",
+    "group": "default",
+    "network": "lan",
+    "pool": "fast",
+}
+
+
+def filled(deed):
+    """Return all fields of a form, as the browser sends them, and as the opcode."""
+    known = {one.name: one for one in fields(OPERATIONS[deed.op])}
+    words = {one.called: [WORDS.get(one.called, "on")] for one in deed.inputs}
+    return words, given_of(deed, known, words)
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda one: f"{one.kind}-{one.word}")
+async def test_the_command_asks_for_the_same(deed, tmp_path):
+    cluster = await SimCluster.start(
+        tmp_path / "sim", ClusterBuilder().disk("data1").instance("web1")
+    )
+    words, values = filled(deed)
+    wanted = deed.opcode(ON[deed.kind], values)
+    async with desk(cluster, tmp_path) as at:
+        line = f"{deed.typed(ON[deed.kind], words)} --submit"
+        await at.screen(line)
+        job, *_ = cluster.engine.jobs.values()
+        sent = dict(job.ops[0].input)
+    await cluster.stop()
+    assert parse(common(sent)) == parse(common(wanted)), json.dumps(sent)
+
+
+def common(opcode):
+    """Return an opcode without who asks, and without what says what is so anyway."""
+    found = {key: value for key, value in opcode.items() if key != "reason"}
+    sizes = dict(found.get("beparams", {}))
+    if "memory" in sizes:  # the older word for both
+        sizes |= dict.fromkeys(("minmem", "maxmem"), sizes.pop("memory"))
+    return found | ({"beparams": sizes} if sizes else {})

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pictures in the browser: what the planner says, pools by nodes, a disk's walk."""
+
+import re
+
+POOL = {
+    "pool_name": "fast",
+    "disk_template": "ext",
+    "provider": "san",
+    "groups": ["default"],
+}
+
+
+async def test_what_each_loss_would_do_and_each_tile_leads_to_its_loss(browser):
+    page = await browser.open("/ui/survival")
+    assert page.status == 200
+    assert "Any one of 3 nodes can be lost." in page.words
+    leads = set(re.findall(r'href="(/ui/survival\?lost=[^"]+)"', page.text))
+    assert "/ui/survival?lost=node/node1" in leads
+    for one in leads:
+        assert (await browser.open(one)).status == 200
+    one = await browser.open("/ui/survival?lost=node/node1")
+    assert "The one instance restarts." in one.words
+    assert "web1 restarts with its disks on node" in one.text
+    assert "hcheck -L --survive" in one.words
+
+
+async def test_a_loss_and_a_group_that_there_are_not(browser):
+    for address in ("survival?lost=node/nobody", "balance?group=none", "walk?disk=x"):
+        assert (await browser.open(f"/ui/{address}")).status == 404
+    assert (await browser.open("/ui/walk")).status == 400
+
+
+async def test_how_the_cluster_would_be_balanced(browser):
+    cluster = browser.door.cluster
+    for number in (3, 4, 5):
+        disk = {"size": 1024, "provider": "san", "name": f"root{number}"}
+        await cluster.run(
+            "OP_INSTANCE_CREATE",
+            instance_name=f"web{number}",
+            disk_template="ext",
+            disks=[disk],
+            pnode="node1",
+            no_install=True,
+        )
+    page = await browser.open("/ui/balance?group=default")
+    assert "take the score from" in page.words
+    assert re.search(r"migrate (-f )?-n node[23] web\d", page.words)
+    assert "hbal -L -G default -C" in page.words
+
+
+async def test_pools_by_nodes(browser):
+    cluster = browser.door.cluster
+    nothing = await browser.open("/ui/pools-by-nodes")
+    assert "There is no storage pool" in nothing.words
+    await cluster.run("OP_STORAGE_POOL_ADD", **POOL)
+    await cluster.run("OP_NODE_SET_PARAMS", node_name="node3", offline=True, force=True)
+    page = await browser.open("/ui/pools-by-nodes")
+    assert "fast: ext san; 0 disks" in page.text
+    assert "node1, fast: reached" in page.text
+    assert "node3, fast: no answer" in page.text
+
+
+async def test_the_walk_of_a_disk(browser):
+    cluster = browser.door.cluster
+    await cluster.run("OP_DISK_ATTACH", disk="data1", instance_name="web2")
+    await cluster.run("OP_DISK_DETACH", disk="data1")
+    page = await browser.open("/ui/walk?disk=data1")
+    assert "It belongs to nobody." in page.words
+    assert "1 instance" in page.words
+    assert 'href="/ui/instance/web2"' in page.text
+    assert re.search(r'href="/ui/job/\d+"', page.text)
+    await cluster.run("OP_DISK_REMOVE", disk="data1")
+    gone = await browser.open("/ui/walk?disk=data1")
+    assert "It is gone" in gone.words
+
+
+async def test_pictures_fit_the_policy_of_the_page(browser):
+    for name in ("survival", "balance", "pools-by-nodes", "walk?disk=data1"):
+        page = await browser.open(f"/ui/{name}")
+        assert 'href="/ui/static/pictures.css?' in page.text
+        assert " style=" not in page.text
+        assert "<style" not in page.text
+        assert not re.search(r"\son\w+=", page.text)
+    style = await browser.open("/ui/static/pictures.css")
+    assert style.text.count(".pic ") > 50

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What keeps pages live."""
+
+import asyncio
+import json
+
+from browsing import COOKIE, Browser
+
+
+async def heard(browser, door):
+    """Listen; yield what is told."""
+    url = f"https://127.0.0.1:{door.port}/ui/events"
+    headers = {"Cookie": f"{COOKIE}={browser.cookie}"}
+    async with door._session.get(url, headers=headers) as answer:
+        assert answer.content_type == "text/event-stream"
+        async for line in answer.content:
+            if line.startswith((b"data: ", b": here")):
+                yield line
+
+
+async def test_a_stream_says_what_changed_and_ends_with_the_session(door, browser):
+    lines = heard(browser, door)
+    assert (await anext(lines)).startswith(b": here")
+    await door.cluster.run("OP_DISK_RENAME", disk="data1", new_name="data2")
+    kinds = set()
+    while "disk" not in kinds:
+        line = await anext(lines)
+        kinds |= set(json.loads(line.removeprefix(b"data: "))["kinds"])
+    door.users.write_text("eye secret read\n")
+    number = await door.cluster.submit("OP_DISK_RENAME", disk="data2", new_name="data1")
+    await door.cluster.finished(number)
+    told = [json.loads(line.removeprefix(b"data: ")) async for line in lines]
+    assert all(number not in one["jobs"] for one in told)
+
+
+async def test_a_stranger_hears_nothing(door):
+    browser = Browser(door)
+    for path in ("/ui/events", "/ui/strip"):
+        assert (await browser.send("GET", path)).status == 401
+
+
+async def test_who_may_not_look_hears_nothing(door):
+    browser = Browser(door)
+    await browser.sign_in("guest")
+    for path in ("/ui/events", "/ui/strip"):
+        assert (await browser.send("GET", path)).status == 403
+
+
+async def test_the_strip_has_what_runs(door, browser):
+    go = asyncio.Event()
+    door.cluster.extra_point = lambda _name: go.wait()
+    assert "INSTANCE" not in (await browser.open("/ui/strip")).words
+    now = [1e9]
+    door.pages._strips._clock = lambda: now[0]
+    number = await door.cluster.submit("OP_INSTANCE_STARTUP", instance_name="web2")
+    page = await browser.open("/ui/strip")
+    assert f"{number} INSTANCE_STARTUP(web2)" in page.words
+    go.set()
+    await door.cluster.finished(number)
+    now[0] += 2
+    assert "INSTANCE_STARTUP" not in (await browser.open("/ui/strip")).words

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pages as somebody meets them who has no JavaScript: looked at, and worked with."""
+
+import asyncio
+
+import pytest
+
+from browsing import Browser
+from moorage.web.kinds import KINDS
+
+
+def rows(page):
+    """Return the names that a table shows, in order."""
+    parts = page.text.split('<th scope="row"')[1:]
+    return [part.split("</a>")[0].rsplit(">", 1)[1] for part in parts]
+
+
+async def test_the_overview_says_in_a_sentence_whether_all_is_well(browser):
+    page = await browser.open("/ui")
+    assert "All is well: 3 nodes, 1 of 2 instances running." in page.words
+    assert "ext san" in page.words
+    assert "INSTANCE_CREATE(web2)" in page.words
+
+
+async def test_what_wants_a_person_is_told_and_leads_there(browser):
+    cluster = browser.door.cluster
+    await cluster.run("OP_NODE_SET_PARAMS", node_name="node3", offline=True, force=True)
+    for guest in await cluster.nodes.nodes["node1"].hypervisor.guests():
+        await cluster.nodes.nodes["node1"].hypervisor.stop(guest.uuid, 0)
+    page = await browser.open("/ui")
+    assert "2 things want a person" in page.words
+    assert "Node node3 is marked offline." in page.words
+    assert "Instance web1 is ERROR_down" in page.words
+    assert 'href="/ui/instance/web1"' in page.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_kind_has_its_table_and_each_object_its_page(browser, kind):
+    cluster = browser.door.cluster
+    await cluster.run("OP_NETWORK_ADD", network_name="lan", network="192.0.2.0/28")
+    pool = {"pool_name": "fast", "disk_template": "ext", "provider": "san"}
+    await cluster.run("OP_STORAGE_POOL_ADD", **pool)
+    page = await browser.open(f"/ui/{kind}")
+    assert page.status == 200
+    leads = page.text.split(f'href="/ui/{kind}/')[1:]
+    assert leads
+    for one in leads:
+        told = await browser.open(f"/ui/{kind}/{one.split(chr(34))[0]}")
+        assert told.status == 200
+        assert f"/ui/{kind}/" in told.text or f'href="/ui/{kind}"' in told.text
+
+
+async def test_a_table_filters_sorts_and_says_the_command(browser):
+    everybody = await browser.open("/ui/instance")
+    assert rows(everybody) == ["web1", "web2"]
+    down = await browser.open("/ui/instance?sort=-name")
+    assert rows(down) == ["web2", "web1"]
+    assert rows(await browser.open("/ui/instance?filter=eb2")) == ["web2"]
+    gold = await browser.open("/ui/instance?filter=%22gold%22+in+tags")
+    assert rows(gold) == ["web1"]
+    assert "gnt-instance list --filter '\"gold\" in tags'" in gold.words
+    assert rows(await browser.open("/ui/disk?filter=status+%3D%3D+%22detached%22")) == [
+        "data1"
+    ]
+
+
+async def test_a_filter_that_is_none_says_so(browser):
+    page = await browser.open("/ui/instance?filter=status+%3D%3D")
+    assert page.status == 400
+    assert "cannot be read: it ends where a value after == should be" in page.words
+    unknown = await browser.open("/ui/node?filter=height+%3D%3D+1")
+    assert unknown.status == 400
+    assert "height" in unknown.words
+
+
+async def test_a_long_table_has_pages(browser):
+    cluster = browser.door.cluster
+    for number in range(60):
+        await cluster.run(
+            "OP_DISK_ADD",
+            name=f"x{number}",
+            size=4,
+            disk_template="ext",
+            provider="san",
+        )
+    first = await browser.open("/ui/disk?filter=x")
+    assert rows(first)[:3] == ["x0", "x1", "x2"]
+    assert len(rows(first)) == 50
+    assert "Page 1 of 2" in first.words
+    assert rows(await browser.open("/ui/disk?filter=x&page=2"))[-1] == "x59"
+    assert rows(await browser.open("/ui/disk?filter=x&page=99"))[-1] == "x59"
+
+
+async def test_an_object_shows_facts_story_and_what_can_be_done(browser):
+    page = await browser.open("/ui/disk/root1")
+    assert "attached" in page.words
+    assert 'href="/ui/instance/web1"' in page.text
+    assert "Story" in page.words
+    assert "web1 has it: it must be detached first. Detach" in page.words
+    instance = await browser.open("/ui/instance/web1")
+    assert "It runs already." in instance.words
+    assert "root1" in instance.words
+
+
+async def test_what_is_not_there_says_so(browser):
+    for path in ("/ui/instance/absent", "/ui/job/99", "/ui/job/x", "/ui/nonsense"):
+        page = await browser.open(path)
+        assert page.status == 404, path
+        assert "There is no such page" in page.words
+
+
+async def test_a_deed_is_shown_before_it_is_done(browser):
+    form = await browser.open("/ui/do/disk/attach?on=data1")
+    assert "gnt-disk attach data1" in form.words
+    before = len(browser.door.cluster.engine.jobs)
+    plan = await browser.fill(
+        form, "/ui/do/disk/attach", step="look", instance_name="web1"
+    )
+    assert "give disk data1 to web1, epoch 1" in plan.words
+    assert "gnt-disk attach data1 web1" in plan.words
+    assert len(browser.door.cluster.engine.jobs) == before + 1
+    assert not browser.door.cluster.config.owner(
+        browser.door.cluster.config.disk("data1")
+    )
+    done = await browser.fill(
+        plan, "/ui/do/disk/attach", step="do", instance_name="web1"
+    )
+    assert "DISK_ATTACH(data1)" in done.words
+    await browser.door.cluster.finished(before + 2)
+    assert "web1" in (await browser.open("/ui/disk/data1")).words
+    job = await browser.open(f"/ui/job/{before + 2}")
+    assert "success" in job.words
+    assert "root by rapi" in job.words
+
+
+async def test_a_second_click_makes_no_second_job(browser):
+    form = await browser.open("/ui/do/disk/snapshot?on=data1")
+    for _ in range(2):
+        await browser.fill(form, "/ui/do/disk/snapshot", step="do", new_name="monday")
+    summaries = [
+        job.ops[0].summary for job in browser.door.cluster.engine.jobs.values()
+    ]
+    assert summaries.count("DISK_SNAPSHOT(data1)") == 1
+
+
+async def test_what_the_master_refuses_is_told_with_its_hint(browser):
+    form = await browser.open("/ui/do/disk/attach?on=root1")
+    plan = await browser.fill(
+        form, "/ui/do/disk/attach", step="look", instance_name="web2"
+    )
+    assert "disk root1 is attached to instance web1" in plan.words
+    assert "gnt-disk detach root1" in plan.words
+
+
+async def test_a_field_that_is_none_changes_nothing(browser):
+    form = await browser.open("/ui/do/disk/grow?on=data1")
+    assert "512M, 10G or 1.5T" in form.words
+    page = await browser.fill(form, "/ui/do/disk/grow", step="do", amount="much")
+    assert page.status == 400
+    assert "'much' is not a size" in page.words
+    assert 'value="much"' in page.text
+
+
+async def test_a_deed_for_several_makes_a_job_for_each(browser):
+    picked = await browser.open("/ui/do/instance?deed=add-tags&on=web1&on=web2")
+    assert "Add tags 2 instances" in picked.words
+    page = await browser.fill(
+        picked,
+        "/ui/do/instance/add-tags",
+        step="do",
+        on=["web1", "web2"],
+        tags="blue green",
+    )
+    assert "gnt-instance add-tags web2 blue green" not in page.words
+    assert rows(page)
+    for job in list(browser.door.cluster.engine.jobs):
+        await browser.door.cluster.finished(job)
+    config = browser.door.cluster.config
+    assert {"blue", "green"} <= set(config.instance("web1").tags)
+    assert {"blue", "green"} <= set(config.instance("web2").tags)
+
+
+async def test_an_instance_is_made_by_its_form(browser):
+    form = await browser.open("/ui/do/instance/add")
+    fields = {
+        "instance_name": "web3",
+        "pnode": "node3",
+        "no_install": "on",
+        "beparams.memory": "2G",
+        "disks.size": "1G",
+        "disks.provider": "san",
+        "disk_template": "ext",
+    }
+    plan = await browser.fill(form, "/ui/do/instance/add", step="look", **fields)
+    line = "gnt-instance add -n node3 --no-install -t ext -B memory=2G"
+    assert f"{line} --disk 0:size=1G,provider=san web3" in plan.words
+    assert "start web3 on node3" in plan.words
+    before = len(browser.door.cluster.engine.jobs)
+    await browser.fill(plan, "/ui/do/instance/add", step="do", **fields)
+    await browser.door.cluster.finished(before + 1)
+    page = await browser.open("/ui/instance/web3")
+    assert "running" in page.words
+    assert "2.0G" in page.words
+
+
+async def test_a_job_is_cancelled(browser):
+    cluster, go = browser.door.cluster, asyncio.Event()
+    cluster.extra_point = lambda _name: go.wait()
+    number = await cluster.submit("OP_INSTANCE_STARTUP", instance_name="web2")
+    page = await browser.open(f"/ui/job/{number}")
+    assert "Cancel the job" in page.words
+    await browser.fill(page, f"/ui/job/{number}", step="cancel")
+    go.set()
+    await cluster.finished(number)
+    page = await browser.open(f"/ui/job/{number}")
+    assert "canceled" in page.words
+    assert "Cancel the job" not in page.words
+
+
+@pytest.mark.parametrize("user", ["eye", "op", "guest"])
+async def test_what_a_role_may_not_do_is_shown_as_such(door, user):
+    browser = Browser(door)
+    await browser.sign_in(user)
+    page = await browser.open("/ui/instance/web1")
+    if user == "guest":
+        assert page.status == 403
+        return
+    assert "this takes write" in page.words
+    form = await browser.open("/ui/do/instance/remove?on=web1")
+    assert "this takes write" in form.words
+    assert 'value="do"' not in form.text
+    refused = await browser.post(
+        "/ui/do/instance/remove", {**form.hidden, "step": "do"}
+    )
+    assert refused.status in (200, 403)
+    assert door.cluster.config.instance("web1")
