@@ -7,6 +7,7 @@ import os
 import random
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,48 @@ def test_a_random_defect_is_told_by_the_command(
         document = json.loads(data)
         damage(document, dice)
         assert looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "why"),
+    [
+        ("instances", {"admin_state": "flying"}, "a state is up, down, offline"),
+        ("instances", {"tags": ["a b<script>"]}, "is not a tag"),
+        (
+            "nics",
+            {"nicparams": {"link": "br0; rm -rf /"}},
+            "is not the name of a bridge",
+        ),
+        ("nics", {"mac": "zz"}, "is no MAC address"),
+        ("nics", {"ip": "1.2.3.4; x"}, "is no address"),
+        ("nics", {"name": "../x"}, "is not a valid name of a network card"),
+        ("cluster", {"nicparams": {"default": {"link": "x; y"}}}, "name of a bridge"),
+        ("networks", {"network": "10.0.0.0/8"}, "a network has a mask of"),
+    ],
+    ids=["state", "tag", "link", "mac", "address", "name", "preset", "network"],
+)
+def test_what_requests_refuse_an_import_refuses(
+    ganeti: Ganeti, tmp_path: Path, place: str, change: dict[str, Any], why: str
+) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    parts = {
+        "cluster": [document["cluster"]],
+        "nics": [one["nics"][0] for one in document["instances"].values()],
+        "instances": [*document["instances"].values()],
+        "networks": [*document["networks"].values()],
+    }
+    parts[place][0].update(change)
+    assert why in looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["0", "none", "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11"])
+def test_a_name_that_no_disk_can_have_is_told(
+    ganeti: Ganeti, tmp_path: Path, name: str
+) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    next(iter(document["disks"].values()))["name"] = name
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"WARNING: disk {name}: a disk cannot be called" in said
 
 
 def test_a_key_that_an_object_says_twice(ganeti: Ganeti, tmp_path: Path) -> None:
