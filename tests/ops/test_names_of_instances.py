@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from moorage.api.luxi_messages import error_from_wire
+from moorage.cli.errors import lines
 from moorage.errors import Ambiguous, Conflict, Exists
 from moorage.model import Change, Disk, apply, load, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -157,6 +159,30 @@ async def test_an_instance_leaves_several_disks_each_with_a_name_of_its_own(
     names = {cluster.config.disk(uuid).name for uuid in uuids}
     assert len(names) == 2
     assert not {f"{LONG}bbbb", f"{LONG}cccc"} & names
+
+
+async def test_a_refusal_past_the_point_of_no_return_says_that_work_was_done(
+    cluster: SimCluster,
+) -> None:
+    """What nobody could foresee: another record took the name under way."""
+    await made(cluster, "web1", UUIDS, "root")
+    await cluster.run("OP_DISK_ADD", name="other", size=64, **UUIDS)
+
+    async def take(name: str) -> None:
+        if name == "before forget web1":
+            other = cluster.config.disk("other")
+            twin = successor(other, 1.0, name="root")
+            await cluster.config_store.commit(Change((twin,)))
+
+    cluster.extra_point = take
+    number = await cluster.submit(
+        "OP_INSTANCE_REMOVE", instance_name="web1", keep_disks=True
+    )
+    job = await cluster.finished(number)
+    assert job.status == "error"
+    assert job.ops[0].error["facts"]["done_before"]
+    told = error_from_wire(job.ops[0].error)
+    assert "nothing was changed" not in "\n".join(lines(told))
 
 
 @pytest.mark.requirement("S3-46")
