@@ -100,10 +100,11 @@ stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=
 cloud-stateful: $(INSTALLED) ## Do anything to a simulated cloud, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=$(SEED) $(BIN)/pytest tests/cloud/test_stateful.py --stateful-seed $(SEED) --cloud-steps $(STEPS)
 
-# Three at once: those with processes of their own wait for half of their time.
+# Three at once: those with processes of their own wait for half of their time. Who is
+# done takes over from the others: a third of all that is slow stands next to each other.
 slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 3 --timeout 1200 --durations 10 -m "$(SLOW)" \
+	$(BIN)/pytest -n 3 --dist worksteal --timeout 1200 --durations 10 -m "$(SLOW)" \
 	  --requirements-report $(REPORTS)/slow.json tests
 
 # Each test makes all that it uses (names, addresses, directories, users) for itself. They

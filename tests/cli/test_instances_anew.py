@@ -351,6 +351,18 @@ async def test_a_cpu_mask_fits_instance_and_node(at: Desk) -> None:
     assert "-B vcpus=2, or -H cpu_mask=all" in said
 
 
+async def test_an_arrangement_of_processors_makes_up_all_of_them(at: Desk) -> None:
+    await at.types("gnt-instance modify -B vcpus=2 -H cpu_sockets=2,cpu_cores=1 web1")
+    for line, words in (
+        ("-H cpu_cores=3", "cpu_sockets=2 * cpu_cores=3 makes 6 or a multiple"),
+        ("-H cpu_threads=2", "2 virtual processors, and cpu_sockets=2 * cpu_cores=1 *"),
+        ("-B vcpus=3", "3 virtual processors, and cpu_sockets=2 * cpu_cores=1 makes 2"),
+        ("-H cpu_sockets=-1", "cpu_sockets is 0 to 255"),
+    ):
+        assert words in await at.refused(f"gnt-instance modify {line} web1"), line
+    await at.types("gnt-instance modify -B vcpus=4 -H cpu_threads=2 web1")
+
+
 # -- OS definitions --------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Two storage pools of one provider are two rooms: asked, listed and filled apart."""
 
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -49,6 +50,10 @@ def test_each_pool_tells_its_own_room(types: Callable[..., str], sim: Served) ->
         "gnt-storage pool list --no-headers --separator=: --units=m -o name,total,free"
     )
     assert shown.split() == ["bare:512:64", "fast:1000:300", "slow:9000:8000"]
+    told = json.loads(types("gnt-storage pool list --json -o name,rooms"))
+    rooms = {one["name"]: one["rooms"] for one in told}
+    assert rooms["fast"] == {f"node{at}": [300, 1000] for at in (1, 2, 3)}
+    assert rooms["bare"]["node2"] == [64, 512]
     assert "fast (roomy)\n" in types("gnt-storage diagnose fast")
     assert "valid (roomy/fast) [300M free of 1000M]" in types(
         "gnt-storage diagnose fast"

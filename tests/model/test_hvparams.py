@@ -78,6 +78,7 @@ def test_other_hypervisors_take_anything():
         ({"cpu_mask": "a-b"}, "cpu_mask 'a-b' is not all, or numbers"),
         ({"cpu_mask": "0:3-1"}, "'3-1' runs backwards"),
         ({"cpu_mask": "1-2-3"}, "'1-2-3' is neither"),
+        ({"cpu_threads": 256}, "cpu_threads is 0 to 255"),
         ({"cpu_mask": "0:"}, "'' is neither"),
         ({"cpu_mask": "9" * 5000}, "is neither"),
     ],
@@ -96,7 +97,7 @@ def test_each_parameter_without_effect_is_refused_or_warned_of(name):
     for value in ("", None, *one.plain, *map(str.upper, one.plain)):
         check("kvm", {name: value})
         assert list(warnings("kvm", {name: value})) == []
-    word = {"cpu_mask": "0-2,5:all:1"}.get(name, "something")
+    word = "something"
     asked = {name: word}
     if one.refused:
         with pytest.raises(BadInput, match=f"{name}={word} cannot be honoured"):
@@ -112,6 +113,7 @@ def test_each_parameter_without_effect_is_refused_or_warned_of(name):
     [
         {"cpu_type": "Nehalem,+aes,-avx,x2apic=on"},
         {"machine_version": "pc-q35-7.2"},
+        {"cpu_mask": "0-2,5:all:1", "cpu_sockets": 1, "cpu_cores": "3"},
         {"accel": "tcg"},
         {"kvm_flag": "disabled"},
         {"use_localtime": True, "reboot_behavior": "exit", "serial_speed": "115200"},

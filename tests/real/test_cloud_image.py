@@ -152,6 +152,24 @@ def seed(town: Any, name: str, file: str) -> str:
     return subprocess.check_output(words, text=True)
 
 
+def another_like_it(street: Any) -> None:
+    """A clone's disk tells cloud-init the new instance's name, and that it is new."""
+    (disk,) = street.disks("new")
+    street.type(f"gnt-disk clone {disk} --name like-new")
+    street.type(
+        "gnt-instance add -o image+debian-12 -t diskless -n node1 --no-nics"
+        " --no-start draft"
+    )
+    street.type("gnt-disk attach like-new draft")
+    street.type("gnt-instance rename draft like")
+    rows = street.ask("gnt-instance list -o uuid like new")
+    told = [seed(street, name, "meta-data") for name in ("like", "new")]
+    for row, name, text in zip(rows, ("like", "new"), told, strict=True):
+        assert f'"local-hostname": "{name}"' in text
+        assert f'"instance-id": "{row["uuid"]}"' in text
+    street.type("gnt-instance remove -f like")
+
+
 def test_rename_reinstall_and_both_tables(street: Any, tmp_path: Path) -> None:
     """A master boot record serves as well; sfdisk finds both tables sound."""
     street.type(
@@ -162,6 +180,7 @@ def test_rename_reinstall_and_both_tables(street: Any, tmp_path: Path) -> None:
     assert "198.18.7." in seed(street, "old", "network-config")
     street.type("gnt-instance rename old new")
     assert '"local-hostname": "new"' in seed(street, "new", "meta-data")
+    another_like_it(street)
     street.type("gnt-instance reinstall -f -O 'user_data=#!/bin/true' new")
     assert seed(street, "new", "user-data").strip() == "#!/bin/true"
     old = tmp_path / "mbr.raw"

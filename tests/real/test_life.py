@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of instances and disks, as people type it, with real guests and data."""
 
+import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pytest
 
 from moorage.api.luxi import LuxiClient
+from moorage.node.hypervisors.kvm.guest_dir import Home
+from moorage.node.hypervisors.kvm.monitor import conversation
 
 pytestmark = pytest.mark.real
 
@@ -104,6 +108,47 @@ def test_a_reboot_takes_what_was_changed(homes: Any) -> None:
     assert homes.checksum("web1", second) == kept
     was = f"vcpus={before['be/vcpus']},memory={before['be/memory']}"
     homes.type(f"gnt-instance modify -B {was} -H vga=default web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 1
+
+
+def at_home(homes: Any, name: str) -> Home:
+    (row,) = homes.ask(f"gnt-instance list -o uuid,pnode {name}")
+    return Home(homes.scratch.node(row["pnode"]).run / "kvm", row["uuid"])
+
+
+def arranged(homes: Any, name: str) -> list[tuple[int, int, int]]:
+    """Return where QEMU says that each processor is: socket, core, thread."""
+
+    async def ask() -> Any:
+        async with conversation(at_home(homes, name)) as monitor:
+            return await monitor.ask("query-cpus-fast")
+
+    places = [one["props"] for one in asyncio.run(ask())]
+    return [(p["socket-id"], p["core-id"], p["thread-id"]) for p in places]
+
+
+def bindings(homes: Any, name: str) -> list[list[int]]:
+    """Return the processors that each thread of a guest's QEMU may run on."""
+    threads = Path(f"/proc/{at_home(homes, name).pid()}/task").iterdir()
+    return [sorted(os.sched_getaffinity(int(one.name))) for one in threads]
+
+
+def test_processors_are_arranged_and_bound(homes: Any) -> None:
+    topology = "cpu_sockets=2,cpu_cores=1,cpu_threads=2"
+    homes.type(f"gnt-instance modify -B vcpus=4 -H {topology},cpu_mask=0:1:1:all web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert processors(homes) == 4
+    sockets = "cat /sys/devices/system/cpu/cpu*/topology/physical_package_id"
+    assert homes.inside("web1", sockets).split() == list("0011")
+    assert arranged(homes, "web1") == [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
+    found = bindings(homes, "web1")
+    assert (found.count([0]), found.count([1])) == (1, 2)
+    homes.type("gnt-instance modify -H cpu_mask=1 web1")
+    homes.type("gnt-instance reboot -f web1")
+    assert {tuple(one) for one in bindings(homes, "web1")} == {(1,)}
+    usual = "cpu_sockets=default,cpu_cores=default,cpu_threads=default,cpu_mask=default"
+    homes.type(f"gnt-instance modify -B vcpus=default -H {usual} web1")
     homes.type("gnt-instance reboot -f web1")
     assert processors(homes) == 1
 

@@ -2,6 +2,13 @@
 """Pictures in the browser: what the planner says, pools by nodes, a disk's walk."""
 
 import re
+from itertools import count
+
+from msgspec import json
+
+from moorage.api.cluster_info import cluster_info
+from moorage.web.drawn.planner import Planner
+from moorage.web.visit import Visit
 
 POOL = {
     "pool_name": "fast",
@@ -84,3 +91,34 @@ async def test_pictures_fit_the_policy_of_the_page(browser):
         assert not re.search(r"\son\w+=", page.text)
     style = await browser.open("/ui/static/pictures.css")
     assert style.text.count(".pic ") > 50
+
+
+class Told:
+    """A client of a cluster that has nothing yet; it counts what it is asked."""
+
+    def __init__(self, info):
+        self.info, self.asked = info, 0
+
+    async def call(self, method, *_args):
+        self.asked += 1
+        return {"data": []} if method == "Query" else self.info
+
+
+async def test_a_certificate_is_kept_for_twenty_times_what_it_took(door):
+    info = json.decode(json.encode(cluster_info(door.cluster.config, None)))
+    at = count()  # it takes one second, and serves for twenty
+    planner, client = Planner(lambda: float(next(at))), Told(info)
+
+    def visit(user):
+        return Visit(client, user, "read", "", None, None)
+
+    await planner.survival(visit("anna"))
+    once = client.asked
+    for _ in range(20):
+        page = await planner.survival(visit("anna"))
+    assert client.asked == once
+    assert "There is no node. As of " in page.values["picture"].lead
+    await planner.survival(visit("bert"))
+    assert client.asked == 2 * once
+    await planner.survival(visit("anna"))
+    assert client.asked == 3 * once

@@ -31,6 +31,8 @@ from .state_directory import claim
 
 PORT = 1811
 _SECONDS = 180.0
+AT_ONCE = 4
+"""Agents that start at the same time."""
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -113,8 +115,7 @@ def up(
     (scratch.path / "scratch.json").write_bytes(json.encode(scratch))
     try:
         furnish(scratch.path, scratch.guest)
-        for name in scratch.names:
-            start_agent(scratch, name)
+        _start_agents(scratch)
         if not bare:
             _found(scratch)
     except BaseException:
@@ -179,10 +180,26 @@ def start_agent(scratch: Scratch, name: str) -> int:
     Failed
         If it does not come up; the sentence ends with its last words.
     """
-    places = scratch.node(name)
-    known = process.running(places.pid, master.WORD)
+    known = process.running(scratch.node(name).pid, master.WORD)
     if known:
         return known
+    pid = _begin_agent(scratch, name)
+    _settle(scratch, name, pid)
+    return pid
+
+
+def _start_agents(scratch: Scratch) -> None:
+    """Start the agents of all nodes, some at once: each mostly loads its modules."""
+    names = list(scratch.names)
+    for at in range(0, len(names), AT_ONCE):
+        some = names[at : at + AT_ONCE]
+        for name, pid in [(name, _begin_agent(scratch, name)) for name in some]:
+            _settle(scratch, name, pid)
+
+
+def _begin_agent(scratch: Scratch, name: str) -> int:
+    """Start a node's agent; return its pid at once."""
+    places = scratch.node(name)
     if not places.settings.exists():
         settings = agent.Settings(
             address=scratch.address(name),
@@ -202,7 +219,12 @@ def start_agent(scratch: Scratch, name: str) -> int:
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
         sign.unlink(missing_ok=True)
-    pid = process.spawn(["agent", str(places.root)], places.log, places.pid)
+    return process.spawn(["agent", str(places.root)], places.log, places.pid)
+
+
+def _settle(scratch: Scratch, name: str, pid: int) -> None:
+    """Wait until a node's agent waits or serves; raise `Failed` if it does not."""
+    places = scratch.node(name)
 
     def settled() -> bool:
         return (
@@ -212,7 +234,6 @@ def start_agent(scratch: Scratch, name: str) -> int:
     if not process.wait_until(settled, _SECONDS) or not process.alive(pid):
         words = places.log.read_text(errors="replace").splitlines()[-5:]
         raise process.not_up(f"the agent of {name}", _SECONDS, words)
-    return pid
 
 
 def _found(scratch: Scratch) -> None:
@@ -336,10 +357,8 @@ def down(root: Path) -> None:
     """
     scratch = read(root)
     path = scratch.path
-    for pid in list(cleanup.processes(path)):
-        process.end(pid, patience=2.0)
+    process.end_all(cleanup.processes(path), patience=5.0)
     while left := list(cleanup.processes(path)):
-        for pid in left:
-            process.end(pid, patience=0.0)
+        process.end_all(left, patience=0.0)
     cleanup.free_loops(path)
     shutil.rmtree(path)

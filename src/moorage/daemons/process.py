@@ -13,8 +13,9 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from moorage.errors import Failed, WrongState
@@ -170,14 +171,30 @@ def end(pid: int, patience: float = 10.0) -> None:
     Failed
         If it is there all the same.
     """
+    end_all([pid], patience)
+
+
+def end_all(pids: Iterable[int], patience: float) -> None:
+    """End some processes at once: ask all, wait `patience` seconds, kill who is left.
+
+    Raises
+    ------
+    Failed
+        If one is there all the same.
+    """
+    left = list(pids)
     for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 60.0)):
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            return
-        if wait_until(lambda: not _left(pid), seconds):
-            return
-    raise Failed(f"process {pid} does not end")
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        wait_until(partial(_none_left, left), seconds)
+        left = [pid for pid in left if _left(pid)]
+    if left:
+        raise Failed(f"process {left[0]} does not end")
+
+
+def _none_left(pids: Sequence[int]) -> bool:
+    return not any(map(_left, pids))
 
 
 def _left(pid: int) -> bool:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``cpu_mask``: which of a node's processors a guest's may use, as Ganeti writes it.
 
-``0-2,5:all:1``: one entry a virtual processor, or one for all of them. Guests are not
-pinned here; a slip is refused all the same, for a cluster of Ganeti's would refuse it.
+``0-2,5:all:1``: one entry a virtual processor, or one for the whole guest.
 """
 
 import re
@@ -23,10 +22,13 @@ class CpuMask(NamedTuple):
         How many there are; 0 for an empty mask.
     highest
         The highest number of a processor that is named, from 0; None if none is.
+    sets
+        The processors of each entry, as first and last ones of ranges; empty for all.
     """
 
     entries: int
     highest: int | None
+    sets: tuple[tuple[tuple[int, int], ...], ...]
 
 
 def parsed(text: str) -> CpuMask:
@@ -38,21 +40,22 @@ def parsed(text: str) -> CpuMask:
         If it is none.
 
     >>> parsed("0-2,5:all:1")
-    CpuMask(entries=3, highest=5)
+    CpuMask(entries=3, highest=5, sets=(((0, 2), (5, 5)), (), ((1, 1),)))
     """
     entries = [one for one in text.split(":") if text]
-    tops = [_highest(one, text) for one in entries if one.lower() != ALL]
-    return CpuMask(len(entries), max(tops, default=None))
+    sets = tuple(_ranges(one, text) if one.lower() != ALL else () for one in entries)
+    tops = [last for ranges in sets for _, last in ranges]
+    return CpuMask(len(entries), max(tops, default=None), sets)
 
 
-def _highest(entry: str, mask: str) -> int:
+def _ranges(entry: str, mask: str) -> tuple[tuple[int, int], ...]:
     if not _ENTRY.fullmatch(entry):
         raise _bad(mask, f"'{entry[:80]}' is neither")
     spans = [one.split("-") for one in entry.split(",")]
     for first, *last in spans:
         if last and int(first) > int(last[0]):
             raise _bad(mask, f"'{first}-{last[0]}' runs backwards")
-    return max(int(one[-1]) for one in spans)
+    return tuple((int(one[0]), int(one[-1])) for one in spans)
 
 
 def _bad(mask: str, why: str) -> BadInput:

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from moorage.errors import BadInput
 from moorage.units import is_whole
 
-from . import cpumask
-
 
 class Ignored(NamedTuple):
     """A parameter without effect.
@@ -65,16 +63,6 @@ def _warns(effect: str, *plain: str, default: bool | int | str = "") -> Ignored:
 
 
 IGNORED: dict[str, Ignored] = {
-    "cpu_cores": _warns(
-        "each virtual processor is a socket of its own", "0", default=0
-    ),
-    "cpu_mask": _warns("virtual processors are not pinned", "all", default="all"),
-    "cpu_sockets": _warns(
-        "each virtual processor is a socket of its own", "0", default=0
-    ),
-    "cpu_threads": _warns(
-        "each virtual processor is a socket of its own", "0", default=0
-    ),
     "disk_aio": _warns("QEMU's threads read and write", "threads", default="threads"),
     "disk_discard": _warns(
         "what a guest discards is given back", "unmap", "on", default="unmap"
@@ -119,8 +107,7 @@ IGNORED: dict[str, Ignored] = {
 
 
 def check_ignored(given: Mapping[str, Any]) -> None:
-    """Raise `BadInput` for a value that somebody would rely on in vain, and a slip."""
-    cpumask.parsed(str(given.get("cpu_mask") or ""))
+    """Raise `BadInput` for a value that somebody would rely on in vain."""
     for name, value in given.items():
         one = IGNORED.get(name)
         if one and one.refused and one.asks(value):

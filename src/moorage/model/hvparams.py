@@ -16,7 +16,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 
-from . import hvscreen
+from . import cpumask, hvscreen
 from .hvignored import IGNORED, check_ignored, unheeded
 from .misfit import misfit
 
@@ -50,6 +50,9 @@ NIC_TYPES = {
 }
 """Ganeti's kinds of network cards, and QEMU's devices."""
 _RANGES = {
+    "cpu_cores": (0, 255),
+    "cpu_sockets": (0, 255),
+    "cpu_threads": (0, 255),
     "virtio_net_queues": (1, 8),
     "migration_bandwidth": (1, 1 << 20),
     "migration_downtime": (1, 2_000_000),
@@ -59,6 +62,7 @@ _RANGES = {
 MACHINE = frozenset(
     (
         *("accel", "acpi", "cdrom_disk_type", "cpu_type", "kvm_flag"),
+        *("cpu_cores", "cpu_sockets", "cpu_threads"),
         *("machine_version", "nic_type", "reboot_behavior", "serial_console"),
         *("usb_mouse", "use_localtime", "vga", "vhost_net", "virtio_net_queues"),
         "vnet_hdr",
@@ -82,6 +86,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
         Image files of the node, where it allows such; read only.
     cdrom_disk_type
         ``ide`` (which is SATA here) or ``scsi`` (virtio).
+    cpu_cores, cpu_sockets, cpu_threads
+        How the guest's processors are arranged: cores of a socket, sockets, threads of
+        a core; 0 leaves it to QEMU.
+    cpu_mask
+        Which of the node's processors they run on: one entry for each of them, or one
+        for the whole guest (see :mod:`moorage.model.cpumask`).
     cpu_type
         A model of QEMU's, with features (``,+ssse3``, ``,avx=off``); empty for all
         that the accelerator offers.
@@ -147,6 +157,10 @@ class Parameters(Struct, frozen=True, kw_only=True):
     cdrom2_image_path: str = ""
     cdrom_disk_type: str = ""
     cdrom_image_path: str = ""
+    cpu_cores: int = 0
+    cpu_mask: str = "all"
+    cpu_sockets: int = 0
+    cpu_threads: int = 0
     cpu_type: str = ""
     disk_cache: str = "default"
     floppy_image_path: str = ""
@@ -184,6 +198,16 @@ class Parameters(Struct, frozen=True, kw_only=True):
     def machine(self) -> str:
         """QEMU's machine type."""
         return self.machine_version or "q35"
+
+    @property
+    def topology(self) -> dict[str, int]:
+        """How processors are arranged, by QEMU's names; what is left to it is not."""
+        told = {
+            "sockets": self.cpu_sockets,
+            "cores": self.cpu_cores,
+            "threads": self.cpu_threads,
+        }
+        return {name: number for name, number in told.items() if number}
 
     @property
     def screen(self) -> bool:
@@ -299,6 +323,7 @@ def _check(read: Parameters) -> None:
             "as host or Nehalem,+aes",
             cpu_type=read.cpu_type,
         )
+    cpumask.parsed(read.cpu_mask)
     if not _USER.fullmatch(read.security_domain):
         raise BadInput(f"security_domain '{read.security_domain}' is no user's name")
     hvscreen.one_of("accel", read.accel, {"auto", "kvm", "tcg"})

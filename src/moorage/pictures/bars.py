@@ -198,12 +198,12 @@ def _shapes(
 
 
 def _outline(run: list[tuple[Part, float]], frame: Frame, scale: float) -> str:
-    """Return the outlines of parts as one path."""
-    return "".join(
-        f"M{num(x)} 0h{num(part.amount * scale)}v{num(frame.height)}H{num(x)}z"
-        for part, x in run
-        if part.amount > 0
-    )
+    """Return the outline of parts as one path, with a line between two of them."""
+    there = [(x, part.amount * scale) for part, x in run if part.amount > 0]
+    start, end = there[0][0], there[-1][0] + there[-1][1]
+    tall = num(frame.height)
+    box = f"M{num(start)} 0H{num(end)}V{tall}H{num(start)}z"
+    return box + "".join(f"M{num(x)} 0V{tall}" for x, _ in there[1:])
 
 
 def _one(part: Part, x: float, scale: float) -> Shape:

@@ -81,7 +81,7 @@ class WebPages:
             ("GET", ROOT, self._shows(overview.overview)),
             *(
                 ("GET", f"{ROOT}/{name}", self._shows(page))
-                for name, page in drawn.PAGES.items()
+                for name, page in drawn.pages().items()
             ),
             ("GET", f"{ROOT}/static/{{file}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),

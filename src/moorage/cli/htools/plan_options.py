@@ -6,7 +6,7 @@ from collections.abc import Callable
 from moorage.cli.declaration import Options
 from moorage.htools.constants import fixed
 from moorage.htools.plans import plan
-from moorage.htools.plans.balancing import Filter, Plan, Rules, Step, balance
+from moorage.htools.plans.balancing import Plan, Rules, Step, balance
 from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
 
@@ -14,7 +14,11 @@ from moorage.htools.state import State
 def find_plan(options: Options, state: State, how: Rules) -> Plan:
     """Return the plan that the options ask for, its steps printed."""
     told = _teller(options, state)
-    allowed = _guard(state) if how.keep_redundancy else None
+    allowed = None
+    if how.keep_redundancy:
+        from moorage.htools.survival.keeping import kept  # noqa: PLC0415 - start-up time
+
+        allowed = kept(state)
     early = None if options.compact else told
     if options.lookahead:
         from moorage.htools.plans.lookahead import look_ahead  # noqa: PLC0415 - start-up time
@@ -24,15 +28,6 @@ def find_plan(options: Options, state: State, how: Rules) -> Plan:
         search = Searcher().best_step
         found = balance(state, how, search=search, allowed=allowed, told=early)
     return _compacted(found, how, told) if options.compact else found
-
-
-def _guard(state: State) -> Filter | None:
-    """Return what keeps nodes losable; without shared storage the score does."""
-    if not state.has_shared:
-        return None
-    from moorage.htools.survival.keeping import Losing  # noqa: PLC0415 - start-up time
-
-    return Losing()
 
 
 def _teller(options: Options, state: State) -> Callable[[Step, int], None]:

@@ -91,7 +91,7 @@ class ParameterChanges(Changes):
         new = self._with_parameters
         if asked.hvparams:
             screens.check(view.config, instance.hypervisor, new.hvparams)
-        if "cpu_mask" in asked.hvparams or "vcpus" in asked.beparams:
+        if asked.hvparams or "vcpus" in asked.beparams:
             processors.check_fits(view, new, self.node)
         if self._about_os:
             new = self._with_os

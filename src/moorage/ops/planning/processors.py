@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a ``cpu_mask`` fits an instance and its node, as Ganeti asks."""
+"""Whether an instance's processors can be as asked: their mask, their arrangement."""
 
+import math
 from typing import Any
 
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 from moorage.jobs import View
-from moorage.model import Instance, Node, cpumask
+from moorage.model import Instance, Node, cpumask, hvparams
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
 
+_LEVELS = 3
+"""Sockets, cores and threads: where all are given, they make up all processors."""
+
 
 def check_fits(view: View, instance: Instance, node: Node) -> None:
-    """Raise `BadInput` if the mask is of other processors than there are.
+    """Raise `BadInput` if mask or arrangement are of other processors than there are.
 
     One that has an entry for each virtual processor has as many as the instance; a node
     that was not asked, or is silent, may have any number.
     """
-    given = node_tasks.hvparams(view.config, instance)
-    if instance.hypervisor != KVM or not given.get("cpu_mask"):
+    if instance.hypervisor != KVM:
         return
-    text = str(given["cpu_mask"])
-    mask, vcpus = cpumask.parsed(text), _vcpus(view, instance)
+    given = hvparams.parameters(node_tasks.hvparams(view.config, instance))
+    vcpus = _vcpus(view, instance)
+    _check_arranged(given, vcpus, instance.name)
+    text = given.cpu_mask
+    mask = cpumask.parsed(text)
     if mask.entries not in (0, 1, vcpus):
         raise BadInput(
             f"cpu_mask '{text}' is for {mask.entries} virtual processors, and instance "
@@ -36,6 +42,21 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
             hint="-H cpu_mask=all",
             node=node.name,
         )
+
+
+def _check_arranged(given: hvparams.Parameters, vcpus: int, name: str) -> None:
+    """Refuse sockets, cores and threads that do not make up all processors."""
+    asked = given.topology
+    made = math.prod(asked.values())
+    whole = len(asked) == _LEVELS
+    if (made == vcpus) if whole else (vcpus % made == 0):
+        return
+    told = " * ".join(f"cpu_{level}={number}" for level, number in asked.items())
+    raise BadInput(
+        f"instance {name} has {vcpus} virtual processors, and {told} makes {made}"
+        f"{'' if whole else ' or a multiple of that'}",
+        hint=f"-B vcpus={made}",
+    )
 
 
 def _vcpus(view: View, instance: Instance) -> Any:  # noqa: ANN401

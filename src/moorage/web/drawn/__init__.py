@@ -6,15 +6,16 @@ from collections.abc import Awaitable, Callable
 from moorage.web.visit import Page, Visit
 
 from .matrix import pools_by_nodes
-from .planner import balance, survival
+from .planner import Planner
 from .walk import walk
 
-PAGES: dict[str, Callable[[Visit], Awaitable[Page]]] = {
-    "survival": survival,
-    "balance": balance,
-    "pools-by-nodes": pools_by_nodes,
-    "walk": walk,
-}
-"""Each page, by the end of its address."""
 
-__all__ = ["PAGES", "balance", "pools_by_nodes", "survival", "walk"]
+def pages() -> dict[str, Callable[[Visit], Awaitable[Page]]]:
+    """Return the pages of a door, by the end of their addresses."""
+    planner = Planner()
+    return {
+        "survival": planner.survival,
+        "balance": planner.balance,
+        "pools-by-nodes": pools_by_nodes,
+        "walk": walk,
+    }

@@ -2,42 +2,51 @@
 """What the planner says: who survives what, and how the cluster would be balanced.
 
 The planner is that of `hcheck` and `hbal`, on the answers that these read with ``-L``.
-It works in a thread, for one who asks at a time. What it said last is kept, and is good
-for the very same answers alone.
+It works in a thread, for one who asks at a time.
 """
 
 import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from moorage.client.aio import AsyncClient
 from moorage.errors import NotFound
-from moorage.htools import Rules, State, load
+from moorage.htools import Rules, Searcher, State, Step, load
 from moorage.htools import balance as balanced
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi
+from moorage.htools.plans.balancing import Filter
 from moorage.htools.survival.certificate import Certificate, certify
+from moorage.htools.survival.keeping import kept
 from moorage.pictures.balancing import balancing
 from moorage.pictures.ink import Picture
 from moorage.pictures.survival import one_of
 from moorage.pictures.survival import survival as survival_of
-from moorage.web.values import ROOT
+from moorage.web.values import ROOT, moment
 from moorage.web.visit import Page, Visit
 
-_ONE_AT_A_TIME: Final = asyncio.Lock()
-"""The planner takes a processor for itself, and what it reads asks all nodes."""
 _STEPS: Final = 50
 """Steps that a page plans; ``hbal`` goes on."""
 
 
-class _Known(NamedTuple):
-    """What was certified last, and of what."""
+_LASTS: Final = 20.0
+"""How long a certificate is good, in times of what it took: on a cluster of thousands
+the planner takes a twentieth of a processor, on a small one each look is a new one."""
+_MOST: Final = 16
+"""Users whose certificate is kept."""
+_PATIENCE: Final = 5.0
+"""Seconds that a page plans."""
 
-    fleet: Fleet
+
+class _Kept(NamedTuple):
+    """A certificate, when it was made, and until when it is good."""
+
     certificate: Certificate
-
-
-_known: list[_Known] = []
+    made: float
+    until: float
 
 
 async def _fleet(client: AsyncClient) -> Fleet:
@@ -47,50 +56,89 @@ async def _fleet(client: AsyncClient) -> Fleet:
     return await asyncio.to_thread(luxi.parse, answers)
 
 
-async def survival(visit: Visit) -> Page:
-    """Show what each loss would do, or what one does that the address names."""
-    key = visit.asked("lost")
-    async with _ONE_AT_A_TIME:
-        fleet = await _fleet(visit.client)
-        picture = await asyncio.to_thread(_survival, fleet, key)
-    if picture is None:
-        raise NotFound(f"there is nothing called '{key}' that could be lost")
-    up = [("What survives a loss", f"{ROOT}/survival")] if key else []
-    return shown(picture, "hcheck -L --survive", up)
+_LEADS: Final = f"{ROOT}/survival?lost="
 
 
-def _survival(fleet: Fleet, key: str) -> Picture | None:
-    if not _known or _known[0].fleet != fleet:
-        _known[:] = [_Known(fleet, certify(load(fleet).state))]
-    found = _known[0].certificate
-    return one_of(found, key) if key else survival_of(found, f"{ROOT}/survival?lost=")
+class Planner:
+    """The planner of one door, with what it said last.
 
-
-async def balance(visit: Visit) -> Page:
-    """Show the steps that would balance a group: the first one, or that of the address.
-
-    Nothing is done.
+    Parameters
+    ----------
+    clock
+        The time in seconds, from anywhere.
     """
-    async with _ONE_AT_A_TIME:
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # It takes a processor for itself, and what it reads asks all nodes.
+        self._one_at_a_time = asyncio.Lock()
+        # By user: another one may be told less.
+        self._kept: dict[str, _Kept] = {}
+
+    async def survival(self, visit: Visit) -> Page:
+        """Show what each loss would do, or what one does that the address names."""
+        key = visit.asked("lost")
+        async with self._one_at_a_time:
+            known = self._kept.get(visit.user)
+            if known is None or self._clock() > known.until:
+                known = await self._certified(visit)
+        found = known.certificate
+        draw = (
+            partial(one_of, found, key) if key else partial(survival_of, found, _LEADS)
+        )
+        picture = await asyncio.to_thread(draw)
+        if picture is None:
+            raise NotFound(f"there is nothing called '{key}' that could be lost")
+        picture = picture._replace(lead=f"{picture.lead} As of {moment(known.made)}.")
+        up = [("What survives a loss", f"{ROOT}/survival")] if key else []
+        return shown(picture, "hcheck -L --survive", up)
+
+    async def _certified(self, visit: Visit) -> _Kept:
+        """Have everything lost in thought anew, and keep that for a while."""
+        began, made = self._clock(), time.time()
         fleet = await _fleet(visit.client)
-        names = [group.name for group in fleet.groups]
-        name = visit.asked("group") or next(iter(names), "")
-        if name not in names:
-            raise NotFound(f"there is no group called '{name}'")
-        picture = await asyncio.to_thread(_balance, fleet, names.index(name))
-    groups = [
-        (one, f"{ROOT}/balance?group={quote(one)}") for one in names if one != name
-    ]
-    return shown(picture, f"hbal -L -G {name} -C", groups if len(names) > 1 else [])
+        certificate = await asyncio.to_thread(lambda: certify(load(fleet).state))
+        now = self._clock()
+        self._kept.pop(visit.user, None)
+        while len(self._kept) >= _MOST:
+            del self._kept[next(iter(self._kept))]
+        known = _Kept(certificate, made, now + _LASTS * (now - began))
+        self._kept[visit.user] = known
+        return known
+
+    async def balance(self, visit: Visit) -> Page:
+        """Show the steps that would balance a group: the first, or that of the address.
+
+        Nothing is done.
+        """
+        async with self._one_at_a_time:
+            fleet = await _fleet(visit.client)
+            names = [group.name for group in fleet.groups]
+            name = visit.asked("group") or next(iter(names), "")
+            if name not in names:
+                raise NotFound(f"there is no group called '{name}'")
+            picture = await asyncio.to_thread(_balance, fleet, names.index(name))
+        around = [(one, f"{ROOT}/balance?group={quote(one)}") for one in names]
+        others = [pair for pair in around if pair[0] != name]
+        return shown(picture, f"hbal -L -G {name} -C", others)
 
 
 def _balance(fleet: Fleet, at: int) -> Picture:
-    state: State = load(fleet).state
-    plan = balanced(state.group_view(at), Rules(max_steps=_STEPS))
+    state: State = load(fleet).state.group_view(at)
+    end, search = time.monotonic() + _PATIENCE, Searcher().best_step
+
+    def in_time(
+        state: State, rules: Rules, current: float, allowed: Filter | None
+    ) -> Step | None:
+        late = time.monotonic() > end
+        return None if late else search(state, rules, current, allowed)
+
+    rules = Rules(max_steps=_STEPS)
+    plan = balanced(state, rules, search=in_time, allowed=kept(state))
     picture = balancing(plan)
-    if len(plan.steps) < _STEPS:
+    if len(plan.steps) < _STEPS and time.monotonic() <= end:
         return picture
-    return picture._replace(lead=f"{picture.lead} These are the first {_STEPS} steps.")
+    return picture._replace(lead=f"{picture.lead} hbal may find more steps.")
 
 
 def shown(picture: Picture, command: str, around: list[tuple[str, str]]) -> Page:

@@ -104,11 +104,17 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *(("-uuid", spec.uuid) if _is_uuid(spec.uuid) else ()),
         *("-machine", f"{given.machine},{_WITHOUT}{acpi}"),
         *("-accel", launch.accel, "-cpu", cpu),
-        *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
+        *("-m", f"{spec.memory}M", "-smp", _processors(spec, given)),
+        *("-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
         *("-nodefaults", "-no-user-config", "-display", "none"),
         *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
+
+
+def _processors(spec: GuestSpec, given: Parameters) -> str:
+    told = [f"{name}={number}" for name, number in given.topology.items()]
+    return ",".join([str(spec.vcpus), *told])
 
 
 def _sandbox(given: Parameters) -> Iterator[str]:

@@ -10,7 +10,7 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters, parameters
 from moorage.node.hypervisors.base import GuestSpec
 
-from . import accelerator, lines, process, wakeup
+from . import accelerator, lines, pinning, process, wakeup
 from .accelerator import Accelerators
 from .cables import Cables
 from .commandline import arguments
@@ -80,6 +80,7 @@ class Launcher:
                 await process.launch(home, spec.name, argv, [held, *one.keep])
                 try:
                     await lines.furnish(home, given, one.port)
+                    await pinning.pin(home, given)
                 except BaseException:
                     await process.end(home)
                     raise

@@ -98,6 +98,16 @@ class Ram(Struct, frozen=True, rename="kebab"):
     dirty_sync_count: _Count = 1
 
 
+class Processor(Struct, frozen=True, rename="kebab"):
+    """A virtual processor, and the thread that runs it."""
+
+    cpu_index: Annotated[int, Meta(ge=0, lt=1 << 16)]
+    thread_id: Annotated[int, Meta(ge=1, lt=1 << 31)]
+
+
+Processors = Annotated[list[Processor], Meta(max_length=1024)]
+
+
 class Kvm(Struct, frozen=True):
     """Whether the guest's instructions are carried out by the processor itself."""
 
