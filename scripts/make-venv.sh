@@ -21,6 +21,11 @@ interpreter() {
 
 main() {
     local directory=$1 lock=$2 python
+    if [ -L "$directory" ]; then # --clear would empty what it leads to
+        echo "$directory is a link, and a build empties it: remove the link, or" \
+            "build where it leads to" >&2
+        return 1
+    fi
     python=$(interpreter)
     echo "Building $directory with $("$python" --version) from $lock"
     # Emptied first, so that it holds what the lock file says and nothing else.

@@ -70,6 +70,10 @@ async def test_a_guest_is_taken_over_and_stopped(at: Desk) -> None:
         "gnt-instance modify --disk 0:detach web1",
         "gnt-instance modify --net add web1",
         "gnt-disk attach spare web1",
+        "gnt-disk convert -t ext -p san root1",
+        "gnt-disk clone --name c1 root1",
+        "gnt-instance modify -t plain web1",
+        "gnt-backup export --noshutdown -n node2 web1",
     ):
         assert "needs a start of its own first" in await at.refused(line)
     assert dict(at.cluster.config.objects) == before

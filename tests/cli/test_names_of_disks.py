@@ -46,7 +46,9 @@ async def test_every_word_of_an_ambiguous_name_is_understood(at: Desk) -> None:
         assert listed.split() == [uuid]
         uuids.add(uuid)
     assert len(uuids) == 3
-    several = await at.types("gnt-disk list --no-headers -o instance web2/root web1/root")
+    several = await at.types(
+        "gnt-disk list --no-headers -o instance web2/root web1/root"
+    )
     assert several.split() == ["web2", "web1"]
     assert "unknown_entity" in await at.refused("gnt-disk info web1/none")
     assert "unknown_entity" in await at.refused("gnt-disk list web3/root")

@@ -7,6 +7,7 @@ import os
 import random
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,10 +63,19 @@ def test_a_file_that_is_cut_off(ganeti: Ganeti, version: str) -> None:
         (b"NaN", "it is no JSON"),
         (b"1e999", "it is no JSON"),
         (b"9" * 5000, "it is no"),
+        (b'{"a": 1, "b": ' + b"9" * 5000 + b"}", "it is no"),
         (b"[" * 200 + b"]" * 200, "nested too deep"),
         (b"[" * 100_000_000, "nested too deep"),
     ],
-    ids=["not UTF-8", "NaN", "infinite", "huge", "nested", "100 MB of nesting"],
+    ids=[
+        "not UTF-8",
+        "NaN",
+        "infinite",
+        "huge",
+        "inside",
+        "nested",
+        "100 MB of nesting",
+    ],
 )
 def test_what_no_file_holds(
     ganeti: Ganeti, tmp_path: Path, value: bytes, why: str
@@ -88,6 +98,60 @@ def test_a_random_defect_is_told_by_the_command(
         document = json.loads(data)
         damage(document, dice)
         assert looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "why"),
+    [
+        ("instances", {"admin_state": "flying"}, "a state is up, down, offline"),
+        ("instances", {"tags": ["a b<script>"]}, "is not a tag"),
+        (
+            "nics",
+            {"nicparams": {"link": "br0; rm -rf /"}},
+            "is not the name of a bridge",
+        ),
+        ("nics", {"mac": "zz"}, "is no MAC address"),
+        ("nics", {"ip": "1.2.3.4; x"}, "is no address"),
+        ("nics", {"name": "../x"}, "is not a valid name of a network card"),
+        ("cluster", {"nicparams": {"default": {"link": "x; y"}}}, "name of a bridge"),
+        ("networks", {"network": "10.0.0.0/8"}, "a network has a mask of"),
+    ],
+    ids=["state", "tag", "link", "mac", "address", "name", "preset", "network"],
+)
+def test_what_requests_refuse_an_import_refuses(
+    ganeti: Ganeti, tmp_path: Path, place: str, change: dict[str, Any], why: str
+) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    parts = {
+        "cluster": [document["cluster"]],
+        "nics": [one["nics"][0] for one in document["instances"].values()],
+        "instances": [*document["instances"].values()],
+        "networks": [*document["networks"].values()],
+    }
+    parts[place][0].update(change)
+    assert why in looked_at(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["0", "none", "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11"])
+def test_a_name_that_no_disk_can_have_is_told(
+    ganeti: Ganeti, tmp_path: Path, name: str
+) -> None:
+    document = json.loads(ganeti.recorded("2.16"))
+    next(iter(document["disks"].values()))["name"] = name
+    said = looked_at(json.dumps(document).encode(), tmp_path)
+    assert f"WARNING: disk {name}: a disk cannot be called" in said
+
+
+def test_a_key_that_an_object_says_twice(ganeti: Ganeti, tmp_path: Path) -> None:
+    """Readers differ in which of both counts."""
+    text = ganeti.recorded("2.16").decode()
+    name = json.loads(text)["cluster"]["cluster_name"]
+    said = f'"cluster_name": "{name}"'
+    assert text.count(said) == 1
+    twice = text.replace(said, f'{said}, "cluster_name": "another"')
+    told = looked_at(twice.encode(), tmp_path)
+    assert "it says the key 'cluster_name'" in told
+    assert "twice" in told
 
 
 def test_a_file_without_nodes(ganeti: Ganeti, tmp_path: Path) -> None:

@@ -88,6 +88,21 @@ async def test_a_node_that_leaves_has_ganetis_again(
     assert text(tmp_path, "node3", "master_node") == "of Ganeti\n"
 
 
+async def test_verify_names_a_node_whose_files_are_not_written_any_more(
+    sim: SimCluster, tmp_path: Path
+) -> None:
+    await sim.run("OP_CLUSTER_SET_PARAMS", ssconf=True)
+    await until(lambda: text(tmp_path, "node2", "master_node") == "node1\n")
+
+    async def told() -> list[str]:
+        found = (await sim.run("OP_CLUSTER_VERIFY"))["errors"]
+        return [one["object"] for one in found if "ssconf files" in one["message"]]
+
+    assert await told() == []
+    (tmp_path / "node2").chmod(0o777)
+    assert await told() == ["node node2"]
+
+
 async def test_a_node_where_others_could_write_is_named_before(
     sim: SimCluster, tmp_path: Path
 ) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from mirrored import mirrored
+
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from moorage.api.luxi_messages import error_from_wire
+from moorage.cli.errors import lines
 from moorage.errors import Ambiguous, Conflict, Exists
 from moorage.model import Change, Disk, apply, load, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -113,6 +115,74 @@ async def test_where_one_name_is_one_volume_a_second_disk_is_refused(
     assert "the volume of disk old was made as 'root'" in error.message
     assert held(cluster, first)["data"] == "web1/root"
     assert held(cluster, other)["data"] == "web2/data"
+
+
+LONG = "a" * 60
+"""Two names that begin so are cut to the same one."""
+
+
+async def crowded(cluster: SimCluster) -> None:
+    """Make web1 whose disks' names are those of two free disks."""
+    for name in (f"{LONG}bbbb", f"{LONG}cccc"):
+        await cluster.run("OP_DISK_ADD", name=name, size=64, **UUIDS)
+    await made(cluster, "web1", UUIDS, f"{LONG}bbbb", f"{LONG}cccc")
+
+
+@pytest.mark.requirement("S3-46")
+async def test_each_of_several_disks_that_leave_is_told_its_own_name(
+    cluster: SimCluster,
+) -> None:
+    await crowded(cluster)
+    uuids = cluster.config.instance("web1").disks
+    leave = [["detach", "0", {}], ["detach", "1", {}]]
+    number = await cluster.submit(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web1", disks=leave
+    )
+    job = await cluster.finished(number)
+    assert job.status == "success"
+    names = [str(cluster.config.disk(uuid).name) for uuid in uuids]
+    assert len({*names}) == 2
+    said = [word.partition("name=")[2] for _, word in job.ops[0].result]
+    assert said == names
+    log = str(job.ops[0].log)
+    for uuid, name in zip(uuids, names, strict=True):
+        assert f"disk {uuid} is named '{name}' from now on" in log
+
+
+@pytest.mark.requirement("S3-46")
+async def test_an_instance_leaves_several_disks_each_with_a_name_of_its_own(
+    cluster: SimCluster,
+) -> None:
+    await crowded(cluster)
+    uuids = cluster.config.instance("web1").disks
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web1", keep_disks=True)
+    names = {cluster.config.disk(uuid).name for uuid in uuids}
+    assert len(names) == 2
+    assert not {f"{LONG}bbbb", f"{LONG}cccc"} & names
+
+
+async def test_a_refusal_past_the_point_of_no_return_says_that_work_was_done(
+    cluster: SimCluster,
+) -> None:
+    """What nobody could foresee: another record took the name under way."""
+    await made(cluster, "web1", UUIDS, "root")
+    await cluster.run("OP_DISK_ADD", name="other", size=64, **UUIDS)
+
+    async def take(name: str) -> None:
+        if name == "before forget web1":
+            other = cluster.config.disk("other")
+            twin = successor(other, 1.0, name="root")
+            await cluster.config_store.commit(Change((twin,)))
+
+    cluster.extra_point = take
+    number = await cluster.submit(
+        "OP_INSTANCE_REMOVE", instance_name="web1", keep_disks=True
+    )
+    job = await cluster.finished(number)
+    assert job.status == "error"
+    assert job.ops[0].error["facts"]["done_before"]
+    told = error_from_wire(job.ops[0].error)
+    assert "nothing was changed" not in "\n".join(lines(told))
 
 
 @pytest.mark.requirement("S3-46")

@@ -72,7 +72,9 @@ def _restart(
     if call.option("json"):
         call.show({"guests": rows, "silent": silent}, ())
     else:
-        cells = [[str(one["wave"] or "-"), *_where(one), one["restart"]] for one in rows]
+        cells = [
+            [str(one["wave"] or "-"), *_where(one), one["restart"]] for one in rows
+        ]
         _show_table(call, _PLANNED, cells, "No guest that Ganeti started is to restart")
         _show_silent(call, silent)
     planned = [one for one in rows if one["wave"]]

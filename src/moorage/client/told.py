@@ -86,7 +86,8 @@ class Job(NamedTuple):
         for state, result in zip(self.states, self.results, strict=True):
             if state == "error":
                 found = error_from_wire(result)
-                before = list(self.states).count("success")
+                done = list(self.states).count("success")
+                before = done or found.facts.get("done_before", 0)
                 facts = {"job": self.number, "done_before": before}
                 found.facts = {**found.facts, **facts}
                 return found

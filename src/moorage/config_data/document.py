@@ -2,6 +2,7 @@
 """A configuration of Ganeti as a document: its version, its parts, their shape."""
 
 from collections.abc import Iterator
+from json import loads
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import DecodeError, Meta, Struct, ValidationError, convert, json
@@ -151,8 +152,27 @@ def read(data: bytes) -> Document:
         raise BadInput("it is no configuration of Ganeti: it is not a JSON object")
     if _is_too_deep(found):
         raise BadInput("it is no configuration: it is nested too deep")
+    try:
+        loads(data, object_pairs_hook=_once)
+    except ValueError as error:
+        raise BadInput(f"it is no JSON: {error}") from None
     version_of(found)
     check_shape(found)
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Part:
+    """Return an object of JSON; raise `BadInput` for one that says a key twice.
+
+    Readers differ in which of them counts: Ganeti's may have taken the other one.
+    """
+    found: Part = {}
+    for key, value in pairs:
+        if key in found:
+            of = next((str(one) for name, one in pairs if name in ("name", "uuid")), "")
+            where = f"of {of[:80]!r}" if of else "of one object"
+            raise BadInput(f"it says the key {key[:80]!r} {where} twice")
+        found[key] = value
     return found
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
@@ -25,18 +26,21 @@ from moorage.model import (
     Entity,
     Instance,
     Network,
+    Nic,
     Node,
     NodeGroup,
     StoragePool,
     hvparams,
     ipolicy,
+    nicparams,
     pair_of,
 )
 from moorage.model.apply import assembled
 from moorage.model.misfit import misfit
-from moorage.model.networks import in_order, outside, subnet
+from moorage.model.networks import checked_subnet, in_order, outside, subnet
 from moorage.ops.cluster import defaults
 from moorage.storage import TEMPLATES
+from moorage.storage.validation import check_name, check_tags
 
 from .document import Document, Part
 from .export import GIVEN, OF_DISKS, Address, of_ganeti, written
@@ -50,6 +54,8 @@ Beside = Mapping[str, Mapping[str, Any]]
 
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 """Uuids and names of machines, as widely as Ganeti has them."""
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
+_ADMIN_STATES = ("up", "down", "offline")
 _STATES = ("primary_ip", "secondary_ip", "offline", "drained", "master_candidate")
 """What is so here, whatever the file says of a node: no word of the file's goes out."""
 _OF_THE_NODE = (*_STATES, "port", "pins", "master_certs", "led_with")
@@ -218,6 +224,10 @@ class _Reading:
             told = f"{type(error).__name__}: {error}"
             self.wrong.append(f"{word} is as none of Ganeti's ({told})")
         else:
+            try:
+                check_tags(made.tags)
+            except BadInput as error:
+                self.wrong.append(f"{word}: {error.message}")
             if made.uuid != uuid:
                 self.wrong.append(
                     f"{word} has the uuid {made.uuid}, and the key {uuid}"
@@ -270,7 +280,13 @@ class _Reading:
         given = {**(part.get("hvparams") or {}), **own}
         backend.check(part.get("beparams") or {})
         words = {"nics": named, "hvparams": given}
-        return _made(Instance, {**_theirs(Instance, part), **words})
+        instance = _made(Instance, {**_theirs(Instance, part), **words})
+        if instance.admin_state not in _ADMIN_STATES:
+            told = ", ".join(_ADMIN_STATES)
+            raise BadInput(f"a state is {told}, not {instance.admin_state[:80]!r}")
+        for nic in instance.nics:
+            _check_card(nic)
+        return instance
 
     def _cluster(self, part: Part) -> Cluster:
         here = self._here.cluster
@@ -281,6 +297,8 @@ class _Reading:
             presets["hvparams"][hypervisor] = {**known, **params}
         found = _made(Cluster, {**_theirs(Cluster, part), **presets})
         ipolicy.changed({}, found.ipolicy)
+        for given in found.nicparams.values():
+            nicparams.checked(given)
         _made(_Given, part)
         for profile, params in found.beparams.items():
             defaults.check_beparams(profile, params)
@@ -338,7 +356,7 @@ def _words(made: Entity) -> Iterator[str]:
 
 
 def _theirs(cls: type[Struct], part: Part) -> Part:
-    """Return what Ganeti says of an object; words of Moorage's own count for nothing."""
+    """Return what Ganeti says of an object; our own words count for nothing."""
     return {one: part[one] for one in of_ganeti(cls) if part.get(one) is not None}
 
 
@@ -351,14 +369,31 @@ def _made(cls: type[E], part: Part) -> E:
 
 def _group(part: Part) -> NodeGroup:
     group = _made(NodeGroup, _theirs(NodeGroup, part))
+    for given in group.networks.values():
+        nicparams.checked(given)
     ipolicy.changed({}, group.ipolicy, of_group=True)
     return group
 
 
 def _network(part: Part) -> Network:
     network = _made(Network, _theirs(Network, part))
+    checked_subnet(network.network)  # a larger one has too many addresses to be told
     never = _addresses(network, part.get("ext_reservations") or "")
     return replace(network, reserved=in_order(never - outside(network)))
+
+
+def _check_card(nic: Nic) -> None:
+    """Raise `BadInput` for what scripts and hints would say, and no card can have."""
+    nicparams.checked(nic.nicparams)
+    if not _MAC.fullmatch(nic.mac):
+        raise BadInput(f"{nic.mac[:80]!r} is no MAC address")
+    if nic.ip:
+        try:
+            ip_address(nic.ip)
+        except ValueError:
+            raise BadInput(f"{nic.ip[:80]!r} is no address") from None
+    if nic.name:
+        check_name("network card", nic.name)
 
 
 def _addresses(network: Network, bits: str) -> set[str]:

@@ -17,6 +17,7 @@ from moorage.model.objects import as_text
 from moorage.ops.cluster import defaults
 from moorage.ops.new_names import is_machine_name
 from moorage.ops.planning import policy
+from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_name
 from moorage.units import counted
@@ -323,5 +324,7 @@ def _names(config: Config) -> Iterator[Finding]:
     for word, name in sorted(others):
         try:
             check_name(word, name)
+            if word == "disk":
+                check_disk_name(name)
         except MoorageError as error:
             yield Finding(WARNING, f"{word} {name}", error.message)

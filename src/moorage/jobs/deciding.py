@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol, cast
 from msgspec import json
 
 from moorage.errors import MoorageError, NoCapacity
-from moorage.model import Claim, Config, Disk
+from moorage.model import Claim, Config, Disk, apply
+from moorage.model import change as changes
 from moorage.protocol import RunAllocator
 from moorage.store import ConfigStore
 
@@ -19,7 +20,7 @@ from .effects import Effects
 from .job import FINISHED, Job
 from .operation import Answers, Kept, Operation, Sight, Strays, View
 from .planner import Auditor, Planner, Surveyor
-from .task import Run, Task
+from .task import Commit, Run, Task
 from .turns import give_back, let_go
 from .unread import idle
 
@@ -360,10 +361,22 @@ def reported_again(operation: Operation, view: View, results: Sequence[Any]) -> 
 def _decided(operation: Operation, view: View) -> Decision:
     operation.check(view)
     planner = operation if isinstance(operation, Planner) else None
+    tasks = list(operation.tasks(view))
+    _try(view.config, tasks)
     return Decision(
         planner.settled(view) if planner else operation,
         view,
         warnings=(*idle(operation), *operation.warnings(view)),
         claims=tuple(planner.claims(view)) if planner else (),
-        tasks=list(operation.tasks(view)),
+        tasks=tasks,
     )
+
+
+def _try(config: Config, tasks: Sequence[Task]) -> None:
+    """Raise `Refused` if what is to be recorded would not be taken in the end.
+
+    Where there is a way back, that comes out in time.
+    """
+    for task in tasks if any(one.final for one in tasks) else ():
+        if isinstance(task, Commit):
+            config = apply(config, changes.from_json(task.change))

@@ -181,6 +181,9 @@ class Executor:
         if not committed:
             await self._turn_back(job, op, error)
         else:  # there is neither a way forward nor one back
+            error.facts["done_before"] = (
+                True  # so it is no refusal that changed nothing
+            )
             op.error = error.to_json()
             await self._queue.save(job)
         return False

@@ -97,7 +97,7 @@ class SimHypervisor:
         self._san.guests.pop(f"{self._node} {uuid}", None)
 
     def _ganetis(self, uuid: str) -> dict[str, Any]:
-        """Return what is odd about a process of Ganeti's: ``monitor``, ``afar``…"""
+        """Return what is odd about a process of Ganeti's: ``monitor``, ``afar`` …."""
         found: dict[str, Any] = self._san.guests[f"{self._node} {uuid}"]
         odd: dict[str, Any] = found.get("ganetis", {})
         return odd

@@ -51,7 +51,11 @@ async def test_a_name_that_several_disks_have_is_one_with_its_instances(
     free = {"name": "root", "size": 64, "provider": "usersan", "disk_template": "ext"}
     for owner in ("web1", "web2"):
         if owner == "web2":
-            new = {"instance_name": "web2", "mode": "create", "disk_template": "diskless"}
+            new = {
+                "instance_name": "web2",
+                "mode": "create",
+                "disk_template": "diskless",
+            }
             new |= {"disks": [], "nics": [], "__version__": 1, "no_install": True}
             await door.does("POST", "/2/instances", new)
         await door.does("POST", "/2/disks", free)

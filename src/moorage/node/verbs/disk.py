@@ -117,17 +117,21 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
         If the device is not the one that the disk's record means.
     """
     template = at.template_of(args)
-    found = args.opened == FOUND and isinstance(template, Mirrored)
-    steps = template.found if found else template.attach
-    where = await at.do(steps(args.disk), report)
+    where = await at.do(_attaching(template, args), report)
     at.attachments.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
-    if args.opened and not found:
+    if args.opened not in ("", FOUND):
         await at.do(_opening(template, args))
     if not where.path and not args.ignore_size:  # some are there when they are open
         _check_device(at, args, await measured(at, where, args.hypervisor), report)
     return where
+
+
+def _attaching(template: Template, args: AttachDisk) -> Steps[Where]:
+    if args.opened == FOUND and isinstance(template, Mirrored):
+        return template.found(args.disk)
+    return template.attach(args.disk)
 
 
 def _opening(template: Template, args: AttachDisk) -> Steps[Outcome]:

@@ -17,6 +17,7 @@ from moorage.model.kinds import Rate, Seconds
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.guests import guest_tasks, osparams
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
@@ -199,6 +200,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         way = self.way(view)
         home = view.config.home(instance)
         if way is Way.LIVE:
+            check_ours(view, instance, "a copy of its disks")
             self._check_live(view, instance)
             return
         for disk in self.disks(view):

@@ -20,6 +20,7 @@ from . import (
     checks_mirrors,
     checks_networks,
     checks_pools,
+    checks_ssconf,
     checks_watcher,
     verify_codes,
 )
@@ -126,6 +127,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield from checks_mirrors.ask(config)
         yield from checks_networks.ask(config)
         yield from checks_pools.ask(config)
+        yield from checks_ssconf.ask(config)
 
     def check(self, view: View) -> None:
         """Refuse only words: a cluster in any state can be looked at. Look at it."""

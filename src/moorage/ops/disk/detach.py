@@ -67,7 +67,7 @@ def detach_tasks(
         last_node=last,
         group=node.group,
         behind=lags,
-        **(leaving(config, disk) if ends else freed(config, disk)),
+        **(leaving(config, disk) if ends else freed(config, [disk])[disk.uuid]),
     )
     rest = successor(instance, view.now, disks=left)
     yield view.record(f"take disk {disk.label} from {instance.name}", free, rest)
@@ -93,7 +93,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         """Hold the disk and its instance; share the nodes."""
         disk = view.config.disk(self.disk)
         yield from hold_owned(view.config, disk)
-        yield from hold_freed(view.config, disk)
+        yield from hold_freed(view.config, [disk])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs; without one, who holds the disk."""
@@ -141,14 +141,12 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
-        return [
-            [f"disk{slot}", told_detach(view.config, disk) if instance else "detach"]
-        ]
+        name = freed_name(view.config, disk)
+        return [[f"disk{slot}", told_detach(disk, name) if instance else "detach"]]
 
 
-def told_detach(config: Config, disk: Disk) -> str:
+def told_detach(disk: Disk, name: str | None) -> str:
     """Return a detach in the words of ``gnt-instance modify``; a new name is told."""
-    name = freed_name(config, disk)
     return "detach" if name == disk.name else f"detach:name={name}"
 
 

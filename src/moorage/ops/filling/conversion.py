@@ -15,6 +15,7 @@ from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, 
 from moorage.model.kinds import Access, Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, runs
 from moorage.ops.planning import disk_checks, placement, policy
 from moorage.ops.volumes import copies, disk_spec, disk_words, pairs
@@ -154,6 +155,7 @@ class Conversion:
         node = self.worker(view)
         if owner:
             check_known(view, owner)
+            check_ours(view, owner, "a copy of its disks, or other storage,")
         elif self.node:
             check_reach(view, disk, node)
         pair = self.pair(view)

@@ -6,7 +6,7 @@ What is done hot is done hot: on a running instance a disk is plugged or unplugg
 once, with or without ``--hotplug``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ from moorage.ops.volumes import (
 from moorage.ops.volumes.dependents import ask_dependents, check_no_dependents
 from moorage.ops.volumes.disk_names import (
     check_unused,
+    freed_names,
     hold_freed,
     hold_leaving,
     hold_name,
@@ -99,6 +100,7 @@ class DiskChanges(Changes):
                 yield from pools.hold([disk.pool])
             if disk:
                 yield from self._names(mod, disk)
+        yield from hold_freed(self.view.config, self._disks("detach"))
         for disk in self._elsewhere:
             for node in disk_access.candidates(self.view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
@@ -108,8 +110,6 @@ class DiskChanges(Changes):
         """Hold the names that a disk has, and gets."""
         if mod.action == "attach":
             yield from hold_name(disk.name, sole=disk.by_name)
-        elif mod.action == "detach":
-            yield from hold_freed(self.view.config, disk)
         elif mod.action == "remove":
             yield from hold_leaving(disk)
         elif "name" in mod.params:
@@ -268,7 +268,8 @@ class DiskChanges(Changes):
 
     def told(self) -> list[Changed]:
         """Return the changes in Ganeti's words."""
-        return [_told(self.view, self.instance, *one) for one in self.changes]
+        names = freed_names(self.view.config, self._disks("detach"))
+        return [_told(self.view, self.instance, names, *one) for one in self.changes]
 
 
 def _change(
@@ -323,11 +324,18 @@ def after(view: View, tasks: Iterable[Task]) -> View:
 def _told(
     view: View,
     instance: Instance,
+    names: Mapping[str, str | None],
     mod: Mod,
     disk: Disk | None,
     words: DiskWords | None,
 ) -> Changed:
-    """Return a change of a disk in Ganeti's words."""
+    """Return a change of a disk in Ganeti's words.
+
+    Parameters
+    ----------
+    names
+        What disks that leave are called then, by uuid.
+    """
     if words or disk is None or mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
         came = words.read(view.config) if words else disk
@@ -341,5 +349,5 @@ def _told(
         changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
         return f"disk/{slot}", f"modify:{changed}"
     if mod.action == "detach":
-        return f"disk/{slot}", told_detach(view.config, disk)
+        return f"disk/{slot}", told_detach(disk, names[disk.uuid])
     return f"disk/{slot}", mod.action

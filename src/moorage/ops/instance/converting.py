@@ -10,6 +10,7 @@ from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Claim, Disk, Instance, pair_of
 from moorage.ops.filling import conversion, conversion_tasks
 from moorage.ops.filling.conversion import Conversion
+from moorage.ops.guests.foreign import check_ours
 from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.planning import disk_checks
@@ -85,6 +86,7 @@ class NewStorage(Changes):
         if not asked.converts:
             self._check_idle()
             return
+        check_ours(self.view, instance, "other storage for its disks")
         if asked.disks:
             raise BadInput(
                 "disks are converted, or changed one by one, not both at once"

@@ -142,12 +142,15 @@ def _status(view: View, node: Node, found: ForeignGuest) -> tuple[str, str]:
     if instance.primary_node != node.uuid:
         home = view.config.home(instance).name
         return "unknown", f"on record, {instance.name} is on node {home}"
-    if found.monitor:
-        return "restart", found.monitor
-    if found.afar:
-        how = " and ".join(found.afar)
-        return "restart", (
-            f"QEMU reaches its disks by itself ({how}): nobody can compare them with "
-            "those on record"
-        )
-    return "ready", ""
+    why = found.monitor or _afar(found)
+    return ("restart", why) if why else ("ready", "")
+
+
+def _afar(found: ForeignGuest) -> str:
+    """Return why disks that QEMU reaches by itself are in the way; empty for none."""
+    if not found.afar:
+        return ""
+    return (
+        f"QEMU reaches its disks by itself ({' and '.join(found.afar)}): nobody can "
+        "compare them with those on record"
+    )

@@ -65,11 +65,11 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes that do the work."""
         yield from OnInstance.locks(self, view)
-        for disk in view.config.disks_of(self.instance(view)):
-            if self.keep_disks:
-                yield from hold_freed(view.config, disk)
-            else:
-                yield from hold_leaving(disk)
+        if self.keep_disks:
+            disks = view.config.disks_of(self.instance(view))
+            yield from hold_freed(view.config, disks)
+        for disk in self._destroyed(view):
+            yield from hold_leaving(disk)
         for disk in self._elsewhere(view):
             for node in candidates(view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
@@ -141,10 +141,12 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def _left(self, view: View) -> list[Disk]:
         """Return its disks, once they belong to nobody, by names that are free then."""
         instance, config = self.instance(view), view.config
-        rename = freed if self.keep_disks else leaving
+        disks = config.disks_of(instance)
+        names = {one.uuid: leaving(config, one) for one in disks}
+        if self.keep_disks:
+            names = freed(config, disks)
         return [
-            replace(_freed(view, instance, disk), **rename(config, disk))
-            for disk in config.disks_of(instance)
+            replace(_freed(view, instance, disk), **names[disk.uuid]) for disk in disks
         ]
 
     def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``moorage adopt-guests --restart``: a guest that Ganeti started becomes one of ours."""
+"""``moorage adopt-guests --restart``: a guest of Ganeti's becomes one of ours."""
 
 from collections.abc import Iterator
 

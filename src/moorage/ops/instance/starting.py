@@ -15,7 +15,6 @@ from moorage.ops.planning import links
 from moorage.ops.volumes import behind, copies
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.protocol import StartGuest
-from moorage.units import Mib
 
 
 def recorded(

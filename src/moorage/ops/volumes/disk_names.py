@@ -8,7 +8,7 @@ names of disks (``VOL_CNAME``), one name is one volume, unique in the cluster.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 from typing import Any
 
@@ -137,23 +137,44 @@ def hold_name(name: object, *, sole: bool, owned: bool = False) -> Iterator[Lock
         yield Lock("disk", f"{_DETACHED}/{name}")
 
 
-def freed_name(config: Config, disk: Disk) -> str | None:
+def freed_name(
+    config: Config, disk: Disk, others: Collection[str | None] = ()
+) -> str | None:
     """Return what a disk is called once it belongs to no instance.
 
     It keeps its name, unless another one that belongs to none has it.
 
+    Parameters
+    ----------
+    others
+        What disks are called that leave with it.
+
     >>> freed_name(Config(), Disk(uuid="u", dev_type="ext", logical_id=(), size=1))
     """
     name = disk.name
-    if not name or not config.beside(name, None) - {disk.uuid}:
+    free = name not in others and not config.beside(name or "", None) - {disk.uuid}
+    if not name or free:
         return name
     stem = name[: LONGEST - 8]
     tried = (f"{stem}-{number}" for number in count(2))
     return next(
         one
         for one in tried
-        if not config.called(Disk, one) and not config.soles.get(one)
+        if not config.called(Disk, one)
+        and not config.soles.get(one)
+        and one not in others
     )
+
+
+def freed_names(config: Config, disks: Iterable[Disk]) -> dict[str, str | None]:
+    """Return what disks are called once they belong to no instance, by uuid.
+
+    They leave one after the other, or all at once.
+    """
+    found: dict[str, str | None] = {}
+    for disk in disks:
+        found[disk.uuid] = freed_name(config, disk, found.values())
+    return found
 
 
 def named(disk: Disk, name: str | None) -> dict[str, Any]:
@@ -166,10 +187,14 @@ def named(disk: Disk, name: str | None) -> dict[str, Any]:
     return {"name": name, **kept}
 
 
-def freed(config: Config, disk: Disk) -> dict[str, Any]:
-    """Return the changes of its name when a disk comes to belong to no instance."""
-    name = freed_name(config, disk)
-    return {} if name == disk.name else named(disk, name)
+def freed(config: Config, disks: Iterable[Disk]) -> dict[str, dict[str, Any]]:
+    """Return the changes of their names when disks come to belong to no instance."""
+    disks = list(disks)
+    names = freed_names(config, disks)
+    return {
+        one.uuid: {} if names[one.uuid] == one.name else named(one, names[one.uuid])
+        for one in disks
+    }
 
 
 def leaving(config: Config, disk: Disk) -> dict[str, Any]:
@@ -183,8 +208,10 @@ def leaving(config: Config, disk: Disk) -> dict[str, Any]:
 
 def told_freed(config: Config, disks: Iterable[Disk]) -> Iterator[str]:
     """Say which disks are called otherwise once they belong to no instance."""
+    disks = list(disks)
+    names = freed_names(config, disks)
     for disk in disks:
-        name = freed_name(config, disk)
+        name = names[disk.uuid]
         if name != disk.name:
             yield (
                 f"disk {disk.uuid} is named '{name}' from now on: another detached "
@@ -198,10 +225,13 @@ def hold_leaving(disk: Disk) -> Iterator[Lock]:
         yield Lock("disk", f"{_DETACHED}/{disk.name}", shared=True)
 
 
-def hold_freed(config: Config, disk: Disk) -> Iterator[Lock]:
-    """Hold the names that a disk has, and gets once it belongs to no instance."""
-    for name in {disk.name, freed_name(config, disk)}:
-        yield from hold_name(name, sole=disk.by_name)
+def hold_freed(config: Config, disks: Iterable[Disk]) -> Iterator[Lock]:
+    """Hold the names that disks have, and get once they belong to no instance."""
+    disks = list(disks)
+    names = freed_names(config, disks)
+    for disk in disks:
+        for name in {disk.name, names[disk.uuid]}:
+            yield from hold_name(name, sole=disk.by_name)
 
 
 def sought(config: Config, word: str, value: str) -> Disk:

@@ -9,7 +9,6 @@ needs the devices that we would have given it is refused until its next start.
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from socket import AF_UNIX, socket
@@ -23,19 +22,18 @@ from moorage.node.machine.sockets import short_path
 from moorage.units import Mib
 
 from . import shapes
-from .foreign import Found, at_path, everyone, has_open, opened
+from .foreign import Found, at_path, everyone, has_open, lives, opened
 from .guest_dir import ADOPTED, Home
 from .monitor import Line, conversation
 
 _GREETING = 1.0
 """Seconds that it may take to greet."""
 _BUTTON = 5.0
-"""Seconds after which the power button is pressed again: a guest that is starting does
-not feel it."""
+"""Seconds until the power button is pressed again: not all who start feel it."""
 _LOOK = 0.05
 """Seconds between two looks at a process that is about to end."""
 _OFF = "shutdown"
-"""What a guest does that has powered itself off, where QEMU stays (``-no-shutdown``)."""
+"""What a guest does that is off, where its QEMU stays (``-no-shutdown``)."""
 _LOCAL = frozenset({"file", "host_device", "host_cdrom", "raw", "qcow2"})
 """Drivers of block nodes whose data are in what the process has open."""
 
@@ -219,11 +217,8 @@ class Ganetis:
             If its monitor gives no answer, or it runs on after `patience` seconds.
         """
         clock = asyncio.get_running_loop().time
-        end = clock() + patience
-        while True:
-            found = self._stranger(uuid, name)
-            if found is None:
-                return
+        end, found = clock() + patience, self._stranger(uuid, name)
+        while found is not None and lives(found):
             left = end - clock()
             if left <= 0:
                 raise Failed(
@@ -242,26 +237,23 @@ class Ganetis:
                 return one
         return None
 
-    def _lives(self, found: Found) -> bool:
-        return any(one.pid == found.pid for one in self._strangers())
-
     async def _press(self, found: Found, patience: float) -> None:
         """Press its power button; one that is off already, and waits, is let go."""
-        line = Line(found.uuid, found.name, found.monitor, partial(self._lives, found))
+        line = Line(found.uuid, found.name, found.monitor, partial(lives, found))
         try:
             async with line.opened(patience) as monitor:
                 now = (await monitor.read(shapes.Status, "query-status")).status
                 await monitor.ask("quit" if now == _OFF else "system_powerdown")
         except Failed:
-            if self._lives(found):
+            if lives(found):
                 raise
 
     async def _gone(self, found: Found, seconds: float) -> None:
         """Wait until a process has ended, but not for long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while self._lives(found):
-                    await asyncio.sleep(_LOOK)
+        for _ in range(1 + round(seconds / _LOOK)):
+            if not lives(found):
+                return
+            await asyncio.sleep(_LOOK)
 
     def _of(self, spec: GuestSpec) -> Found:
         for one in everyone(self._directory):

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from moorage.node.machine.proc import living
+from moorage.node.machine.proc import START, living
 
 _PARENT, _KERNEL = 1, "2"
 """Which word of a process says whose child it is; the kernel's own are this one's."""
@@ -34,6 +34,8 @@ class Found(Struct, frozen=True, kw_only=True):
         Of its instance.
     uuid
         Likewise; empty if its command line says none.
+    born
+        When its process was started, as the kernel counts: with `pid` it is that one.
     monitor, console
         Its sockets; they need not be there.
     afar
@@ -43,6 +45,7 @@ class Found(Struct, frozen=True, kw_only=True):
     name: str
     uuid: str
     pid: int
+    born: str
     monitor: Path
     console: Path
     afar: tuple[str, ...] = ()
@@ -97,10 +100,16 @@ def _named(directory: Path, name: str) -> Found | None:
         name=name,
         uuid=_uuid(_after("-uuid", line)),
         pid=pid,
+        born=seen[START],
         monitor=control / f"{name}.qmp",
         console=control / f"{name}.serial",
         afar=tuple(sorted({one for word in line for one in _AFAR.findall(word)})),
     )
+
+
+def lives(found: Found) -> bool:
+    """Whether the process is there still: QEMU removes its pid file before it ends."""
+    return living(found.pid)[START : START + 1] == [found.born]
 
 
 def _after(option: str, line: list[str]) -> str:
