@@ -140,11 +140,13 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
     """Return what this node has at some places, all of which are asked at once."""
     asked = [at.do(at.template_at(one).room()) for one in args.places]
-    found: dict[tuple[str, str], Unit] = {}
+    found: list[Unit] = []
+    told: set[tuple[str, str]] = set()
     for units in await asyncio.gather(*asked):
-        for unit in units:
-            found.setdefault(unit.name, unit)  # two pools may be in one directory
-    return tuple(found.values())
+        # Two pools may be in one directory; one place that tells twice is an error.
+        found += [unit for unit in units if unit.name not in told]
+        told.update(unit.name for unit in units)
+    return tuple(found)
 
 
 async def reach(at: NodeContext, args: ReachNodes, _report: Report) -> dict[str, str]:
