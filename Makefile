@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: takeovers walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: takeovers pictures walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -74,6 +74,9 @@ fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest -n 3 --timeout 180 --doctest-modules -m "$(FAST)" \
 	  --requirements-report $(REPORTS)/fast.json tests src
+
+pictures: $(INSTALLED) ## Make the pictures of the page in docs/pictures anew, from a running cluster
+	MOORAGE_PICTURES=$(CURDIR)/docs/pictures $(BIN)/pytest tests/web/test_in_a_browser.py
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The main ways by clicks in a real browser; what axe finds; all without JavaScript.
 
-One browser for all of it. It needs Debian's chromium.
+One browser for all of it. It needs Debian's chromium. On the way it makes the pictures
+of the docs, where `MOORAGE_PICTURES` says (`make pictures`).
 """
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -97,6 +99,31 @@ async def walk(page, cluster):
     await page.wait_for_selector(".state >> text=canceled")
 
 
+PICTURES = {
+    "overview": "/ui",
+    "survival": "/ui/survival",
+    "disk": "/ui/disk/data1",
+    "deed": "/ui/do/instance/migrate?on=web1",
+}
+LARGEST = 300_000
+"""Bytes of a picture in the docs."""
+
+
+async def pictures(browser, door, where):
+    """Make the pictures of the docs, of this cluster as it is after the walk."""
+    size = {"width": 1280, "height": 640}
+    async with somebody(browser, door, viewport=size) as page:
+        for name, path in PICTURES.items():
+            await page.goto(path)
+            if name == "deed":
+                await page.fill("#f-target_node", "node3")
+                await page.click("text=Show what it would do")
+                await page.wait_for_selector("button.main")
+            picture = where / f"page-{name}.png"
+            await page.screenshot(path=picture, full_page=True)
+            assert 10_000 < picture.stat().st_size < LARGEST
+
+
 async def unreadable(browser, door, scheme, pages):
     """Yield what axe finds on pages."""
     async with somebody(browser, door, color_scheme=scheme) as page:
@@ -107,10 +134,12 @@ async def unreadable(browser, door, scheme, pages):
                 yield path, told.generate_report()
 
 
-async def test_the_main_ways_by_clicks_and_what_axe_finds(door):
+async def test_the_main_ways_by_clicks_and_what_axe_finds(door, tmp_path):
     async with chromium() as browser:
         async with somebody(browser, door) as page:
             await walk(page, door.cluster)
+        where = Path(os.environ.get("MOORAGE_PICTURES") or tmp_path)
+        await pictures(browser, door, where)
         found = [
             f"{path}, {scheme}\n{told}"
             for scheme, pages in (("light", PAGES), ("dark", PAGES[:5]))
