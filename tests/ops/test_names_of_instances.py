@@ -289,6 +289,7 @@ async def test_of_free_disks_that_come_at_once_each_has_its_name(
     assert names == ["root", "root-2", "root-3", "root-4"]
 
 
+@pytest.mark.requirement("S3-46")
 def test_no_commit_gives_a_name_twice_where_it_is_one_disk() -> None:
     builder = ClusterBuilder().instance("web", disks=("a", "b"))
     for uuid, by_uuid in (("a", True), ("b", True), ("c", True), ("d", False)):
@@ -305,3 +306,42 @@ def test_no_commit_gives_a_name_twice_where_it_is_one_disk() -> None:
     new = replace(config.disk("d"), uuid="e")
     with pytest.raises(Conflict, match="the name 'd' is taken"):
         apply(config, Change((new, successor(web, 2.0, disks=("a", "b", "e")))))
+
+
+@pytest.mark.requirement("S3-46")
+async def test_a_freed_disk_gets_no_name_by_which_a_volume_is_known(
+    cluster: SimCluster,
+) -> None:
+    """Its new name is no other volume's, not even one that was made as that."""
+    (sole,) = await made(cluster, "web1", NAMES, "root-2")
+    await cluster.run("OP_DISK_RENAME", disk=sole.uuid, new_name="old")
+    await made(cluster, "web2", UUIDS, "root")
+    await cluster.run("OP_DISK_ADD", name="root", size=64, **UUIDS)
+    await cluster.run("OP_DISK_DETACH", disk="web2/root")
+    assert {disk.name for disk in cluster.config.all(Disk)} == {"old", "root", "root-3"}
+
+
+@pytest.mark.requirement("S3-46")
+async def test_a_freed_disks_new_name_is_nobody_elses_at_the_same_moment(
+    cluster: SimCluster,
+) -> None:
+    """Whoever asks for it meanwhile waits, and is refused by what is so then."""
+    await made(cluster, "web1", UUIDS, "root")
+    await cluster.run("OP_DISK_ADD", name="root", size=64, **UUIDS)
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def wait(name: str) -> None:
+        if name.startswith("before") and not begun.is_set():
+            begun.set()
+            await asyncio.wait_for(go.wait(), 60)
+
+    cluster.extra_point = wait
+    first = await cluster.submit("OP_DISK_DETACH", disk="web1/root")
+    await begun.wait()
+    second = await cluster.submit("OP_DISK_ADD", name="root-2", size=64, **UUIDS)
+    await asyncio.sleep(0.3)  # in which it could be done, if nothing held it
+    go.set()
+    assert (await cluster.finished(first)).status == "success"
+    job = await cluster.finished(second)
+    assert job.status == "error"
+    assert "a disk named 'root-2' exists already" in str(job.ops[0].error)
