@@ -78,7 +78,7 @@ def test_it_is_taken_for_the_cluster_when_somebody_says_so(
     assert (a.uuid, a.stranger, a.event_number) == (uuid(quay, "b"), "", None)
     now = quay.again(attaching)
     assert now.status == "available"
-    assert "cluster a was made anew" in now.fault
+    assert "its cluster was made anew" in now.fault
 
 
 def test_data_is_not_taken_for_destroyed_because_a_new_cluster_lacks_it(quay: Quay):

@@ -9,6 +9,7 @@ from docks import Docks
 from snf_manage import types
 
 from moorage_cloud.conf import CONF
+from moorage_cloud.errors import BadRequest
 from moorage_cloud.models import Backend, Outbox, Server, VolumeType
 from moorage_cloud.models.volume import EPOCHS
 from moorage_cloud.verbs import (
@@ -135,6 +136,17 @@ def test_what_no_cluster_was_asked_for_is_told(docks: Docks, volume):
     ]
 
 
+def test_what_is_being_copied_is_not_offered(docks: Docks, volume):
+    """Else its end would stand in the story of whoever has it then."""
+    put(docks, volume, "a1")
+    off(docks, volume)
+    take_snapshot(docks.anna, docks.again(volume))
+    with pytest.raises(BadRequest, match=r"a copy of volume .* is being made"):
+        offer(docks.anna, docks.again(volume))
+    docks.settle()
+    offer(docks.anna, docks.again(volume))
+
+
 def test_copies_stand_in_both_stories(docks: Docks, volume):
     put(docks, volume, "a1")
     off(docks, volume)
@@ -158,7 +170,10 @@ def test_what_a_comparison_found_and_a_cut_are_told(docks: Docks, volume):
     force_detach(docks.anna, docks.again(volume))
     (*_, cut) = story(volume)
     assert cut.what == "cut-off"
-    assert "cluster a is off" in cut.why
+    assert (cut.why, cut.cluster) == (
+        "its cluster is off, and the volume was taken from it",
+        "a",
+    )
     put(docks, volume, "b1")
     del docks.piers["b"].known[volume.backend_volume_uuid]
     on = Backend.objects.filter(offline=False)
@@ -283,3 +298,14 @@ def test_stories_of_earlier_versions_begin_with_what_is_on_record(docks: Docks, 
     call_command("migrate", "cloud", "0007", verbosity=0)
     call_command("migrate", verbosity=0)
     assert brief(volume) == before
+
+
+def test_what_was_before_a_transfer_is_nobody_elses_after_an_upgrade(docks, volume):
+    put(docks, volume, "a1")
+    off(docks, volume)
+    made, key = offer(docks.anna, docks.again(volume))
+    accept(BOB, made, key)
+    call_command("migrate", "cloud", "0007", verbosity=0)
+    call_command("migrate", verbosity=0)
+    assert story(docks.again(volume), "blue") == []
+    assert [one.project for one in story(volume)] == ["", ""]

@@ -296,7 +296,7 @@ def test_what_is_done_without_a_server_is_cut_off_as_well(docks, volume, verb):
     force_detach(docks.anna, volume)
     found = docks.again(volume)
     assert found.status == ("available" if verb == "extend" else "error")
-    assert "cluster a is off" in found.fault
+    assert "its cluster is off" in found.fault
     assert list(quota.drifts()) == []
     with pytest.raises(BadRequest, match="is not attached"):
         force_detach(docks.anna, volume)

@@ -6,6 +6,7 @@ import asyncio
 import pytest
 
 from browsing import Browser
+from moorage.errors import NotFound
 from moorage.web.kinds import KINDS
 
 
@@ -134,14 +135,54 @@ async def test_a_deed_is_shown_before_it_is_done(browser):
     assert "root by rapi" in job.words
 
 
+async def test_only_what_was_looked_at_is_done(browser):
+    """Also if somebody changes the form beside the plan, or looked at nothing."""
+    cluster, path = browser.door.cluster, "/ui/do/disk/snapshot"
+    form = await browser.open(f"{path}?on=data1")
+    page = await browser.fill(form, path, step="do", new_name="monday")
+    assert "nobody has looked at yet: nothing was done" in page.words
+    plan = await browser.fill(form, path, step="look", new_name="monday")
+    page = await browser.fill(plan, path, step="do", new_name="tuesday")
+    assert page.status == 400
+    assert "gnt-disk snapshot" in page.words
+    assert "tuesday" in page.words
+    with pytest.raises(NotFound):
+        cluster.config.disk("monday")
+    await browser.fill(page, path, step="do", new_name="tuesday")
+    for job in list(cluster.engine.jobs):
+        await cluster.finished(job)
+    assert cluster.config.disk("tuesday")
+
+
+async def test_a_disk_whose_name_is_several_is_commanded_by_its_uuid(browser):
+    cluster = browser.door.cluster
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="web9",
+        disk_template="plain",
+        disks=[{"size": 64, "name": "data1"}],
+        pnode="node1",
+        no_install=True,
+        start=False,
+    )
+    (disk,) = cluster.config.disks_of(cluster.config.instance("web9"))
+    form = await browser.open(f"/ui/do/disk/grow?on={disk.uuid}")
+    assert f"gnt-disk grow {disk.uuid}" in form.words
+    page = await browser.open("/ui/do/disk/grow?on=data1")
+    assert page.status == 400
+    assert "several disks are called 'data1'" in page.words
+
+
 async def test_a_second_click_makes_no_second_job(browser):
     form = await browser.open("/ui/do/disk/snapshot?on=data1")
+    where, name = "/ui/do/disk/snapshot", "monday"
+    plan = await browser.fill(form, where, step="look", new_name=name)
     for _ in range(2):
-        await browser.fill(form, "/ui/do/disk/snapshot", step="do", new_name="monday")
+        await browser.fill(plan, where, step="do", new_name=name)
     summaries = [
         job.ops[0].summary for job in browser.door.cluster.engine.jobs.values()
     ]
-    assert summaries.count("DISK_SNAPSHOT(data1)") == 1
+    assert summaries.count("DISK_SNAPSHOT(data1)") == 2  # the look is one
 
 
 async def test_what_the_master_refuses_is_told_with_its_hint(browser):
@@ -165,13 +206,9 @@ async def test_a_field_that_is_none_changes_nothing(browser):
 async def test_a_deed_for_several_makes_a_job_for_each(browser):
     picked = await browser.open("/ui/do/instance?deed=add-tags&on=web1&on=web2")
     assert "Add tags 2 instances" in picked.words
-    page = await browser.fill(
-        picked,
-        "/ui/do/instance/add-tags",
-        step="do",
-        on=["web1", "web2"],
-        tags="blue green",
-    )
+    path, on = "/ui/do/instance/add-tags", ["web1", "web2"]
+    plan = await browser.fill(picked, path, step="look", on=on, tags="blue green")
+    page = await browser.fill(plan, path, step="do", on=on, tags="blue green")
     assert "gnt-instance add-tags web2 blue green" not in page.words
     assert rows(page)
     for job in list(browser.door.cluster.engine.jobs):

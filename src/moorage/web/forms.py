@@ -5,9 +5,13 @@ One form is for one object or for several; each gets a job of its own.
 """
 
 import asyncio
+import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+
+from msgspec import json
 
 from moorage.client.asks import new_key
 from moorage.errors import BadInput, MoorageError, NotFound
@@ -16,7 +20,6 @@ from moorage.jobs.fields import Field
 from . import deeds
 from .deeds import Deed, Input, Opcode
 from .kinds import KINDS
-from .lookup import named
 from .tables import natural
 from .values import ROOT, address, called
 from .visit import Elsewhere, Page, Visit, Wish
@@ -90,10 +93,21 @@ async def answered(visit: Visit) -> Page | Elsewhere:
     except MoorageError as error:
         return await _page(visit, deed, on, words, (), error)
     ops = [deed.opcode(one, given) for one in on or [""]]
+    unseen: MoorageError | None = None
     if visit.filled("step") == "do" and not wish.refused:
-        return await _done(visit, deed, on, words, ops)
+        if visit.filled("looked") == _mark(ops):
+            return await _done(visit, deed, on, words, ops)
+        unseen = BadInput(
+            "the form says what nobody has looked at yet: nothing was done",
+            hint="this is what it would do now",
+        )
     told = await look(visit, ops, on or [""])
-    return await _page(visit, deed, on, words, told)
+    return await _page(visit, deed, on, words, told, unseen, looked=_mark(ops))
+
+
+def _mark(ops: Sequence[Opcode]) -> str:
+    """Return what a form keeps of what was looked at: only that is done."""
+    return hashlib.sha256(json.encode(ops, order="sorted")).hexdigest()
 
 
 def _deed(visit: Visit) -> Deed:
@@ -206,6 +220,7 @@ async def _page(  # noqa: PLR0913 - what a form shows
     error: MoorageError | None = None,
     *,
     made: Sequence[int] = (),
+    looked: str = "",
 ) -> Page:
     wish, names = visit.wish(deed.op), await _names(visit, deed, on)
     shown = [await _shown(visit, one, wish, words) for one in deed.inputs]
@@ -222,6 +237,7 @@ async def _page(  # noqa: PLR0913 - what a form shows
         "error": error,
         "made": made,
         "key": visit.filled("key") or new_key(),
+        "looked": looked,
     }
     return Page("deed", values, 400 if error or made else 200)
 
@@ -243,10 +259,23 @@ async def _names(visit: Visit, deed: Deed, on: Sequence[str]) -> list[str]:
     kind = KINDS[deed.kind]
     if kind.key == "name":
         return list(on)
-    fields = (kind.key, "name")
-    tables = await asyncio.gather(*(named(visit, kind, fields, one) for one in on))
-    rows = [row for table in tables for row in table.objects()[:1]]
-    return [str(row["name"] or row[kind.key]) for row in rows]
+    table = await visit.client.query(kind.name, (kind.key, "name"))
+    rows = table.objects()
+    shared = Counter(row["name"] for row in rows)
+    by_key = {row[kind.key]: row["name"] for row in rows}
+    keys = {row["name"]: row[kind.key] for row in rows}
+    found = []
+    for one in on:
+        if one not in by_key and shared[one] > 1:
+            raise BadInput(
+                f"several {kind.many} are called '{one}': choose one of them"
+            )
+        key = one if one in by_key else keys.get(one)
+        if key is None:
+            raise NotFound(f"there is no {kind.name} called '{one}'")
+        name = by_key[key]
+        found.append(str(name if name and shared[name] == 1 else key))
+    return found
 
 
 async def _shown(

@@ -135,7 +135,7 @@ class WebPages:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if self._known(request):
-            raise web.HTTPSeeOther(_next(request.query.get("next", "")))
+            return _goes(_next(request.query.get("next", "")))
         values = {"next": request.query.get("next", ""), "wrong": ""}
         return _html(Page("sign-in", values))
 
@@ -214,7 +214,9 @@ class WebPages:
         """Return what answers a request that only looks."""
 
         async def shows(request: web.Request) -> web.StreamResponse:
-            found = self._known(request)
+            # What a page's script fetches unasked is no use of a session.
+            mode = request.headers.get("Sec-Fetch-Mode", "navigate")
+            found = self._known(request, counts=mode == "navigate")
             if found is None:
                 here = quote(request.rel_url.raw_path_qs, safe="")
                 return _goes(f"{ROOT}/sign-in?next={here}")

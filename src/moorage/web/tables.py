@@ -6,9 +6,12 @@ shown, of those alone that stand on the page. The address says all that is shown
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+
+from msgspec import json
 
 from moorage.client import Field, MoorageError, qfilter
 from moorage.client.told import NORMAL
@@ -109,9 +112,29 @@ def filter_of(kind: Kind, text: str) -> list[Any] | None:
     name = kind.columns[0]
     if re.fullmatch(r"[\w.+-]+", text):
         if name == "id":
-            return ["==", "id", int(text)] if text.isdecimal() else _about(text)
+            return ["==", "id", int(text)] if _is_number(text) else _about(text)
         return ["=~", name, re.escape(text)]
     return qfilter.parse(text)
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) < 16
+
+
+def typed(kind: Kind, text: str) -> str:
+    """Return the filter of a command that finds the same.
+
+    >>> typed(KINDS["node"], "de1"), typed(KINDS["node"], "not drained")
+    ('name =~ "de1"', 'not drained')
+    """
+    if not re.fullmatch(r"[\w.+-]+", text):
+        return text
+    name, pattern = kind.columns[0], json.encode(re.escape(text)).decode()
+    if name != "id":
+        return f"{name} =~ {pattern}"
+    if _is_number(text):
+        return f"id == {text}"
+    return f"status == {json.encode(text).decode()} or caller =~ {pattern}"
 
 
 def _about(word: str) -> list[Any]:
@@ -143,7 +166,7 @@ async def table(visit: Visit) -> Page:
         "last": last,
         "wrong": wrong,
         "names": [one.name for one in await visit.client.query_fields(kind.name)],
-        "command": _command(asked),
+        "command": _command(asked._replace(text="") if wrong else asked),
         "deeds": deeds.of(kind.name),
         "making": deeds.making(kind.name),
     }
@@ -152,8 +175,9 @@ async def table(visit: Visit) -> Page:
 
 def _command(asked: Listed) -> str:
     """Return the command that shows the same."""
-    told = f" --filter '{asked.text}'" if asked.text else ""
-    return f"{asked.kind.command}{told}"
+    if not asked.text:
+        return asked.kind.command
+    return f"{asked.kind.command} --filter {shlex.quote(typed(asked.kind, asked.text))}"
 
 
 async def _keys(visit: Visit, asked: Listed, chosen: list[Any] | None) -> list[Any]:

@@ -26,7 +26,8 @@ def tell(apps: Apps, _schema: object) -> None:
                 about=f"snapshot {one.snapshot.uuid}" if one.snapshot else "",
                 result=one.result,
                 why=one.why,
-                project=volume.project,
+                # A transfer may have been in between: then it was somebody else's.
+                project=volume.project if one.userid == volume.userid else "",
                 userid=one.userid,
                 server=server.name if server else "",
                 server_uuid=str(server.uuid) if server else "",

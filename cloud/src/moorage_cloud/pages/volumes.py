@@ -19,6 +19,8 @@ from .site import Pages, site
 Act = Callable[[Pages[Any], HttpRequest, "QuerySet[Any]"], None]
 
 
+MOST = 200
+"""Entries of a story on a page: the last ones."""
 STORY = (
     *("began", "what", "result", "with", "cluster", "epoch", "jobs", "project"),
     "why",
@@ -92,7 +94,7 @@ class Volumes(Pages[Volume]):
                 one.project or "-",
                 one.why or "-",
             )
-            for one in verbs.story(volume)
+            for one in verbs.story(volume, last=MOST)
         )
         columns = len(STORY)
         return format_html(

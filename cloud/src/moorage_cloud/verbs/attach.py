@@ -90,7 +90,7 @@ def force_detach(who: Caller, volume: Volume) -> None:
         else:
             raise BadRequest(f"volume {held.uuid} is not attached")
         if backend.offline:
-            why = f"cluster {backend} is off, and the volume was taken from it"
+            why = "its cluster is off, and the volume was taken from it"
             begin(held, CutOff(why), who)
             return
         if operation and is_silent(operation):

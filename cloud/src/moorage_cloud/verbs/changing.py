@@ -154,7 +154,7 @@ def _tell(thing: Thing, event: Event, who: Caller) -> None:
         return
     match event:
         case CutOff(why):
-            tell(thing, What.CUT_OFF, who, why=why)
+            tell(thing, What.CUT_OFF, who, why=why, backend=thing.backend)
         case Perished():
             tell(thing, What.DELETE, who, why="it went with its server")
         case NoData():

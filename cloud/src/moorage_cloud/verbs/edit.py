@@ -117,7 +117,7 @@ def reset_snapshot(who: Caller, snapshot: Snapshot, status: str) -> None:
         if operation and not operation.backend.offline:
             raise BadRequest(f"snapshot {held.uuid} is {held.status}: it will end")
         if operation:
-            begin(held, CutOff(f"cluster {operation.backend} is off"), who)
+            begin(held, CutOff("its cluster is off"), who)
             return
         held.status = status
         held.save()

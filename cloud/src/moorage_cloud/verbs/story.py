@@ -67,7 +67,13 @@ def tell_end(thing: Thing, operation: Operation) -> None:
             lent.save()
 
 
-def story(volume: Volume, project: str | None = None) -> Sequence[StoryEntry]:
+def story(
+    volume: Volume,
+    project: str | None = None,
+    *,
+    last: int | None = None,
+    before: int | None = None,
+) -> Sequence[StoryEntry]:
     """Return what became of a volume, the first first; what is under way comes last.
 
     Its `result` is :data:`UNDER_WAY`, and its `ended` None.
@@ -76,14 +82,24 @@ def story(volume: Volume, project: str | None = None) -> Sequence[StoryEntry]:
     ----------
     project
         Whose entries alone are told: from when it was theirs. None for all.
+    last
+        How many are told at most: those at the end. None for all.
+    before
+        The number of an entry: those before it are told, and nothing under way.
     """
-    told = list(volume.story.all())
+    known = volume.story.all()
     if project is not None:
-        told = [one for one in told if one.project == project]
-    going = volume.operations.filter(ended=None)
-    for operation in going.select_related("backend", "server", "snapshot__volume"):
-        told.append(_entry(operation.snapshot or volume, operation))
-    return told
+        known = known.filter(project=project)
+    if before is not None:
+        known = known.filter(pk__lt=before)
+    told = list(reversed(known.order_by("-pk")[:last]))
+    if before is None:
+        going = volume.operations.filter(ended=None)
+        told += [
+            _entry(one.snapshot or volume, one)
+            for one in going.select_related("backend", "server", "snapshot__volume")
+        ]
+    return told if last is None else told[-last:]
 
 
 def _entry(thing: Thing, operation: Operation) -> StoryEntry:

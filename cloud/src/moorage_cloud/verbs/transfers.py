@@ -10,8 +10,9 @@ from django.db.models import QuerySet
 
 from moorage_cloud.errors import BadRequest, NotFound
 from moorage_cloud.life import Status
-from moorage_cloud.models import Transfer, Volume
+from moorage_cloud.models import Operation, Transfer, Volume
 
+from .asking import name_of
 from .caller import Caller
 from .changing import changing
 from .checks import check_text
@@ -25,12 +26,16 @@ def offer(who: Caller, volume: Volume, name: str = "") -> tuple[Transfer, str]:
     Raises
     ------
     BadRequest
-        If the volume is not available.
+        If the volume is not available, or is being copied.
     """
     check_text("name", name)
     with changing(volume) as held:
         if held.status != Status.AVAILABLE:
             raise BadRequest(f"Invalid volume: status must be available ({held.uuid})")
+        if Operation.objects.filter(ended=None, data=name_of(held)).exists():
+            raise BadRequest(
+                f"Invalid volume: a copy of volume {held.uuid} is being made"
+            )
         held.status = Status.AWAITING_TRANSFER
         held.save()
         key, salt = secrets.token_hex(8), secrets.token_hex(4)

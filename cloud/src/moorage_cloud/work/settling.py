@@ -86,7 +86,7 @@ def verdict(operation: Operation, job: Job, cluster: Cluster) -> Done | Failed |
         job = cluster.job(operation.job)  # the feed does not say why
     if _was_done(operation, cluster, failed=job.state is JobState.FAILED):
         return Done(*now)
-    why = job.why or f"cluster {operation.backend} does not know job {operation.job}"
+    why = job.why or f"its cluster does not know job {operation.job}"
     return Failed(*now, why, off=_has_left(operation, cluster))
 
 
@@ -142,7 +142,7 @@ def forget_jobs(backend: Backend, cluster: Cluster) -> None:
     """
     under_way = Operation.objects.filter(backend=backend, ended=None)
     waiting = under_way.exclude(job=None).select_related(*_ABOUT)
-    lost = Job(JobState.FAILED, f"cluster {backend} was made anew")
+    lost = Job(JobState.FAILED, "its cluster was made anew")
     for operation in waiting:
         settle(operation, lost, cluster)
 

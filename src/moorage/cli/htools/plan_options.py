@@ -7,6 +7,7 @@ from moorage.cli.declaration import Options
 from moorage.htools.constants import fixed
 from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Plan, Rules, Step, balance
+from moorage.htools.plans.guard import guard
 from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
 
@@ -14,11 +15,7 @@ from moorage.htools.state import State
 def find_plan(options: Options, state: State, how: Rules) -> Plan:
     """Return the plan that the options ask for, its steps printed."""
     told = _teller(options, state)
-    allowed = None
-    if how.keep_redundancy:
-        from moorage.htools.survival.keeping import kept  # noqa: PLC0415 - start-up time
-
-        allowed = kept(state)
+    allowed = guard(state) if how.keep_redundancy else None
     early = None if options.compact else told
     if options.lookahead:
         from moorage.htools.plans.lookahead import look_ahead  # noqa: PLC0415 - start-up time

@@ -37,11 +37,6 @@ class Losable:
     ways: Mapping[int, Way] = field(default_factory=dict)
 
 
-def kept(state: State) -> "Losing | None":
-    """Return what refuses the moves of a plan that harm; None where the score does."""
-    return Losing() if state.has_shared else None
-
-
 class Losing:
     """A filter for the moves of one plan, which asks it step after step.
 

@@ -3,7 +3,8 @@
 
 It takes no lock. A job that waits for a silent node holds locks, and this is how an
 operator ends that wait: by saying that the node is off. The compare-and-set of the
-commit is protection enough, because only the node's own record changes.
+commit is protection enough, because only the node's own record changes: of two at once,
+one may be refused, and has changed nothing.
 """
 
 from collections.abc import Iterator, Sequence

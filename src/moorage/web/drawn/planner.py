@@ -19,8 +19,8 @@ from moorage.htools import balance as balanced
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi
 from moorage.htools.plans.balancing import Filter
+from moorage.htools.plans.guard import guard
 from moorage.htools.survival.certificate import Certificate, certify
-from moorage.htools.survival.keeping import kept
 from moorage.pictures.balancing import balancing
 from moorage.pictures.ink import Picture
 from moorage.pictures.survival import one_of
@@ -78,6 +78,7 @@ class Planner:
     async def survival(self, visit: Visit) -> Page:
         """Show what each loss would do, or what one does that the address names."""
         key = visit.asked("lost")
+        await visit.client.query("node", ("name",))  # who may not is refused here
         async with self._one_at_a_time:
             known = self._kept.get(visit.user)
             if known is None or self._clock() > known.until:
@@ -134,7 +135,7 @@ def _balance(fleet: Fleet, at: int) -> Picture:
         return None if late else search(state, rules, current, allowed)
 
     rules = Rules(max_steps=_STEPS)
-    plan = balanced(state, rules, search=in_time, allowed=kept(state))
+    plan = balanced(state, rules, search=in_time, allowed=guard(state))
     picture = balancing(plan)
     if len(plan.steps) < _STEPS and time.monotonic() <= end:
         return picture

@@ -4,44 +4,76 @@
 
 const ROOT = "/ui";
 const SETTLED = 400; // ms: changes that come together are fetched together
+const LATEST = 3000; // ms that a change waits at most, however many follow
 const LOOK = 2500; // ms between two looks at what runs: the feed tells no progress
+const PAUSES = [2000, 5000, 15000, 60000]; // ms between tries to be live again
 
-for (const box of document.querySelectorAll(".command")) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "plain";
-  button.textContent = "Copy";
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(box.querySelector("code").textContent);
-    button.textContent = "Copied";
-  });
-  box.append(button);
+// Commands in a part of the page get a button that copies them.
+function copyable(part) {
+  for (const box of part.querySelectorAll(".command")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "plain";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(box.querySelector("code").textContent);
+      button.textContent = "Copied";
+    });
+    box.append(button);
+  }
 }
 
 async function fetched(address) {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
-  return answer.ok && !answer.redirected ? answer.text() : null;
+  try {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    return answer.ok && !answer.redirected ? await answer.text() : null;
+  } catch {
+    return null; // the door is away: the next change tries again
+  }
 }
 
-// The live part of the page is fetched again and put in place; who is writing in it, or
-// has text selected, is not disturbed, and what was ticked stays ticked.
+// Whether somebody would lose something if the live part were put in anew: what is typed,
+// a choice that is open, a selection, or a refusal that was not read yet.
+function disturbed(here) {
+  if (!getSelection().isCollapsed || here.querySelector("[role=alert]")) return true;
+  if (document.activeElement.matches("select") && here.contains(document.activeElement)) return true;
+  const fields = [...here.querySelectorAll("input:not([type=checkbox]):not([type=hidden])")];
+  return fields.some((one) => one.value !== one.defaultValue || one === document.activeElement);
+}
+
+// The same place in the new part: what was ticked, chosen, scrolled and focused stays so.
+function kept(here) {
+  const same = (one) => `${one.tagName} ${one.name || one.className} ${one.value || ""} ${one.getAttribute("href") || ""}`;
+  const ticked = new Set([...here.querySelectorAll("input:checked")].map((one) => one.value));
+  const chosen = new Map([...here.querySelectorAll("select")].map((one) => [one.id, one.value]));
+  const scrolled = new Map([...here.querySelectorAll(".log, .wide")].map((one) => [one.className, [one.scrollTop, one.scrollLeft]]));
+  const active = here.contains(document.activeElement) ? same(document.activeElement) : null;
+  return () => {
+    for (const one of here.querySelectorAll("input[type=checkbox]")) one.checked = ticked.has(one.value);
+    for (const one of here.querySelectorAll("select")) if (chosen.has(one.id)) one.value = chosen.get(one.id);
+    for (const one of here.querySelectorAll(".log, .wide")) {
+      [one.scrollTop, one.scrollLeft] = scrolled.get(one.className) || [0, 0];
+    }
+    const again = active && [...here.querySelectorAll("a, button, input, [tabindex]")].find((one) => same(one) === active);
+    if (again) again.focus();
+  };
+}
+
+// Fetch the page again and put its live part in place; return whether that was possible.
 async function renew() {
   const here = document.querySelector("[data-live]");
-  if (!here || document.hidden || !getSelection().isCollapsed) return;
+  if (!here) return true;
+  if (document.hidden || disturbed(here)) return false;
   const text = await fetched(location.href);
   const page = text && new DOMParser().parseFromString(text, "text/html");
   const there = page && page.querySelector("[data-live]");
-  const writing = document.activeElement.matches("input:not([type=checkbox]), select");
-  if (!there || (writing && here.contains(document.activeElement))) return;
-  const ticked = new Set([...here.querySelectorAll(":checked")].map((one) => one.value));
-  const focus = document.activeElement.getAttribute("href");
+  if (!there || disturbed(here)) return false;
+  const restore = kept(here);
   here.replaceChildren(...there.childNodes);
   here.toggleAttribute("data-running", there.hasAttribute("data-running"));
-  for (const one of here.querySelectorAll("input[type=checkbox]")) {
-    one.checked = ticked.has(one.value);
-  }
-  const again = focus && [...here.querySelectorAll("a")].find((one) => one.getAttribute("href") === focus);
-  if (again) again.focus();
+  copyable(here);
+  restore();
+  return true;
 }
 
 async function strip() {
@@ -52,42 +84,70 @@ async function strip() {
   place.replaceChildren(...found.children);
 }
 
-let waiting = 0;
-let wanted = false;
-function heard(told) {
-  const here = document.querySelector("[data-live]");
-  const live = here ? here.dataset.live.split(" ") : [];
-  const jobs = told.jobs.map((number) => `job:${number}`);
-  wanted ||= [...told.kinds, ...jobs].some((one) => live.includes(one));
+let waiting = 0; // the timer
+let since = 0; // when the first change came that waits
+let wanted = false; // whether the page shows what was
+async function settle() {
+  since = 0;
+  strip();
+  if (wanted) wanted = !(await renew());
+}
+
+function soon() {
+  const now = Date.now();
+  since ||= now;
   clearTimeout(waiting);
-  waiting = setTimeout(() => {
-    strip();
-    if (wanted) renew();
-    wanted = false;
-  }, SETTLED);
+  waiting = setTimeout(settle, Math.min(SETTLED, Math.max(0, since + LATEST - now)));
+}
+
+// What was heard by the page that listens: what changed, or whether it hears at all.
+function heard(told) {
+  if ("live" in told) {
+    const line = document.querySelector("[data-stale]");
+    if (line) line.hidden = told.live;
+    wanted ||= told.live; // what happened between the page and the stream is looked at
+  } else {
+    const here = document.querySelector("[data-live]");
+    const live = here ? here.dataset.live.split(" ") : [];
+    const jobs = told.jobs.map((number) => `job:${number}`);
+    wanted ||= [...told.kinds, ...jobs].some((one) => live.includes(one));
+  }
+  soon();
 }
 
 // One stream a browser: whichever page has the lock listens, and tells the others.
 function listen() {
   const channel = new BroadcastChannel("moorage");
   channel.addEventListener("message", (event) => heard(event.data));
-  navigator.locks.request("moorage-events", () => new Promise(() => {
+  const tell = (told) => {
+    channel.postMessage(told);
+    heard(told);
+  };
+  let tries = 0;
+  const connect = () => {
     const source = new EventSource(`${ROOT}/events`);
-    // What happened between the page and the stream is looked at once.
-    source.addEventListener("open", () => heard({ kinds: [], jobs: [] }));
-    source.addEventListener("message", (event) => {
-      const told = JSON.parse(event.data);
-      channel.postMessage(told);
-      heard(told);
+    source.addEventListener("open", () => {
+      tries = 0;
+      tell({ live: true });
     });
-  }));
+    source.addEventListener("message", (event) => tell(JSON.parse(event.data)));
+    source.addEventListener("error", () => {
+      if (source.readyState !== EventSource.CLOSED) return; // it connects by itself
+      tell({ live: false });
+      setTimeout(connect, PAUSES[Math.min(tries, PAUSES.length - 1)]);
+      tries += 1;
+    });
+  };
+  navigator.locks.request("moorage-events", () => new Promise(connect));
 }
 
+copyable(document);
 if (document.querySelector("[data-strip]")) {
   strip();
   listen();
+  document.addEventListener("visibilitychange", () => document.hidden || soon());
   setInterval(() => {
     if (document.querySelector("[data-strip] *")) strip();
-    if (document.querySelector("[data-running]")) renew();
+    if (wanted || document.querySelector("[data-running]")) settle();
   }, LOOK);
 }

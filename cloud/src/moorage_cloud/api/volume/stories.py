@@ -67,11 +67,9 @@ class StoryQuery(Struct, frozen=True, kw_only=True):
 def show_story(call: Call, volume_id: str, query: StoryQuery) -> StoryShown:
     """Tell what became of a volume, since it is the project's."""
     volume, admin = call.volume(volume_id), call.may(ADMIN)
-    told = story(volume, project=None if call.who.admin else volume.project)
-    if query.before is not None:
-        kept = [one for one in told if one.pk]  # what is under way has no number
-        told = [one for one in kept if one.pk < query.before]
-    return StoryShown([_shown(one, admin=admin) for one in told[-query.limit :]])
+    project = None if call.who.admin else volume.project
+    told = story(volume, project, last=query.limit, before=query.before)
+    return StoryShown([_shown(one, admin=admin) for one in told])
 
 
 def _shown(one: StoryEntry, *, admin: bool) -> EntryShown:
