@@ -97,6 +97,19 @@ async def walk(page, cluster):
     await page.click("text=Cancel the job")
     go.set()
     await page.wait_for_selector(".state >> text=canceled")
+    await stays(page, cluster)
+
+
+async def stays(page, cluster):
+    """Choose a deed and an instance; both stay so when the table is put in anew."""
+    await page.goto("/ui/instance")
+    await page.select_option("#deed", "reboot")
+    await page.check("[name=on][value=web1]")
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    await page.wait_for_selector("tr:has-text('web1') >> text=ADMIN_down")
+    assert await page.input_value("#deed") == "reboot"
+    assert await page.is_checked("[name=on][value=web1]")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
 
 
 PICTURES = {
