@@ -10,7 +10,7 @@ from moorage.units import counted
 
 from .jobs import recent
 from .kinds import DISK
-from .rooms import together
+from .rooms import Rooms
 from .values import address, called, moment
 from .visit import Page, Visit
 
@@ -39,7 +39,7 @@ class Wants(NamedTuple):
     type: str = ""
 
 
-async def overview(visit: Visit) -> Page:
+async def overview(rooms: Rooms, visit: Visit) -> Page:
     """Show the overview."""
     client = visit.client
     nodes, instances, disks = await asyncio.gather(
@@ -64,7 +64,7 @@ async def overview(visit: Visit) -> Page:
         "well": not wants,
         "wants": wants[:_MOST],
         "left": len(wants) - _MOST,
-        "room": together(every[0]),
+        "room": await rooms.of(visit.role, client),
         "jobs": jobs,
         "version": info["software_version"],
         "master": info["master"],
@@ -74,7 +74,7 @@ async def overview(visit: Visit) -> Page:
 
 _NODE = (
     *("name", "role", "offline", "drained", "silence", "copy", "copy.why"),
-    *("certificate_ends", "storage"),
+    "certificate_ends",
 )
 
 

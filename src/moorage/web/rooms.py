@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Room by storage unit, as nodes tell it."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from moorage.client.aio import AsyncClient
 from moorage.disk_templates import IN_UNITS, Reach
 from moorage.units import format_size
+
+LASTS = 30.0
+"""Seconds for which the room of the whole cluster is good enough: to ask for it, all
+nodes measure."""
 
 
 class Room(NamedTuple):
@@ -65,3 +71,28 @@ def _sum(name: tuple[str, str], units: Sequence[Room]) -> Room:
     free = sum(one.free or 0 for one in told) if told else None
     total = sum(one.total or 0 for one in told) if told else None
     return Room(kind, key, free, total, len(units))
+
+
+class Rooms:
+    """The room of the whole cluster, by role: measured once for all who look.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds, from anywhere.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: dict[str, tuple[float, Sequence[Room]]] = {}
+        self._one = asyncio.Lock()
+
+    async def of(self, role: str, client: AsyncClient) -> Sequence[Room]:
+        """Return what there is, as it was a moment ago."""
+        async with self._one:  # who comes meanwhile gets what the first one was told
+            at, found = self._known.get(role, (self._clock() - LASTS, ()))
+            if self._clock() - at >= LASTS:
+                nodes = await client.query("node", ("name", "storage"))
+                found = together(nodes.objects())
+                self._known[role] = self._clock(), found
+            return found

@@ -31,6 +31,7 @@ from . import drawn, forms, jobs, objects, overview, tables
 from .kinds import KINDS
 from .live import Strips, stream
 from .rendering import asset, render
+from .rooms import Rooms
 from .sessions import Session, Sessions
 from .signing import authorization, came_from_here
 from .values import ROOT
@@ -78,7 +79,7 @@ class WebPages:
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
         self.routes: Sequence[tuple[str, str, Handler]] = (
-            ("GET", ROOT, self._shows(overview.overview)),
+            ("GET", ROOT, self._shows(partial(overview.overview, Rooms(clock)))),
             *(
                 ("GET", f"{ROOT}/{name}", self._shows(page))
                 for name, page in drawn.pages().items()

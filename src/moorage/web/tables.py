@@ -15,6 +15,7 @@ from msgspec import json
 
 from moorage.client import Field, MoorageError, qfilter
 from moorage.client.told import NORMAL
+from moorage.errors import NotFound
 
 from . import deeds
 from .kinds import KINDS, TITLES, Kind
@@ -224,7 +225,10 @@ async def _rows(
     if not keys:
         return await visit.client.query_fields(kind.name, kind.columns), []
     chosen = ["|", *(["==", kind.key, key] for key in keys)]
-    table = await visit.client.query(kind.name, fields, chosen)
+    try:
+        table = await visit.client.query(kind.name, fields, chosen)
+    except NotFound:  # one has gone since: of all that there are, the others are shown
+        table = await visit.client.query(kind.name, fields)
     at = fields.index(kind.key)
     by_key = {row[at][1]: row for row in table.rows}
     heads = list(table.fields)[: len(kind.columns)]
