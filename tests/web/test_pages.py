@@ -2,6 +2,7 @@
 """Pages as somebody meets them who has no JavaScript: looked at, and worked with."""
 
 import asyncio
+from urllib.parse import urlencode
 
 import pytest
 
@@ -63,6 +64,20 @@ async def test_a_table_filters_sorts_and_says_the_command(browser):
     assert rows(await browser.open("/ui/disk?filter=status+%3D%3D+%22detached%22")) == [
         "data1"
     ]
+
+
+async def test_a_command_finds_what_the_table_shows(browser):
+    """Whatever was typed: a lone word, quotes, and words that a shell would obey."""
+    for text, typed in (
+        ("eb2", "--filter 'name =~ \"eb2\"'"),
+        ("status == 'running'", "--filter 'status == '\"'\"'running'\"'\"''"),
+    ):
+        page = await browser.open("/ui/instance?" + urlencode({"filter": text}))
+        assert typed in page.words
+    wrong = urlencode({"filter": "x'; reboot; '"})
+    page = await browser.open(f"/ui/instance?{wrong}")
+    assert page.status == 400
+    assert "--filter" not in page.words
 
 
 async def test_a_filter_that_is_none_says_so(browser):

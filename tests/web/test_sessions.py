@@ -80,6 +80,20 @@ async def test_it_ends_without_use_and_with_its_time(browser, clock):
     assert (await browser.send("GET", "/ui")).status == 303
 
 
+async def test_what_a_page_fetches_by_itself_is_no_use(browser, clock):
+    """An open page that is live lasts no longer than one that nobody looks at."""
+    await browser.send("GET", "/ui")
+    for _ in range(4):
+        clock[0] += sessions.IDLE / 4
+        await browser.send("GET", "/ui", headers={"Sec-Fetch-Mode": "cors"})
+    assert (await browser.send("GET", "/ui")).status == 303
+
+
+async def test_who_is_in_already_is_led_on(browser):
+    page = await browser.send("GET", "/ui/sign-in?next=/ui/disk")
+    assert (page.status, page.headers["Location"]) == (303, "/ui/disk")
+
+
 @pytest.mark.parametrize(
     "line", ["", "root other write\n", "root secret write,until=2000-01-01T00:00:00\n"]
 )
