@@ -11,6 +11,7 @@ import pytest
 
 from desk import Desk, desk_at
 from moorage.cli.htools import hroller
+from moorage.model import Change, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.scenarios import harbour
 
@@ -219,3 +220,20 @@ async def test_one_that_was_taken_over_is_restarted_by_its_name(at: Desk) -> Non
     assert "No node" in await at.types("moorage adopt-guests")
     said = await at.refused("moorage adopt-guests --shutdown-timeout 5")
     assert "goes with --restart" in said
+
+
+async def test_none_is_powered_off_that_could_not_start(at: Desk) -> None:
+    """What an import brought, and a default of the cluster's."""
+    for name, value, why in (
+        ("machine_version", "pc-i440fx-2.8", "not a version of q35"),
+        ("vga", "qxl", "vga 'qxl' is none of"),
+        ("cpu_cores", 3, "cpu_cores=3 makes 3"),
+    ):
+        web1 = at.cluster.config.instance("web1")
+        odd = successor(web1, 1.0, hvparams={name: value})
+        await at.cluster.config_store.commit(Change((odd,)))
+        assert await wrong(at, "it cannot start: ")
+        said = await at.refused("moorage adopt-guests --restart --yes web1")
+        assert why in said
+        found = at.cluster.nodes.san.guests[key(at, "web1")]
+        assert found["state"]["origin"] == "foreign"

@@ -361,6 +361,12 @@ async def test_an_arrangement_of_processors_makes_up_all_of_them(at: Desk) -> No
     ):
         assert words in await at.refused(f"gnt-instance modify {line} web1"), line
     await at.types("gnt-instance modify -B vcpus=4 -H cpu_threads=2 web1")
+    for line in (
+        "gnt-cluster modify -H kvm:cpu_cores=3",
+        "gnt-instance startup -H cpu_cores=3 web3",
+    ):
+        assert "cpu_cores=3 makes 3" in await at.refused(line), line
+    await at.types("gnt-cluster modify -H kvm:cpu_cores=1")
 
 
 # -- OS definitions --------------------------------------------------------------------
