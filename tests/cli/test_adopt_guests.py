@@ -11,6 +11,7 @@ import pytest
 
 from desk import Desk, desk_at
 from moorage.cli.htools import hroller
+from moorage.model import Change, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.scenarios import harbour
 
@@ -215,7 +216,54 @@ async def test_whose_monitor_is_silent_is_listed_and_restarted_by_hand(
 async def test_one_that_was_taken_over_is_restarted_by_its_name(at: Desk) -> None:
     await at.types("moorage adopt-guests --yes")
     assert "No guest" in await at.types("moorage adopt-guests --restart")
+    shown = await at.screen("moorage adopt-guests --restart --dry-run web1")
+    assert "ended if it does not" in shown.out
     await at.types("moorage adopt-guests --restart --yes web1")
     assert "No node" in await at.types("moorage adopt-guests")
     said = await at.refused("moorage adopt-guests --shutdown-timeout 5")
     assert "goes with --restart" in said
+
+
+async def test_none_is_powered_off_that_could_not_start(at: Desk) -> None:
+    """What an import brought, and a default of the cluster's."""
+    for name, value, why in (
+        ("machine_version", "pc-i440fx-2.8", "not a version of q35"),
+        ("vga", "qxl", "vga 'qxl' is none of"),
+        ("cpu_cores", 3, "cpu_cores=3 makes 3"),
+    ):
+        web1 = at.cluster.config.instance("web1")
+        odd = successor(web1, 1.0, hvparams={name: value})
+        await at.cluster.config_store.commit(Change((odd,)))
+        assert await wrong(at, "it cannot start: ")
+        said = await at.refused("moorage adopt-guests --restart --yes web1")
+        assert why in said
+        found = at.cluster.nodes.san.guests[key(at, "web1")]
+        assert found["state"]["origin"] == "foreign"
+
+
+async def test_the_same_names_go_on_past_what_is_done_or_down(afar: Desk) -> None:
+    """One is restarted already, and the start of another failed."""
+    await afar.types("moorage adopt-guests --restart --yes f0")
+    del afar.cluster.nodes.san.guests[key(afar, "f1")]
+    assert await plan(afar, "f0", "f1", "m1") == [
+        ["1", "node1", "f1", "down"],
+        ["1", "node3", "m1", "restart"],
+    ]
+    await afar.types("moorage adopt-guests --restart --yes f0 f1 m1")
+    origin = await origins(afar)
+    assert [name for name in NAMES if not origin[name]] == ["f0", "f1", "m1"]
+    await afar.types("moorage adopt-guests --restart --yes f0 f1")
+    del afar.cluster.nodes.san.guests[key(afar, "f1")]
+    assert ["1", "node1", "f1", "down"] in await plan(afar)
+    await afar.types("moorage adopt-guests --restart --yes")
+    assert set((await origins(afar)).values()) == {""}
+    await afar.types("gnt-instance shutdown f1")
+    said = await afar.refused("moorage adopt-guests --restart --yes f1")
+    assert "no node has a guest f1" in said
+
+
+async def test_those_that_nobody_named_are_told_of(at: Desk) -> None:
+    shown = await at.screen("moorage adopt-guests --restart --yes")
+    assert shown.status == 1
+    assert "Left as they are: 1 other guest" in shown.err
+    assert at.cluster.nodes.san.guests[key(at, "web1")]["state"]["origin"] == "foreign"

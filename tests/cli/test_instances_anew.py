@@ -13,6 +13,7 @@ import yaml
 from msgspec.structs import replace
 
 from desk import Desk, desk, desk_at
+from moorage.model import Change, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.scenarios import harbour, pier
 
@@ -361,6 +362,28 @@ async def test_an_arrangement_of_processors_makes_up_all_of_them(at: Desk) -> No
     ):
         assert words in await at.refused(f"gnt-instance modify {line} web1"), line
     await at.types("gnt-instance modify -B vcpus=4 -H cpu_threads=2 web1")
+    for line in (
+        "gnt-cluster modify -H kvm:cpu_cores=3",
+        "gnt-instance startup -H cpu_cores=3 web3",
+    ):
+        assert "cpu_cores=3 makes 3" in await at.refused(line), line
+    await at.types("gnt-cluster modify -H kvm:cpu_cores=1")
+
+
+async def test_no_guest_is_stopped_that_could_not_start_again(at: Desk) -> None:
+    """Its record came in with an import."""
+    web1 = at.cluster.config.instance("web1")
+    odd = successor(web1, 1.0, hvparams={"machine_version": "pc-i440fx-2.8"})
+    await at.cluster.config_store.commit(Change((odd,)))
+    for line in (
+        "gnt-instance reboot web1",
+        "gnt-instance failover -f -n node2 web1",
+        "gnt-backup export -n node2 web1",
+        "gnt-backup export --long-sleep -n node2 web1",
+    ):
+        assert "not a version of q35" in await at.refused(line), line
+    listed = "gnt-instance list --no-headers -o status web1"
+    assert await at.types(listed) == "running\n"
 
 
 # -- OS definitions --------------------------------------------------------------------

@@ -252,6 +252,26 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
 
 
 @pytest.mark.oracle
+def test_words_that_none_can_have_here_are_told_and_go_out_again(
+    ganeti: Ganeti,
+) -> None:
+    """Ganeti's tags have letters of all scripts, and its cards any name."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    one = next(each for each in document["instances"].values() if each["nics"])
+    one["tags"], one["nics"][0]["name"] = ["größe:xl", "mine"], "up link"
+    found = came_in(document)
+    assert not found.wrong
+    (made,) = (each for each in found.config.all(Instance) if each.uuid == one["uuid"])
+    assert (made.tags, made.nics[0].name) == (("mine",), None)
+    told = {why for of, why in found.aside if of == f"instance {one['name']}"}
+    assert any("größe:xl" in why for why in told)
+    assert any("'up link' is not a valid name" in why for why in told)
+    out = exported(found.config, NEWEST).document["instances"][one["uuid"]]
+    assert sorted(out["tags"]) == ["größe:xl", "mine"]
+    assert out["nics"][0]["name"] == "up link"
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("place", "key"),
     [("instances", "name"), ("nodes", "name"), ("disks", "uuid"), ("nics", "uuid")],

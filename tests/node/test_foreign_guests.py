@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes of Ganeti's are found by their pid files, whatever they say themselves."""
 
+import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ import pytest
 
 from moorage.errors import Failed, WrongState
 from moorage.node.hypervisors.base import GuestSpec
-from moorage.node.hypervisors.kvm import Kvm
+from moorage.node.hypervisors.kvm import Kvm, adopting
 from moorage.node.hypervisors.kvm.adopting import Ganetis
 from moorage.testing.foreign import until
 from moorage.units import Mib
@@ -98,6 +100,38 @@ async def test_one_that_cannot_be_asked_is_not_ended(kvm: Kvm, begin: Begin) -> 
     kvm.ganetis.patience = 0.2
     with pytest.raises(Failed, match="monitor of guest web1 gave no answer"):
         await kvm.end_foreign(UUID, "web1", 1.0)
+    assert (await kvm.foreign())[0].pid == pid
+
+
+async def test_one_that_was_asked_and_says_no_more_is_waited_for(
+    kvm: Kvm, begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its monitor takes the button, and is never heard again."""
+    heard: list[str] = []
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if "system_powerdown" not in heard:
+            writer.write(b'{"QMP": {"version": {}, "capabilities": []}}\n')
+            while request := await reader.read(1 << 16):
+                asked = json.loads(request)  # one at a time, and without a newline
+                heard.append(asked["execute"])
+                told = {"status": "running"} if heard[-1] == "query-status" else {}
+                said = asked | {"return": told}
+                del said["execute"]
+                writer.write(json.dumps(said).encode() + b"\n")
+        writer.close()
+
+    monkeypatch.setattr(adopting, "_BUTTON", 0.1)
+    kvm.ganetis.patience = 0.5
+    pid = begin("-uuid", UUID)
+    (tmp_path / "ganeti" / "ctrl").mkdir()
+    place = tmp_path / "ganeti" / "ctrl" / "web1.qmp"
+    async with await asyncio.start_unix_server(answer, place):
+        with pytest.raises(Failed, match="was asked to power off, and its process"):
+            await kvm.end_foreign(UUID, "web1", 2.0)
+    assert heard[-1] == "system_powerdown"
     assert (await kvm.foreign())[0].pid == pid
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 import pytest
 
 from moorage.errors import BadInput
-from moorage.node.system_images.partitions import Disk, Partition, parts, settle
+from moorage.node.system_images.partitions import Disk, Partition, check, parts, settle
 
 MIB = 2048
 """Sectors."""
@@ -66,6 +66,7 @@ TABLES = {
 @pytest.mark.parametrize("kind", TABLES)
 def test_the_last_one_grows_and_one_is_added(tmp_path: Path, kind: str) -> None:
     with disk(tmp_path / "d", TABLES[kind]) as found:
+        check(found, SEED)
         assert parts(found) == [Partition(MIB, 9 * MIB), SYSTEM]
         assert settle(found, SEED) == ""
         first, second, last = parts(found)
@@ -95,6 +96,8 @@ def test_both_copies_of_a_gpt_are_written(tmp_path: Path) -> None:
             "no partition table that is sound",
         ),
         (mbr(*((0x83, Partition(n * MIB, n * MIB + 1)) for n in (1, 2, 3, 4))), "four"),
+        (mbr((0x83, Partition(MIB, MIB))), "no partition table that is sound"),
+        (gpt(16 * MIB, Partition(MIB, MIB), SYSTEM), "no partitions that are sound"),
         (gpt(16 * MIB), "no partitions that are sound"),
         (gpt(16 * MIB, Partition(MIB, 65 * MIB)), "behind the end of the disk"),
         (gpt(16 * MIB, Partition(3, MIB)), "no partitions that are sound"),
@@ -107,8 +110,9 @@ def test_both_copies_of_a_gpt_are_written(tmp_path: Path) -> None:
 )
 def test_a_table_that_is_refused(tmp_path: Path, begin: bytes, said: str) -> None:
     with disk(tmp_path / "d", begin) as found:
-        with pytest.raises(BadInput, match=said):
-            settle(found, SEED)
+        for tried in (check, settle):
+            with pytest.raises(BadInput, match=said):
+                tried(found, SEED)
         assert found.read(0, 64).startswith(begin), "nothing was written"
 
 

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The OS definition ``image``: what it takes, fetches, keeps and tells cloud-init."""
 
+import fcntl
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.request import Request
 
 import pytest
+import yaml
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.node.extensions.examples import share
 from moorage.node.extensions.oses import look
+from moorage.node.system_images import __main__ as scripts
 from moorage.node.system_images import catalogue, keeping, seed
 from moorage.node.system_images.catalogue import Source
 
@@ -56,6 +62,12 @@ def test_a_file_that_names_no_image(tmp_path: Path, text: str, said: str) -> Non
     (tmp_path / "odd.toml").write_text(text)
     with pytest.raises(BadInput, match=said):
         catalogue.read(tmp_path, "odd")
+
+
+def test_a_file_that_an_editor_left_is_no_variant(tmp_path: Path) -> None:
+    shutil.copytree(share() / "os" / "image", tmp_path / "image", symlinks=False)
+    (tmp_path / "image/variants/.#x.toml").write_text("")
+    assert look(tmp_path / "image").variants == ("debian-12",)
 
 
 def test_a_file_that_others_may_write_or_that_is_not_there(tmp_path: Path) -> None:
@@ -140,6 +152,44 @@ def test_what_a_fetch_left_that_was_killed_is_no_image(served, tmp_path: Path) -
         assert file.read() == b"all of it"
 
 
+def test_what_killed_fetches_left_goes_with_the_next_one(
+    served: Any, tmp_path: Path
+) -> None:
+    _, address, top = served
+    (top / "a.raw").write_bytes(b"all of it")
+    digits = hashlib.sha512(b"all of it").hexdigest()
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    for name in ("old", "held"):
+        (cache / f"sha512-{name}.part").write_bytes(b"a part of it")
+    with (cache / "sha512-held.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        keeping.opened(Source(f"{address}/a.raw", sha512=digits), cache, silent).close()
+    assert [path.stem for path in cache.glob("*.part")] == ["sha512-held"]
+
+
+def test_a_fetch_leaves_room_on_the_disk(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, address, top = served
+    (top / "a.raw").write_bytes(b"all of it")
+    digits = hashlib.sha512(b"all of it").hexdigest()
+    monkeypatch.setattr(keeping, "_RESERVE", 1 << 60)  # no disk has as much
+    with pytest.raises(Failed, match="is not kept: it needs 1 MiB more in"):
+        keeping.opened(
+            Source(f"{address}/a.raw", sha512=digits), tmp_path / "cache", silent
+        )
+    assert not [*(tmp_path / "cache").glob("*.part")]
+
+
+def test_a_list_of_checksums_is_followed_over_https_alone() -> None:
+    asked, follow = Request("https://a.example/sums"), keeping.HttpsAlone()
+    given: tuple[Any, ...] = (asked, None, 302, "Found", {})
+    assert follow.redirect_request(*given, "https://b.example/sums")
+    with pytest.raises(Failed, match="leads to an address that is not https"):
+        follow.redirect_request(*given, "http://b.example/sums")
+
+
 def test_a_file_of_the_node_is_opened_over_no_link(tmp_path: Path) -> None:
     (tmp_path / "a.raw").write_bytes(b"a")
     (tmp_path / "link.raw").symlink_to(tmp_path / "a.raw")
@@ -180,6 +230,14 @@ def test_name_and_keys() -> None:
     }
     assert found["user-data"].startswith("#cloud-config\n")
     assert json.loads(found["network-config"]) == {"config": "disabled"}
+
+
+def test_any_comment_of_a_key_is_one_for_yaml() -> None:
+    for odd in ("\U0001f600", "\x7f", "\x9f", "\ufeff", "é"):
+        found = seed.files({**ENV, "OSP_SSH_KEY": f"{KEY} a{odd}b"})["meta-data"]
+        for read in (json.loads, yaml.safe_load):
+            keys = read(found)["public-keys"]
+            assert "".join(keys).endswith(f" a{odd}b"), ascii(odd)
 
 
 def rsa() -> str:
@@ -229,3 +287,57 @@ def test_no_value_of_a_parameter_is_a_crash() -> None:
         for name in ("SSH_KEY", "USER_DATA", "DNS"):
             with suppress(MoorageError):
                 seed.check({**ENV, f"OSP_{name}": value})
+
+
+# -- its scripts -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Stand where the scripts do, with a disk and an image ``one``."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "variants").mkdir()
+    (tmp_path / "one.raw").write_bytes(bytes(1 << 20))
+    (tmp_path / "variants/one.toml").write_text(f'image = "{tmp_path}/one.raw"')
+    (tmp_path / "disk").write_bytes(b"precious" * 500_000)
+    given = {"DISK_COUNT": "1", "DISK_0_PATH": str(tmp_path / "disk")}
+    more = {"OS_CACHE": str(tmp_path / "cache"), "OS_UID_POOL": "[]"}
+    return {**ENV, **given, **more, "OS_VARIANT": "one"}
+
+
+@pytest.mark.parametrize(
+    ("path", "access", "said"),
+    [
+        ("/nowhere", "rw", "mformat is missing"),
+        ("", "ro", "the first disk is read only"),
+        ("", "rw", "has no partition table"),
+    ],
+)
+def test_nothing_is_written_before_what_can_be_known(
+    env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    access: str,
+    said: str,
+) -> None:
+    before = Path("disk").read_bytes()
+    if path:
+        monkeypatch.setenv("PATH", path)
+    with pytest.raises(MoorageError, match=said):
+        scripts.create({**env, "DISK_0_ACCESS": access})
+    assert Path("disk").read_bytes() == before
+
+
+def test_what_create_would_refuse_is_refused_before(
+    env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts.verify(env)
+    Path("one.raw").rename("two.raw")
+    with pytest.raises(BadInput, match="there is no image"):
+        scripts.verify(env)
+    Path("one.raw").symlink_to("two.raw")
+    with pytest.raises(Failed, match="symbolic link"):
+        scripts.verify(env)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Failed, match="mformat is missing"):
+        scripts.verify(env)

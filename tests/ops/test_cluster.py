@@ -442,6 +442,7 @@ async def test_verify_finds_what_ganetis_check_of_a_configuration_finds(
         nic = Nic(uuid=f"{name}-nic", mac="aa:00:00:00:00:01")
         builder.instance(name, nics=(nic,), network_port=11000)
     told = "hypervisor instance web3 parameters syntax check"
+    bad = "it cannot start: hypervisor parameters of kvm"
     wrong = {"hypervisor": "kvm", "hvparams": {"acpi": "perhaps", "soundhw": 1}}
     builder.instance("web3", **wrong)
     cluster = await SimCluster.start(tmp_path, builder)
@@ -461,6 +462,11 @@ async def test_verify_finds_what_ganetis_check_of_a_configuration_finds(
             "instance web1",
             "tcp/udp port 11000 has duplicates: web1/network port, web2/network port",
             "ECLUSTERCFG",
+        ),
+        (
+            "instance web3",
+            f"{bad}: 'acpi' is true or false, not text",
+            "EINSTANCELAYOUT",
         ),
     ]
     await cluster.stop()

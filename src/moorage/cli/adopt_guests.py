@@ -24,6 +24,10 @@ _ADOPT = "OP_INSTANCE_ADOPT_GUEST"
 _RESTART = "OP_INSTANCE_RESTART_GUEST"
 _TITLES = ("Node", "Guest", "Process", "State", "Why")
 _PLANNED = ("Wave", "Node", "Guest", "State", "Restart")
+_DOWN = "down"
+_OTHERS = frozenset({"ready", "unknown"})
+"""Guests of Ganeti's that none restarts who names none."""
+_RUNS = frozenset({"running", "paused"})
 Rows = list[Mapping[str, Any]]
 
 
@@ -35,9 +39,10 @@ def _adopt(call: Call) -> int:
     only_shown = bool(call.option("dry_run"))
     call.options.dry_run = False  # to look changes nothing
     found = fetch(call, _LOOK)
-    chosen = _chosen(found["guests"], call.words)
     if call.option("restart"):
+        chosen = _to_restart(call, found["guests"])
         return _restart(call, chosen, found["silent"], only_shown=only_shown)
+    chosen = _chosen(found["guests"], call.words)
     if call.option("shutdown_timeout") is not None:
         raise BadInput("--shutdown-timeout goes with --restart")
     if call.option("json"):
@@ -66,8 +71,9 @@ def _restart(
 
     Fails if a guest that Ganeti started, and nobody took over, is there at the end.
     """
+    others = () if call.words else [one for one in chosen if one["status"] in _OTHERS]
     if not call.words:
-        chosen = [one for one in chosen if one["status"] == "restart"]
+        chosen = [one for one in chosen if one["status"] in {"restart", _DOWN}]
     rows = sorted(chosen, key=lambda one: (one["wave"] or len(chosen) + 1, one["node"]))
     if call.option("json"):
         call.show({"guests": rows, "silent": silent}, ())
@@ -77,13 +83,18 @@ def _restart(
         ]
         _show_table(call, _PLANNED, cells, "No guest that Ganeti started is to restart")
         _show_silent(call, silent)
+    if others:
+        many = counted(len(others), "other guest")
+        call.terminal.talk(f"Left as they are: {many}. moorage adopt-guests --dry-run")
     planned = [one for one in rows if one["wave"]]
-    left = len(planned) < len(rows) or bool(silent)
+    left = bool(others or silent) or len(planned) < len(rows)
     if only_shown or not planned:
         return int(left or bool(planned))
     waves = len({one["wave"] for one in planned})
     what = f"{counted(len(planned), 'guest')} in {counted(waves, 'wave')}"
-    call.ask(f"Restart {what}? Each powers off, and is started anew.")
+    forced = sum(one["status"] == "adopted" for one in planned)
+    more = f" Taken over before, so ended if it stays: {forced}." if forced else ""
+    call.ask(f"Restart {what}? Each powers off, and is started anew.{more}")
     done = 0
     for turn in _turns(planned):
         failed = _restarted(call, turn)
@@ -96,6 +107,34 @@ def _restart(
             )
             return 1
     return int(left)
+
+
+def _to_restart(call: Call, guests: Rows) -> Rows:
+    """Return those that were named, or all, and instances that should run and do not.
+
+    One whose start failed has no process that Ganeti started any more; of those named,
+    one that runs, and is in no list, is done.
+    """
+    fields = ("name", "uuid", "pnode", "status")
+    listed, known = {one["name"] for one in guests}, call.rows("instance", fields)
+    down = [
+        {
+            "node": one["pnode"],
+            "name": one["name"],
+            "uuid": one["uuid"],
+            "pid": 0,
+            "status": _DOWN,
+            "reason": "it should run, and does not",
+            "files": [],
+            "restart": "it is started",
+            "wave": 1,
+        }
+        for one in known
+        if one["status"] == "ERROR_down" and one["name"] not in listed
+    ]
+    done = {one["name"] for one in known if one["status"] in _RUNS} - listed
+    wanted = [one for one in call.words if one not in done]
+    return _chosen([*guests, *down], wanted) if wanted or not call.words else []
 
 
 def _turns(planned: Rows) -> Iterator[Rows]:

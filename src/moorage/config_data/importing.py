@@ -40,12 +40,11 @@ from moorage.model.misfit import misfit
 from moorage.model.networks import checked_subnet, in_order, outside, subnet
 from moorage.ops.cluster import defaults
 from moorage.storage import TEMPLATES
-from moorage.storage.validation import check_name, check_tags
 
 from .document import Document, Part
 from .export import GIVEN, OF_DISKS, Address, of_ganeti, written
 from .foreign import PLACES, Foreign, noted
-from .importing_names import Names
+from .importing_names import Names, fit_name, fit_tags
 from .upgrade import UNFIT
 
 E = TypeVar("E", bound=Struct)
@@ -225,7 +224,9 @@ class _Reading:
             self.wrong.append(f"{word} is as none of Ganeti's ({told})")
         else:
             try:
-                check_tags(made.tags)
+                tags, why = fit_tags(made.tags)
+                self._leave(word, why)
+                made = replace(made, tags=tags)
             except BadInput as error:
                 self.wrong.append(f"{word}: {error.message}")
             if made.uuid != uuid:
@@ -238,6 +239,10 @@ class _Reading:
                 if not _WORD.fullmatch(one)
             ]
             yield made
+
+    def _leave(self, word: str, why: str) -> None:
+        if why:
+            self.aside.append((word, why))
 
     def _node(self, part: Part) -> Node:
         node = _made(Node, _theirs(Node, part))
@@ -284,9 +289,13 @@ class _Reading:
         if instance.admin_state not in _ADMIN_STATES:
             told = ", ".join(_ADMIN_STATES)
             raise BadInput(f"a state is {told}, not {instance.admin_state[:80]!r}")
+        cards = []
         for nic in instance.nics:
             _check_card(nic)
-        return instance
+            name, why = fit_name(nic.name)
+            self._leave(f"instance {instance.name}", why)
+            cards.append(replace(nic, name=name))
+        return replace(instance, nics=tuple(cards))
 
     def _cluster(self, part: Part) -> Cluster:
         here = self._here.cluster
@@ -392,8 +401,6 @@ def _check_card(nic: Nic) -> None:
             ip_address(nic.ip)
         except ValueError:
             raise BadInput(f"{nic.ip[:80]!r} is no address") from None
-    if nic.name:
-        check_name("network card", nic.name)
 
 
 def _addresses(network: Network, bits: str) -> set[str]:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What disks of a file of Ganeti's are called here, where several have one name."""
+"""What is called otherwise in a file of Ganeti's than it can be here."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moorage.errors import BadInput
+from moorage.storage.validation import check_name, check_tags
+
+_GANETIS_TAG = re.compile(r"[\w.+*/:@-]{1,128}")
+"""Its letters are those of all scripts."""
 _NOBODY = "nobody"
 _STORAGE = "storage"
 
@@ -51,3 +57,25 @@ class Names:
             return {"name": None, "cname": name}
         self._taken |= places
         return {} if by_uuid else known
+
+
+def fit_tags(tags: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the tags that an object can have here, and why others are left aside.
+
+    Raises
+    ------
+    BadInput
+        If Ganeti could not have them either.
+    """
+    odd = [one for one in tags if not one.isascii() and _GANETIS_TAG.fullmatch(one)]
+    kept = check_tags([one for one in tags if one not in odd])
+    told = ", ".join(odd)
+    return kept, f"tags with other than ASCII letters go: {told}" if odd else ""
+
+
+def fit_name(name: str | None) -> tuple[str | None, str]:
+    """Return the name that a network card can have here, and why it has another."""
+    try:
+        return check_name("network card", name) if name else None, ""
+    except BadInput as error:
+        return None, f"a network card comes in without a name: {error.message}"

@@ -16,7 +16,7 @@ from moorage.model.ipolicy import group_policy
 from moorage.model.objects import as_text
 from moorage.ops.cluster import defaults
 from moorage.ops.new_names import is_machine_name
-from moorage.ops.planning import policy
+from moorage.ops.planning import policy, processors
 from moorage.ops.volumes.disk_names import check_disk_name
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_name
@@ -180,6 +180,8 @@ def findings(
     for option, error in defaults.problems(config.cluster):
         yield Finding(WARNING, "cluster", f"{option}: {error}")
     yield from _policies(config)
+    for instance, why in processors.unfit(config):
+        yield Finding(WARNING, f"instance {instance.name}", f"it cannot start: {why}")
     up = sum(one.admin_state == "up" for one in config.all(Instance))
     if up:
         what = "is marked up" if up == 1 else "are marked up"

@@ -95,7 +95,8 @@ def look(entry: Path) -> Os:
     if api >= OS_VARIANTS_SINCE:
         lines = _lines(entry, _VARIANTS)
         variants = [line.partition("#")[0].strip() for line in lines]
-        variants += sorted(path.stem for path in entry.glob(_VARIANT_FILES))
+        files = (path.stem for path in entry.glob(_VARIANT_FILES))
+        variants += sorted(name for name in files if name[0] != ".")
     if api >= OS_PARAMETERS_SINCE:
         parameters = parse_parameters("\n".join(_lines(entry, _PARAMETERS)))
     return Os(

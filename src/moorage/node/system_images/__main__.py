@@ -21,6 +21,7 @@ _CATALOGUE = "variants"
 def create(env: seed.Environment) -> None:
     """Put a system on the first disk, and beside it what it is to be."""
     found = seed.files(env)
+    data = seed.file_system(found)  # before anything is written: it may be refused
     source = _source(env)
     cache = Path(env["OS_CACHE"])
     descriptor, size = disk = writing.whole_disk(_disk(env))
@@ -32,22 +33,26 @@ def create(env: seed.Environment) -> None:
         )
         if told := asyncio.run(written):
             writing.say(f"image: {told}")
-    writing.put_seed(descriptor, size, env)
+    writing.put_seed(descriptor, size, data)
     writing.say(f"image: cloud-init is told {', '.join(found)}")
 
 
 def rename(env: seed.Environment) -> None:
     """Let cloud-init know another name."""
+    data = seed.file_system(seed.files(env))
     descriptor, size = writing.whole_disk(_disk(env))
-    writing.put_seed(descriptor, size, env)
+    writing.put_seed(descriptor, size, data)
 
 
 def verify(env: seed.Environment) -> None:
-    """Look at the parameters; nothing is fetched."""
+    """Look at the parameters, and at what the node has; nothing is fetched."""
     seed.check(env)
+    seed.check_tools()
     source = _source(env)
-    if not source.remote and not Path(source.image).is_file():
-        raise BadInput(f"there is no image {source.image} on this node")
+    if not source.remote:
+        if not Path(source.image).exists():
+            raise BadInput(f"there is no image {source.image} on this node")
+        keeping.local(source.image).close()
 
 
 def _source(env: seed.Environment) -> catalogue.Source:
@@ -63,6 +68,8 @@ def _disk(env: seed.Environment) -> str:
     path = env.get("DISK_0_PATH", "")
     if not path:
         raise BadInput("the first disk has no device on this node, nor FUSE for one")
+    if env.get("DISK_0_ACCESS") == "ro":
+        raise BadInput("the first disk is read only: nothing is written to it")
     return path
 
 

@@ -87,11 +87,21 @@ def settle(disk: Disk, place: Partition) -> str:
     BadInput
         If there is no sound partition table, or none that takes another one.
     """
+    table, told = _settled(disk, place)
+    table.write()
+    return told
+
+
+def check(disk: Disk, place: Partition) -> None:
+    """Raise `BadInput` where `settle` would; nothing is written."""
+    _settled(disk, place)
+
+
+def _settled(disk: Disk, place: Partition) -> "tuple[_Gpt | _Mbr, str]":
     table = _table(disk)
     told = table.grow()
     table.add(place)
-    table.write()
-    return told
+    return table, told
 
 
 def _table(disk: Disk) -> "_Gpt | _Mbr":
@@ -214,6 +224,7 @@ class _Mbr:
 
 
 def _apart(found: list[Partition], first: int) -> bool:
-    """Whether there are partitions, one behind the other, from a sector on."""
+    """Whether there are partitions, one behind the other, and none empty."""
     edges = [first, *(edge for one in found for edge in (one.start, one.end))]
-    return bool(found) and edges == sorted(edges)
+    whole = all(one.start < one.end for one in found)
+    return bool(found) and whole and edges == sorted(edges)

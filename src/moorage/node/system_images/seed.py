@@ -30,6 +30,8 @@ _KEYS, _USER_DATA, _SERVERS = 100, 96 << 10, 8
 _KEY = re.compile(
     r"([a-z0-9@.-]{1,64}) ([A-Za-z0-9+/]{16,16384}={0,2})( [^\x00-\x1f]*)?"
 )
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""What YAML takes for the end of a line, or not at all."""
 _BEGINNINGS = ("#", "Content-Type:", "MIME-Version:", "From ")
 """How user-data begin that cloud-init knows what to do with."""
 
@@ -56,10 +58,16 @@ def files(env: Environment) -> dict[str, str]:
         "public-keys": ssh_keys(env.get("OSP_SSH_KEY", "")),
     }
     return {
-        "meta-data": json.dumps(meta),
+        "meta-data": _yaml(meta),
         "user-data": user_data(env.get("OSP_USER_DATA", "")),
-        "network-config": json.dumps(network(env)),
+        "network-config": _yaml(network(env)),
     }
+
+
+def _yaml(value: object) -> str:
+    """Return a value as JSON that is YAML, too: that knows no pairs of surrogates."""
+    told = json.dumps(value, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", told)
 
 
 def check(env: Environment) -> None:
@@ -159,6 +167,12 @@ def _servers(env: Environment) -> list[str]:
     return found
 
 
+def check_tools() -> None:
+    """Raise `Failed` if mtools are not installed."""
+    if not shutil.which("mformat"):
+        raise Failed("mformat is missing", hint="apt-get install mtools")
+
+
 def file_system(found: Mapping[str, str]) -> bytes:
     """Return a FAT file system of :data:`SIZE` bytes with some files.
 
@@ -169,8 +183,7 @@ def file_system(found: Mapping[str, str]) -> bytes:
     BadInput
         If the files are larger than it.
     """
-    if not shutil.which("mformat"):
-        raise Failed("mformat is missing", hint="apt-get install mtools")
+    check_tools()
     with TemporaryDirectory(prefix="moorage-seed-") as path:
         image = Path(path) / "seed"
         image.write_bytes(bytes(SIZE))

@@ -93,6 +93,8 @@ async def install(
             f"the first disk has {there >> 20} MiB, and the image needs "
             f"{-(-size >> 20)} MiB"
         )
+    if content.form == "raw":  # what a qcow2 holds is known when it is on the disk
+        _check_table(Disk(image, there))
     contents = Contents(place, bound=True)
     given = {_IMAGE: Image(image, content)}
     async with contents.served(given, pool, alone=False) as handed:
@@ -105,12 +107,12 @@ async def install(
         if await child.wait():
             raise Failed("the image cannot be written to the disk")
     target = Disk(descriptor, there)
-    _check_room(target)
+    _check_table(target)
     return partitions.settle(target, seed.PLACE)
 
 
-def _check_room(disk: Disk) -> None:
-    """Raise `BadInput` unless nothing is where the seed will be."""
+def _check_table(disk: Disk) -> None:
+    """Raise `BadInput` unless a table takes a seed, and nothing is where it will be."""
     place = seed.PLACE
     first = partitions.parts(disk)[0].start
     if first < place.end or any(disk.read(place.start, place.end - place.start)):
@@ -118,20 +120,21 @@ def _check_room(disk: Disk) -> None:
             f"the image has no {seed.SIZE >> 10} KiB before its first partition, where "
             "what cloud-init is told would lie"
         )
+    partitions.check(disk, place)
 
 
-def put_seed(descriptor: int, size: int, env: seed.Environment) -> None:
-    """Write what cloud-init finds to its partition.
+def put_seed(descriptor: int, size: int, data: bytes) -> None:
+    """Write what cloud-init finds, a file system, to its partition.
 
     Raises
     ------
     BadInput
-        If the disk has no such partition (any more), or a parameter is wrong.
+        If the disk has no such partition (any more).
     """
     disk = Disk(descriptor, size)
     if Partition(seed.PLACE.start, seed.PLACE.end) not in partitions.parts(disk):
         raise BadInput("the first disk has no partition for what cloud-init is told")
-    disk.write(seed.PLACE.start, seed.file_system(seed.files(env)))
+    disk.write(seed.PLACE.start, data)
     disk.sync()
 
 

@@ -21,6 +21,7 @@ from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
+from moorage.ops.planning import processors
 from moorage.ops.planning.disk_checks import check_rate
 from moorage.ops.volumes.dependents import ask_dependents
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
@@ -178,6 +179,9 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             raise WrongState(f"node {node.name} takes no exports", node=node.name)
         reader = self.reader(view)
         self._check_way(view, instance, reader)
+        stops = self.way(view) in {Way.SNAPSHOT, Way.ASLEEP}
+        if stops and not self.remove_instance:
+            processors.check_starts(view.config, instance)
         if self._by_os(view):
             travels = reader.uuid != node.uuid
             dumps.check_rated(self.rate, instance.os, travels=travels)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.consistency import complaints_of_objects
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model import Disk, NodeGroup, ipolicy
-from moorage.ops.planning import allocators
+from moorage.ops.planning import allocators, processors
 from moorage.ops.planning.policy import outside
 from moorage.ops.volumes.disk_names import check_disk_name
 
@@ -59,6 +59,16 @@ def _wrong(seen: Seen, disk: Disk) -> str:
     except BadInput as error:
         return error.message
     return ""
+
+
+def starts(seen: Seen) -> Iterator[Finding]:
+    """Find instances whose next start would be refused for their parameters."""
+    for instance, why in processors.unfit(seen.config):
+        yield Finding(
+            f"instance {instance.name}",
+            f"it cannot start: {why}",
+            f"gnt-instance modify -H NAME=VALUE {instance.name}",
+        )
 
 
 def sizes(seen: Seen) -> Iterator[Finding]:

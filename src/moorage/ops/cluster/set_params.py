@@ -27,7 +27,7 @@ from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams
 from moorage.ops.asking.node_tasks import facts_on, oses_on
 from moorage.ops.merging import merged, with_diskparams
-from moorage.ops.planning import allocators, policy
+from moorage.ops.planning import allocators, policy, processors
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import LookAtSsconf
@@ -194,7 +194,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         changes = self._changes(view.config.cluster)
         allocators.check_default(view, self.default_iallocator)
         allocators.check_words(self.default_iallocator_params or {})
-        defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
+        new = successor(view.config.cluster, view.now, **changes)
+        defaults.check_numbers(new)
+        if self.hvparams or self.os_hvp or self.beparams:
+            processors.check_defaults(view.config, apply(view.config, Change((new,))))
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")

@@ -50,6 +50,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_mirrors.mirrors: "ENODEDRBD",
     checks_mirrors.strangers: "ENODEDRBD",
     checks_records.disks: "",
+    checks_records.starts: "",
     checks_networks.reached: "ENODENET",
     checks_networks.bridges: "",
     checks_networks.addresses: "",

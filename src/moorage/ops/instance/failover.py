@@ -23,6 +23,7 @@ from moorage.ops.guests.liveness import (
 )
 from moorage.ops.instance.base import SHUTDOWN_TIMEOUT, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
+from moorage.ops.planning import processors
 from moorage.ops.volumes import copies
 from moorage.ops.volumes.disk_access import can, check_sound
 from moorage.protocol import AbortGuest, OpenDisk
@@ -68,6 +69,8 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         for disk in view.config.disks_of(instance):
             check_sound(disk)
         self.check_target(view)
+        if self.start and instance.admin_state == "up":
+            processors.check_starts(view.config, instance)
         if not self.ignore_consistency:
             self.check_current(view)
 

@@ -15,6 +15,7 @@ from moorage.ops.planning import fleet
 from moorage.protocol import ListForeignGuests
 
 ASKED = "it is asked to power off, and is started anew"
+_FORCED = "it is asked to power off, ended if it does not, and started anew"
 _BY_HAND = "power it off from inside; then: gnt-instance startup {0}"
 
 
@@ -116,7 +117,8 @@ def _row(
 ) -> ForeignRow:
     status, reason = _status(view, node, found)
     known, deaf = status != "unknown", bool(found.monitor) and not found.adopted
-    needs = _BY_HAND.format(found.name) if deaf else ASKED
+    needs = _FORCED if found.adopted else ASKED
+    needs = _BY_HAND.format(found.name) if deaf else needs
     return ForeignRow(
         node=node.name,
         name=found.name,

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether an instance's processors can be as asked: their mask, their arrangement."""
+"""Whether an instance can start as its record says: its processors before all."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
+from moorage import backend
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 from moorage.jobs import View
-from moorage.model import Instance, Node, cpumask, hvparams
+from moorage.model import Config, Instance, Node, cpumask, hvparams
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
 
@@ -24,7 +26,7 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
     if instance.hypervisor != KVM:
         return
     given = hvparams.parameters(node_tasks.hvparams(view.config, instance))
-    vcpus = _vcpus(view, instance)
+    vcpus = _vcpus(view.config, instance)
     _check_arranged(given, vcpus, instance.name)
     text = given.cpu_mask
     mask = cpumask.parsed(text)
@@ -44,6 +46,39 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
         )
 
 
+def check_starts(config: Config, instance: Instance) -> None:
+    """Raise `BadInput` for what QEMU would refuse of an instance's record at a start.
+
+    What came in with an import, or from the cluster's defaults, nobody has held against
+    this instance before. A mask of other processors stops no guest.
+    """
+    if instance.hypervisor == KVM:
+        given = hvparams.parameters(node_tasks.hvparams(config, instance))
+        vcpus = _vcpus(config, instance)
+        backend.check({"vcpus": vcpus})
+        _check_arranged(given, vcpus, instance.name)
+
+
+def unfit(config: Config) -> Iterator[tuple[Instance, str]]:
+    """Yield each instance that could not start by its record, and why."""
+    for instance in config.named(Instance):
+        try:
+            check_starts(config, instance)
+        except BadInput as error:
+            yield instance, error.message
+
+
+def check_defaults(before: Config, after: Config) -> None:
+    """Raise `BadInput` if other defaults keep an instance from a start that it had."""
+    known = {one.uuid for one, _ in unfit(before)}
+    for instance, why in unfit(after):
+        if instance.uuid not in known:
+            raise BadInput(
+                f"instance {instance.name} could not start any more: {why}",
+                instance=instance.name,
+            )
+
+
 def _check_arranged(given: hvparams.Parameters, vcpus: int, name: str) -> None:
     """Refuse sockets, cores and threads that do not make up all processors."""
     asked = given.topology
@@ -59,5 +94,5 @@ def _check_arranged(given: hvparams.Parameters, vcpus: int, name: str) -> None:
     )
 
 
-def _vcpus(view: View, instance: Instance) -> Any:  # noqa: ANN401
-    return node_tasks.beparams(view.config, instance)["vcpus"]
+def _vcpus(config: Config, instance: Instance) -> Any:  # noqa: ANN401
+    return node_tasks.beparams(config, instance)["vcpus"]

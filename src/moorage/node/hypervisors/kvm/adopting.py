@@ -211,13 +211,17 @@ class Ganetis:
     async def end(self, uuid: str, name: str, patience: float) -> None:
         """Let a guest power itself off that nobody has taken over.
 
+        Once its button was pressed, a monitor that says nothing any more is waited out.
+
         Raises
         ------
         Failed
-            If its monitor gives no answer, or it runs on after `patience` seconds.
+            If its monitor never gives an answer, or it is there after `patience`
+            seconds.
         """
         clock = asyncio.get_running_loop().time
         end, found = clock() + patience, self._stranger(uuid, name)
+        pressed = False
         while found is not None and lives(found):
             left = end - clock()
             if left <= 0:
@@ -227,7 +231,12 @@ class Ganetis:
                     hint="power it off from inside, and say the same again",
                     guest=uuid,
                 )
-            await self._press(found, min(left, self.patience))
+            try:
+                await self._press(found, min(left, self.patience))
+                pressed = True
+            except Failed:
+                if not pressed:
+                    raise
             await self._gone(found, min(end - clock(), _BUTTON))
 
     def _stranger(self, uuid: str, name: str) -> Found | None:

@@ -22,6 +22,8 @@ node for one without power, and start elsewhere what runs there."""
 _STEP = 30.0
 """Seconds that it may take where a step hangs on what it says."""
 
+_ARRANGED = ("cpu_sockets", "cpu_cores", "cpu_threads")
+
 
 async def guests(run_dir: Path) -> list[GuestState]:
     """Return the guests of a run directory that have a process."""
@@ -70,7 +72,7 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
         disks=tuple(sorted(ports, key=ports.__getitem__)),
         ports=ports,
         cards=seats,
-        machine=_machine(spec),
+        machine=_machine(home, spec),
     )
     return _as_adopted(found, spec) if home.is_adopted() else found
 
@@ -84,12 +86,26 @@ def _as_adopted(guest: GuestState, spec: GuestSpec) -> GuestState:
     return replace(guest, disks=disks, cards=None, machine={}, origin="adopted")
 
 
-def _machine(spec: GuestSpec) -> dict[str, bool | int | str]:
+def _machine(home: Home, spec: GuestSpec) -> dict[str, bool | int | str]:
     """Return what a guest's machine is made of; nothing where it is not understood."""
     try:
-        return hvparams.of_machine(spec.hvparams)
+        told = hvparams.of_machine(spec.hvparams)
     except BadInput:  # a guest of an earlier version's
         return {}
+    return told if is_arranged(home.pid()) else told | dict.fromkeys(_ARRANGED, 0)
+
+
+def is_arranged(pid: int | None) -> bool:
+    """Whether a QEMU was told how processors are arranged.
+
+    An earlier version kept the parameters with a guest, and did not tell QEMU: such a
+    guest goes to no machine that has them.
+    """
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return b"=" in words[words.index(b"-smp") + 1]
+    except (OSError, ValueError, IndexError):
+        return True
 
 
 async def only(home: Home, state: str, verb: str) -> bool:

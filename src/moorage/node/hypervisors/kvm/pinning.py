@@ -13,6 +13,7 @@ from . import shapes
 from .guest_dir import Home
 from .monitor import conversation
 
+_ONLINE = Path("/sys/devices/system/cpu/online")
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,13 +47,29 @@ async def pin(home: Home, given: Parameters) -> None:
         if not bound.keys() <= threads:
             raise Failed(f"QEMU of guest {home.spec().name} names threads of others")
     for thread, ranges in bound.items():
-        _bind(thread, ranges, home.spec().name)
+        bind(thread, ranges, home.spec().name)
 
 
-def _bind(thread: int, ranges: tuple[tuple[int, int], ...], name: str) -> None:
-    there = os.sched_getaffinity(0)
+def bind(thread: int, ranges: tuple[tuple[int, int], ...], name: str) -> None:
+    """Bind a thread to the processors of some ranges that the node has.
+
+    Those of all ranges may be fewer than the agent itself runs on, or others.
+    """
+    there = online()
     wanted = {n for n in there if any(low <= n <= high for low, high in ranges)}
     if ranges and not wanted:
         _LOG.warning("guest %s: this node has no processor of its cpu_mask", name)
-    if wanted:
+    if not wanted:
+        return
+    try:
         os.sched_setaffinity(thread, wanted)
+    except ProcessLookupError:
+        pass  # it has ended since it was listed
+    except OSError as error:  # its control group has none of them
+        _LOG.warning("guest %s: cpu_mask: %s", name, error.strerror)
+
+
+def online() -> frozenset[int]:
+    """Return the processors that the node has, and that are on."""
+    (ranges,) = cpumask.parsed(_ONLINE.read_text().strip()).sets
+    return frozenset(n for low, high in ranges for n in range(low, high + 1))
