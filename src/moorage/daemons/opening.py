@@ -21,6 +21,8 @@ STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 _FOLLOWS = 0.5
 """Seconds between two looks of a master that waits for the lead."""
+_BARRED = 2.0
+"""Seconds in which others get the lead that this master may not use."""
 _LAST_WORDS = 0.1
 """Seconds that a log gets to take why the lead is lost; less than a lease has left."""
 
@@ -75,6 +77,19 @@ def _follows(led: Refused) -> MoorageError:
         hint="ask there",
         **led.facts,
     )
+
+
+async def stopped_while_barred(
+    server: LuxiServer, error: MoorageError, stopped: asyncio.Event
+) -> bool:
+    """Tell whoever asks why this master may not lead, while others get their turn.
+
+    Returns whether it was told to end meanwhile.
+    """
+    server.excuse = lambda: error
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stopped.wait(), _BARRED)
+    return stopped.is_set()
 
 
 def _lead_lost(why: str) -> None:
