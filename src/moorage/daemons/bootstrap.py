@@ -117,9 +117,12 @@ async def _check_empty_store(etcd: EtcdSettings) -> None:
     store = EtcdStore(etcd)
     try:
         head, _ = await store.whole()
+        empty = not head.version
+    except Damaged:  # another cluster's, whole or not
+        empty = False
     finally:
         await store.close()
-    if head.version:
+    if not empty:
         raise Exists(
             f"there is a cluster in {etcd.label}",
             hint="give a prefix that nobody uses",
