@@ -248,7 +248,7 @@ async def _lead(
     await nodes.close()
     await config_store.close()
     if standing.over.is_set() and places.etcd.exists():
-        raise fenced(config_store.term)
+        raise fenced(config_store.term, etcd=True)
     if standing.over.is_set():
         raise await lead.followed(places, keys, log, config_store)
     if handed and await lead.handed_over(places, keys, log, config_store, stopped):
