@@ -11,6 +11,8 @@ import pytest
 from moorage.api.luxi_server import LuxiServer
 from moorage.daemons import opening
 from moorage.daemons.paths import MasterPlaces
+from moorage.errors import Conflict
+from moorage.store import MemoryStore
 from moorage.store.etcd import EtcdSettings, engine, to_bytes
 
 LONG = 60.0
@@ -23,6 +25,56 @@ class Stuck(logging.Handler):
 logging.getLogger().addHandler(Stuck())
 opening._lead_lost("the lead is lost")
 """
+
+ENDS = """
+import sys
+from pathlib import Path
+from moorage.daemons import master
+from moorage.daemons.paths import MasterPlaces
+from moorage.errors import WrongState
+from moorage.store import StoreLost
+async def ends(places):
+    raise {error}
+master._run = ends
+master.run(MasterPlaces(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize(
+    "error", ["StoreLost('etcd refuses')", "WrongState('demoted', barred=True)"]
+)
+def test_who_loses_the_lead_at_the_takeover_is_started_again(
+    tmp_path: Path, error: str
+) -> None:
+    places = MasterPlaces(tmp_path / "m")
+    places.root.mkdir(mode=0o700)
+    places.etcd.write_bytes(to_bytes(EtcdSettings(endpoints=("http://127.0.0.1:1",))))
+    command = [sys.executable, "-c", ENDS.format(error=error), str(places.root)]
+    done = subprocess.run(command, check=False, timeout=LONG)
+    assert done.returncode == opening.STORE_LOST
+
+
+class Outrun(MemoryStore):
+    """A store of which somebody else has taken the lead at the same moment."""
+
+    tried = 0
+
+    async def lead(self) -> int:
+        self.tried += 1
+        if self.tried == 1:
+            raise Conflict("the store moved on, or another master leads")
+        return await super().lead()
+
+
+async def test_who_is_outrun_goes_on_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Outrun()
+    monkeypatch.setattr(opening, "store_at", lambda *_: store)
+    server = LuxiServer(None, tmp_path / "luxi.sock")
+    found = await opening.opened(MasterPlaces(tmp_path), server, asyncio.Event())
+    assert found is not None
+    assert store.tried == 2
 
 
 def test_a_log_that_hangs_keeps_nobody_beyond_the_lead() -> None:
