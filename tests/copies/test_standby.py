@@ -89,6 +89,56 @@ async def test_who_may_not_lead_gives_the_lead_back(
     assert store.version == version
 
 
+@pytest.mark.parametrize("how", ["read", "offered"])
+async def test_a_key_that_was_renewed_while_it_waited_is_taken(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    own = config_store.config.node("node2").uuid
+    here, other = Candidate(tmp_path / "m", own), Candidate(tmp_path / "other", own)
+    node = NodePlaces(tmp_path / "n")
+    kept = node.run / "state" / "keys" / "own.pem"
+    kept.parent.mkdir(parents=True)
+    before = here.certificate
+    kept.write_bytes((other.places.keys / "master.pem").read_bytes())
+    assert standby.offer(here.places, node)
+    if how == "read":
+        monkeypatch.setenv("MOORAGE_NODE_DIR", str(node.root))
+        (here.places.keys / "own.pem").unlink()
+    # It was given, and is not on record yet: the one before is known to the nodes.
+    await recorded(store, master_candidate=True, master_certs=(before,))
+    config_store, records = await ConfigStore.open(store)
+    await standby.taken(here.places, here.keys, config_store, records)
+    assert here.certificate == before
+    await recorded(store, master_certs=(other.certificate,))
+    config_store, records = await ConfigStore.open(store)
+    node1 = config_store.config.node("node1").uuid
+    cluster = successor(config_store.config.cluster, 1.0, master_node=node1)
+    await config_store.commit(Change((cluster,)))
+    await standby.taken(here.places, here.keys, config_store, records)
+    assert here.certificate == other.certificate
+    assert Authority(here.places.keys).own == other.keys.own
+    assert config_store.config.cluster.master_node == own
+
+
+async def test_a_key_that_nobody_recorded_opens_nothing(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    own = config_store.config.node("node2").uuid
+    here, other = Candidate(tmp_path / "m", own), Candidate(tmp_path / "other", own)
+    recorded_one = Candidate(tmp_path / "third", own).certificate
+    for data in ((other.places.keys / "master.pem").read_bytes(), b"half of one"):
+        (here.places.keys / "own.pem").write_bytes(data)
+        await recorded(store, master_candidate=True, master_certs=(recorded_one,))
+        config_store, records = await ConfigStore.open(store)
+        before = here.certificate
+        with pytest.raises(WrongState, match="no candidate with this key") as caught:
+            await standby.taken(here.places, here.keys, config_store, records)
+        assert caught.value.facts["barred"]
+        assert here.certificate == before
+
+
 async def test_whom_the_master_before_trusted_is_trusted(
     store: MemoryStore, tmp_path: Path
 ) -> None:

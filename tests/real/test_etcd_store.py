@@ -91,6 +91,18 @@ def test_a_cluster_lives_in_etcd(town: Scratch, hands: Typist) -> None:
     assert "there is a cluster in" in said
 
 
+def test_what_is_refused_stops_no_master(town: Scratch, hands: Typist) -> None:
+    """Who stops gives the lead away."""
+    pid = process.holder(town.master.lock)
+    assert pid
+    said = refused(hands, "gnt-cluster destroy --yes-do-it")
+    assert "other node" in said or "instance" in said
+    assert process.holder(town.master.lock) == pid
+    said = refused(hands, "gnt-cluster master-failover --yes-do-it")
+    assert "the state is in etcd" in said
+    assert process.holder(town.master.lock) == pid
+
+
 def test_a_backup_is_taken_from_etcd(
     town: Scratch, hands: Typist, tmp_path: Path
 ) -> None:

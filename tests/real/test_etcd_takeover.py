@@ -166,3 +166,22 @@ def test_the_lead_is_handed_over_in_peace(town: Scratch) -> None:
     on(town, heir).type("gnt-disk add -t sharedfile -s 1M peace")
     on(town, old).type("moorage master start")
     assert not leads(town, old)
+
+
+def test_who_got_another_key_while_it_waited_leads_by_that(town: Scratch) -> None:
+    old = leader(town, *NAMES)
+    heir, third = (one for one in NAMES if one != old)
+    on(town, third).type("moorage master stop")
+    key = town.node(heir).run / "state" / "keys" / "own.pem"
+    before = key.read_bytes()
+    hands = on(town, old)
+    hands.type(f"gnt-node modify -C no {heir}")
+    hands.type(f"gnt-node modify -C yes {heir}")
+    hands.type("gnt-cluster renew-crypto --new-node-certificates")
+    assert process.wait_until(lambda: key.read_bytes() != before, LONG)
+    assert process.wait_until(lambda: ended(hands), LONG)
+    hands.type("moorage master stop")
+    assert leader(town, heir) == heir
+    on(town, heir).type("gnt-disk add -t sharedfile -s 1M renewed")
+    for name in (old, third):
+        on(town, name).type("moorage master start")

@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from msgspec.structs import replace
@@ -308,6 +310,26 @@ async def test_a_leader_that_was_followed_writes_nothing(etcd: EtcdSettings) -> 
     await new.close()
 
 
+async def test_a_head_that_another_lead_has_put_is_no_lead_of_ours(
+    etcd: EtcdSettings,
+) -> None:
+    """Two find the same head, and count the same term: the first one was followed."""
+    old = EtcdStore(etcd)
+    await old.lead()
+    assert old._keeping
+    old._keeping.cancel()  # it stands still, and does not know that it was followed
+    run_out(etcd)
+    new = EtcdStore(etcd)
+    term = await new.lead()
+    place = Place.of(old.head._replace(term=term))
+    with pytest.raises(StoreError, match="lost before etcd had answered"):
+        await old._run(old._put([], place))
+    await new.close()
+    with pytest.raises(StoreError, match="lost before etcd had answered"):
+        await old._run(old._put([], place))
+    await old.close()
+
+
 async def test_two_that_take_the_lead_at_once_are_one(etcd: EtcdSettings) -> None:
     stores = [EtcdStore(etcd) for _ in range(6)]
     found = await asyncio.gather(
@@ -345,6 +367,8 @@ async def test_another_clusters_state_is_not_taken(etcd: EtcdSettings) -> None:
     other = EtcdStore(replace(etcd, cluster="another"))
     with pytest.raises(Damaged, match="another cluster"):
         await other.lead()
+    with pytest.raises(Damaged, match="another cluster"):
+        await other.whole()
     await other.close()
     key = base64.b64encode(f"{etcd.prefix}-x/y".encode()).decode()
     ask(etcd.endpoints[0], "kv/put", {"key": key, "value": ""})
@@ -407,6 +431,30 @@ async def test_what_etcd_keeps_is_bounded(
     await store.close()
     said = ask(etcd.endpoints[0], "maintenance/status", {})
     assert int(said["dbSizeInUse"]) < 15_000_000  # of the 30 that were written
+
+
+async def test_the_next_lead_drops_what_was_before(etcd: EtcdSettings) -> None:
+    """However few commits a master made: a token that a job forgot, say."""
+    store = EtcdStore(etcd)
+    await store.lead()
+    version = await store.commit([(("job", "1"), b"secret")], expected=0)
+    key = base64.b64encode(f"{etcd.prefix}/record/job/1\0".encode() + b"0000").decode()
+    found = ask(etcd.endpoints[0], "kv/range", {"key": key})["kvs"][0]
+    await store.commit([(("job", "1"), b"")], expected=version)
+    await store.close()
+    former = {"key": key, "revision": found["mod_revision"]}
+    assert ask(etcd.endpoints[0], "kv/range", former)["kvs"][0] == found
+    heir = EtcdStore(etcd)
+    await heir.lead()
+    with pytest.raises(HTTPError):
+        await there_for_ever(etcd, former)
+    await heir.close()
+
+
+async def there_for_ever(settings: EtcdSettings, former: dict[str, Any]) -> None:
+    for _ in range(600):
+        ask(settings.endpoints[0], "kv/range", former)
+        await asyncio.sleep(0.1)
 
 
 async def test_a_clusters_state_is_opened_again(etcd: EtcdSettings) -> None:

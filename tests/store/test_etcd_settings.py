@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where etcd is, as a word or as a file: what is off is refused in a sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from moorage.errors import BadInput
 from moorage.store import SqliteStore, etcd_of, store_at
-from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
+from moorage.store.etcd import EtcdSettings, EtcdStore, read, settings_from, to_bytes
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,11 @@ def test_the_store_is_where_the_masters_directory_says(tmp_path: Path) -> None:
     (tmp_path / "etcd.json").write_bytes(to_bytes(given))
     assert etcd_of(path) == given
     assert isinstance(store_at(path), EtcdStore)
+
+
+@pytest.mark.parametrize("name", ["ca", "certificate", "key"])
+def test_keys_are_named_by_absolute_paths(name: str) -> None:
+    keys = {"ca": "/ca", "certificate": "/certificate", "key": "/key", name: "x.pem"}
+    data = json.dumps({"endpoints": ["https://h:1"], **keys}).encode()
+    with pytest.raises(BadInput, match=f"'{name}' is no absolute path: 'x.pem'"):
+        read(data, "etcd.json")

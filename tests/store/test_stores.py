@@ -53,6 +53,14 @@ async def test_what_is_committed_is_loaded(store: Store) -> None:
     assert dict(stored.records) == {("job", "2"): b"b"}
 
 
+async def test_a_store_that_was_closed_is_led_again(store: Store) -> None:
+    term = await store.lead()
+    await store.commit([(("job", "1"), b"a")], expected=0)
+    await store.close()
+    assert await store.lead() > term
+    assert (await store.load()).records == {("job", "1"): b"a"}
+
+
 async def test_what_begins_with_a_prefix_is_read(store: Store) -> None:
     await store.lead()
     names = ("a 1", "a 2", "a \N{SNOWMAN}", "a", "ab 1", "b 1")

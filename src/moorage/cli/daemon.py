@@ -40,12 +40,14 @@ def _master(call: Call) -> int:
         call.terminal.print("The master is stopped" if stopped else "No master runs")
     elif what == "wait":
         _prepare(call, at)
+    elif what == "key":
+        _daemons("standby").offer(at, _daemons("paths").node_places())
     elif what == "check":
         return _checked(call, at)
     else:
         raise BadInput(
-            "the master can be run, started, stopped or checked, or be one that waits, "
-            f"not '{what}'"
+            "the master can be run, started, stopped or checked, be one that waits, or "
+            f"get its node's key, not '{what}'"
         )
     return 0
 
@@ -83,7 +85,7 @@ COMMANDS = (
     Command(
         "master",
         _master,
-        (Operand("run|start|stop|check|wait"),),
+        (Operand("run|start|stop|check|wait|key"),),
         (
             Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
             Option(("--restart",), "run: start it again whenever it dies"),
@@ -96,6 +98,7 @@ COMMANDS = (
             "moorage master stop": "let running jobs end, then stop",
             "moorage master run": "in the foreground, for systemd",
             "moorage master wait --store etcd.json": "on a candidate: lead when it can",
+            "moorage master key": "as its unit does: offer it the key of its node",
             "moorage master check": "can its store be believed?",
         },
     ),

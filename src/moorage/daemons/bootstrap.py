@@ -45,16 +45,16 @@ from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory
 from moorage.store import (
     ConfigStore,
-    Damaged,
     create,
-    etcd_of,
+    inspect,
+    loaded,
     require_cluster,
     store_at,
 )
-from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
+from moorage.store.etcd import EtcdSettings, to_bytes
 from moorage.units import counted
 
-from . import master
+from . import etcd_prefix, master
 from .paths import KEPT, MasterPlaces, master_places
 from .state_directory import as_owner, claim
 
@@ -94,43 +94,17 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
-    etcd = _etcd(store, change) if store else None
+    etcd = etcd_prefix.of_new(store, change) if store else None
     as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
         master.start(places)
-
-
-def _etcd(word: str, change: Change) -> EtcdSettings:
-    """Return where in etcd the state of a new cluster is to be."""
-    given = settings_from(word)
-    if given.cluster:
-        raise Exists(
-            f"{word} is the file of a cluster that is made already",
-            hint="give the members, and a prefix that nobody uses",
-        )
-    node = next(one for one in change.put if isinstance(one, Node))
-    return replace(given, cluster=str(uuid.uuid4()), node=node.uuid)
-
-
-async def _check_empty_store(etcd: EtcdSettings) -> None:
-    """Raise an error if etcd gives no answer, or holds a state there already."""
-    store = EtcdStore(etcd)
-    try:
-        head, _ = await store.whole()
-    finally:
-        await store.close()
-    if head.version:
-        raise Exists(
-            f"there is a cluster in {etcd.label}",
-            hint="give a prefix that nobody uses",
-        )
 
 
 def _found(
     places: MasterPlaces, change: Change, invitation: Token, etcd: EtcdSettings | None
 ) -> None:
     if etcd:
-        asyncio.run(_check_empty_store(etcd))
+        asyncio.run(etcd_prefix.check_free(etcd))
     _begin(places)
     try:
         if etcd:
@@ -246,7 +220,7 @@ async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
 def _clear(places: MasterPlaces) -> None:
     if places.etcd.exists():
         places.founding.touch()  # what etcd has cannot be removed while it is away
-        asyncio.run(_forget(places))
+        asyncio.run(etcd_prefix.forget(places))
     shutil.rmtree(places.keys, ignore_errors=True)
     for path in places.root.glob(f"{places.store.name}*"):
         path.unlink()
@@ -255,21 +229,6 @@ def _clear(places: MasterPlaces) -> None:
         path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # its log may be of use
         places.root.rmdir()
-
-
-async def _forget(places: MasterPlaces) -> None:
-    """Remove this cluster's state from etcd; another one's is none of ours."""
-    settings = etcd_of(places.store)
-    if not settings:
-        return
-    store = EtcdStore(settings, new=False)
-    try:
-        await store.lead()
-        await store.drop()
-    except Damaged as error:
-        sys.stderr.write(f"Warning: what is in etcd stays: {error.message}\n")
-    finally:
-        await store.close()
 
 
 def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
@@ -346,6 +305,8 @@ def destroy() -> None:
         as_owner(places.root, _dissolve, places, MoorageError)
         return
     master.check_cluster(places)
+    if places.etcd.exists():  # who stops gives the lead away: it is refused before
+        as_owner(places.root, _check_empty_now, places)
     was_running = master.stop(places)
     try:
         as_owner(places.root, _dissolve, places)
@@ -379,6 +340,12 @@ async def _leave(places: MasterPlaces) -> None:
     finally:
         await nodes.close()
         await config_store.close()
+
+
+def _check_empty_now(places: MasterPlaces) -> None:
+    config, _ = loaded(inspect(places.store, live=True).records)
+    if config.objects:
+        _check_empty(config)
 
 
 def _check_empty(config: Config) -> None:

@@ -57,10 +57,15 @@ def failover(
     Raises
     ------
     WrongState
-        If the master is here already, or too few nodes answer.
+        If the master is here already, too few nodes answer, or the state is in etcd.
     NotFound
         If this node has no copy.
     """
+    if places.etcd.exists():
+        raise WrongState(
+            "the state is in etcd: who waits for the lead takes it by itself",
+            hint="moorage master stop, on the machine that leads",
+        )
     if process.holder(places.lock):
         raise WrongState(
             "the master is on this node already", hint="gnt-cluster getmaster"

@@ -37,6 +37,17 @@ _AT_ONCE = 32
 """Nodes that are asked at once, so that others get their turn meanwhile."""
 _PAUSE = 10.0
 """Seconds between two times that all nodes are asked."""
+_WAYS = (
+    "if there is no other, since a failover broke: gnt-cluster master-failover, on a "
+    "candidate; if the store is a copy that was put back: moorage master start (each "
+    "start raises the term by one)"
+)
+_WAYS_WITH_ETCD = (
+    "if there is no other: moorage master stop, on every machine with one; then "
+    "moorage backup FILE, and put that back, which counts a higher term than nodes "
+    "have heard, on SQLite"
+)
+"""What to do when nodes heed none of a cluster's masters."""
 
 
 class Standing:
@@ -185,12 +196,17 @@ class Standing:
         return True
 
 
-def fenced(term: int) -> WrongState:
-    """Return what a master says that the nodes have left, and why it ends."""
+def fenced(term: int, *, etcd: bool = False) -> WrongState:
+    """Return what a master says that the nodes have left, and why it ends.
+
+    Parameters
+    ----------
+    etcd
+        Whether its state is there, and not on a disk of its own.
+    """
+    ways = _WAYS_WITH_ETCD if etcd else _WAYS
     return WrongState(
         f"this is not the cluster's master (its term is {term}): its nodes have heard "
         "another one, and none takes orders of this one; it ends",
-        hint="if there is no other, since a failover broke: gnt-cluster "
-        "master-failover, on a candidate; if the store is a copy that was put back: "
-        "moorage master start (each start raises the term by one)",
+        hint=ways,
     )

@@ -32,7 +32,7 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged
+from moorage.store import ConfigStore, Damaged, StoreLost
 
 from . import (
     chores,
@@ -71,7 +71,8 @@ def run(places: MasterPlaces) -> None:
     """Run the master until it is told to end.
 
     It ends the process with status :data:`STORE_LOST` when the store cannot be
-    written: nobody must go on in memory with what is on no disk. With
+    written: nobody must go on in memory with what is on no disk; and when it has the
+    lead in etcd and may not use it, to look again. With
     :data:`HANDED_OVER` it ends when another node leads.
 
     Raises
@@ -92,10 +93,13 @@ def run(places: MasterPlaces) -> None:
         try:
             status = asyncio.run(_run(places))
         except MoorageError as error:
-            if "leader" not in error.facts:
+            if not error.facts.keys() & {"leader", "barred"}:
                 raise
             _LOG.warning("%s; hint: %s", error.message, error.hint)
-            status = HANDED_OVER
+            status = STORE_LOST if "barred" in error.facts else HANDED_OVER
+        except StoreLost as error:
+            _LOG.critical("the lead or the store is lost: %s", error)
+            status = STORE_LOST
         except Exception:  # noqa: BLE001 - told apart from a refusal, for a restart
             _LOG.exception("the master broke")
             status = BROKEN
@@ -187,7 +191,12 @@ async def _serve(
     keys = authority(places)
     opened = log, config_store, records
     if places.etcd.exists():  # which knows who leads: the nodes need not be asked
-        await standby.taken(places, keys, config_store, records)
+        try:
+            await standby.taken(places, keys, config_store, records)
+        except WrongState as error:
+            if await opening.stopped_while_barred(server, error, stopped):
+                return 0
+            raise
         return await _lead(places, server, keys, opened, stopped)
     keys.complete()
     reopen = partial(opening.opened, places, server, stopped)
@@ -239,7 +248,7 @@ async def _lead(
     await nodes.close()
     await config_store.close()
     if standing.over.is_set() and places.etcd.exists():
-        raise fenced(config_store.term)
+        raise fenced(config_store.term, etcd=True)
     if standing.over.is_set():
         raise await lead.followed(places, keys, log, config_store)
     if handed and await lead.handed_over(places, keys, log, config_store, stopped):
@@ -367,7 +376,7 @@ def _answers(places: MasterPlaces) -> bool:
         with LuxiClient(str(places.socket)) as luxi:
             luxi.call("QueryConfigValues", ["drain_flag"])
     except MoorageError as error:
-        return "led" in error.facts  # it waits, and is to
+        return bool(error.facts.keys() & {"led", "barred"})  # it waits, and is to
     return True
 
 

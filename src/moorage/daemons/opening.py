@@ -6,10 +6,11 @@ import contextlib
 import logging
 import os
 from functools import partial
+from threading import Thread
 
 from moorage.api.luxi_server import LuxiServer
 from moorage.copies import CommitLog
-from moorage.errors import MoorageError, Refused, Unreachable
+from moorage.errors import Conflict, MoorageError, Refused, Unreachable
 from moorage.store import ConfigStore, StoreError, store_at
 
 from .lead import Opened
@@ -20,6 +21,10 @@ STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 _FOLLOWS = 0.5
 """Seconds between two looks of a master that waits for the lead."""
+_BARRED = 2.0
+"""Seconds in which others get the lead that this master may not use."""
+_LAST_WORDS = 0.1
+"""Seconds that a log gets to take why the lead is lost; less than a lease has left."""
 
 
 async def opened(
@@ -30,8 +35,9 @@ async def opened(
     Returns None when the master is told to end meanwhile.
     """
     pause = 0.5
+    # One for all looks: where etcd.json is moved away meanwhile, no other one is made.
+    log = CommitLog(store_at(places.store, _lead_lost))
     while not stopped.is_set():
-        log = CommitLog(store_at(places.store, _lead_lost))
         try:
             return log, *await ConfigStore.open(log)
         except StoreError as error:
@@ -40,15 +46,20 @@ async def opened(
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
             server.excuse = partial(_waiting, places, error.message)
-        except Refused as error:
+        except Conflict as error:  # somebody was faster, or the lead is lost by now
             await log.close()
+            _LOG.warning("%s; trying again in %g s", error.message, pause)
+            server.excuse = partial(_waiting, places, error.message)
+        except Refused as error:
             if "led" not in error.facts:
+                await log.close()
                 raise
             server.excuse = partial(_follows, error)
             pause = _FOLLOWS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
         pause = min(pause * 2, 8.0)
+    await log.close()
     return None
 
 
@@ -68,7 +79,26 @@ def _follows(led: Refused) -> MoorageError:
     )
 
 
+async def stopped_while_barred(
+    server: LuxiServer, error: MoorageError, stopped: asyncio.Event
+) -> bool:
+    """Tell whoever asks why this master may not lead, while others get their turn.
+
+    Returns whether it was told to end meanwhile.
+    """
+    server.excuse = lambda: error
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stopped.wait(), _BARRED)
+    return stopped.is_set()
+
+
 def _lead_lost(why: str) -> None:
     """End at once: another master may lead in a moment, and its word is the one."""
-    _LOG.critical("%s: ending, to follow whoever leads", why)
-    os._exit(STORE_LOST)
+    try:
+        # A log may hang, or somebody may hold its lock: this thread waits for neither.
+        told = "%s: ending, to follow whoever leads"
+        telling = Thread(target=_LOG.critical, args=(told, why), daemon=True)
+        telling.start()
+        telling.join(_LAST_WORDS)
+    finally:
+        os._exit(STORE_LOST)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A candidate's master that waits for the lead in etcd, and what it does with it.
 
-It has the candidate's own key, and leads by that. Certificates of the authorities that
+It leads by the key that its node has got, which may have been renewed while it waited:
+the one that is on record counts. Certificates of the authorities that
 signed nodes are in the store beside the state, for whichever master leads next.
 """
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,12 +27,14 @@ from moorage.store import ConfigStore, etcd_of, loaded
 from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
 
 from .lead_record import moved
-from .paths import KEPT, MasterPlaces, NodePlaces
-from .state_directory import claim, give
+from .paths import KEPT, MasterPlaces, NodePlaces, node_places
+from .state_directory import as_owner, claim, give
 
 KIND = "authority"
 """Kind of the record with the certificates of the authorities that signed nodes."""
 _TRUSTED = "trusted"
+_OFFERED = "own.pem"
+"""Name of the file with the key that the node had when this master was started."""
 _LOOK = 1.0
 """Seconds between two looks at whether there are new ones."""
 
@@ -67,7 +71,7 @@ def prepare(places: MasterPlaces, node: NodePlaces, word: str) -> str:
     if not config.knows(Node, name):
         raise BadInput(f"the node in {node.root} is none of the cluster in {word}")
     own = config.node(name)
-    kept = node.run / "state" / "keys" / f"{OWN}.pem"
+    kept = _kept(node)
     if not own.master_candidate or not kept.exists():
         raise WrongState(
             f"node {name} is no master candidate, or has no key to lead with yet",
@@ -84,6 +88,26 @@ def prepare(places: MasterPlaces, node: NodePlaces, word: str) -> str:
     for path in (places.keys, places.etcd):
         give(path)
     return name
+
+
+def offer(places: MasterPlaces, node: NodePlaces) -> bool:
+    """Lay the node's key to lead with beside the master's; return whether there is one.
+
+    For a master whose user cannot enter the node's directory. Which key it leads by,
+    the record says: the master's own may be a newer one.
+    """
+    if not places.etcd.exists():
+        return False
+    try:
+        text = _kept(node).read_bytes()
+    except FileNotFoundError:
+        return False
+    as_owner(places.root, durable.write, places.keys / _OFFERED, text)
+    return True
+
+
+def _kept(node: NodePlaces) -> Path:
+    return node.run / "state" / "keys" / f"{OWN}.pem"
 
 
 async def _records(settings: EtcdSettings) -> dict[tuple[str, str], bytes]:
@@ -105,17 +129,20 @@ async def taken(
     Raises
     ------
     WrongState
-        If this machine's node may not lead any more; the lead is given back.
+        If this machine's node may not lead any more; the lead is given back. It has the
+        fact ``barred``: that may be over when it is tried again.
     """
     settings = etcd_of(places.store)
     config = config_store.config
     own = settings.node if settings else ""
     recorded = records.get(KIND, {}).get(_TRUSTED)
     if own and own != config.cluster.master_node:
+        _take_renewed(places, keys, config, own)
         why = _barred(config, own, keys)
         if why:
             await config_store.close()
-            raise WrongState(why, hint=f"mv {places.root} {places.root}.old")
+            aside = f"moorage master stop; mv {places.root} {places.root}.old"
+            raise WrongState(why, hint=f"to lead no more: {aside}", barred=True)
         if recorded:
             keys.follow(recorded)  # before it is on record that the master is here
         term = config_store.term
@@ -131,12 +158,31 @@ def _barred(config: Config, own: str, keys: Authority) -> str:
     if not config.knows(Node, own):
         return "this machine's node is no node of the cluster any more"
     node = config.node(own)
-    known = {
-        tls.pin_of(tls.load_certificate(one.encode())) for one in node.master_certs
-    }
-    if not node.master_candidate or tls.pin_of(keys.own) not in known:
+    if not node.master_candidate or tls.pin_of(keys.own) not in _known(node):
         return f"node {node.name} is no candidate with this key to lead any more"
     return ""
+
+
+def _known(node: Node) -> set[str]:
+    """Return the pins of the keys that a node can lead with, by the record."""
+    known = (tls.load_certificate(one.encode()) for one in node.master_certs)
+    return set(map(tls.pin_of, known))
+
+
+def _take_renewed(
+    places: MasterPlaces, keys: Authority, config: Config, own: str
+) -> None:
+    """Take the key that the node was given meanwhile, if that is the one on record."""
+    known = _known(config.node(own)) if config.knows(Node, own) else set()
+    if tls.pin_of(keys.own) in known:
+        return
+    for path in (_kept(node_places()), places.keys / _OFFERED):
+        # There is none, or it is half of one.
+        with suppress(OSError, ValueError, TypeError):
+            text = path.read_bytes()
+            if tls.pin_of(tls.load_certificate(text)) in known:
+                keys.take_own(text)
+                return
 
 
 async def share(keys: Authority, at: Sources) -> None:

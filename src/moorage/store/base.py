@@ -120,4 +120,4 @@ class Store(Protocol):
         """
 
     async def close(self) -> None:
-        """Let go of the store and of the lead."""
+        """Let go of the store and of the lead, which may be taken again."""

@@ -52,8 +52,7 @@ class SqliteStore:
         self.path = path
         self.head = Head(0, 0, 0)
         self._lock: int | None = None
-        # SQLite's connection belongs to the thread that opened it.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._thread = _thread()
         self._connection: sqlite3.Connection | None = None
 
     async def lead(self) -> int:
@@ -88,7 +87,9 @@ class SqliteStore:
         """Let go of the file and of the lead."""
         if self._connection is not None:
             await self._run(self._connection.close)
+            self._connection = None
         self._thread.shutdown()
+        self._thread = _thread()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -178,6 +179,11 @@ class SqliteStore:
             put_head(database, new)
         self.head = new
         return new.version
+
+
+def _thread() -> ThreadPoolExecutor:
+    """Return a thread to work in: a connection belongs to the one that opened it."""
+    return ThreadPoolExecutor(1, thread_name_prefix="store")
 
 
 def damaged(path: Path, *faults: str) -> Damaged:

@@ -269,6 +269,18 @@ class Authority:
             ) from error
         return True
 
+    def take_own(self, text: bytes) -> None:
+        """Ask with this key from now on, which somebody else has got a certificate for.
+
+        Raises
+        ------
+        OSError, ValueError, TypeError
+            If it is no key with its certificate; nothing was changed then.
+        """
+        tls.read_key(text)
+        tls.load_certificate(text)
+        self._give_master(text)
+
     def _give_master(self, text: bytes) -> None:
         durable.write(self.directory / "master.pem", text)
         durable.remove(self.directory / "master.key")

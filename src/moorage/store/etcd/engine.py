@@ -20,7 +20,7 @@ from . import gateway, layout
 from .aside import Aside
 from .gateway import Compacted, Gateway, Silent, now
 from .layout import Keys, Place, Put, behind
-from .lead import Lead, taken
+from .lead import Lead, check_ours, taken
 from .settings import EtcdSettings
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +29,8 @@ T = TypeVar("T")
 PATIENCE = 10.0
 """Seconds that etcd gets where no lead is at stake."""
 KEPT = 1000
-"""Commits after which what etcd keeps of earlier ones is dropped."""
+"""Commits after which what etcd keeps of earlier ones is dropped; at the taking of the
+lead, what it keeps of those before."""
 _SCANS = 5
 """How often all is read anew, when it was dropped meanwhile what was to be read."""
 
@@ -132,9 +133,13 @@ class EtcdStore:
                 self._keeping = asyncio.create_task(self._lead.keep(self._ended))
             self._known = None
             await self._settle()
+            before = self._mod
             place = Place.of(self.head._replace(term=self.head.term + 1))
             # What an earlier leader had begun to write, and nobody was told of.
             await self._put([gateway.drop_all(self._keys.parts)], place)
+            self._since, self._kept_from = 0, self._mod
+            if before and self._aside:
+                self._aside.later(self._compact(before))
             return self.head.term
 
     async def _settle(self) -> None:
@@ -174,6 +179,9 @@ class EtcdStore:
         """Read all, as of one moment."""
         etcd, keys = self._members(), self._keys
         revision, found = await etcd.range(keys.head, None, now() + PATIENCE)
+        _, cluster = await etcd.range(keys.cluster, None, now() + PATIENCE, revision)
+        if found or cluster:
+            check_ours(etcd.settings, cluster)
         place = layout.placed(found[0].value) if found else Place.of(Head(0, 0, 0))
         _, there = await etcd.range(
             keys.records, behind(keys.records), now() + PATIENCE, revision
@@ -303,8 +311,10 @@ class EtcdStore:
             If the lead was lost before the answer came; nobody knows what was done.
         """
         held = self._lead
-        if held is None or held.over:
-            raise StoreError(held.over if held else "nobody leads on this store")
+        if held is None:
+            raise StoreError("nobody leads on this store")
+        if held.ended():
+            raise StoreError(held.over or "the lead in etcd was not renewed in time")
         value = place.encoded() if place else b""
         guard = [
             gateway.made_at(self._keys.leader, held.revision),
@@ -316,9 +326,12 @@ class EtcdStore:
         if answer.succeeded:
             revision = answer.header.revision
         else:
-            (there,) = answer.found
+            there, leader = answer.found
             if not (place and there and there[0].value == value):
                 raise Conflict("the store moved on, or another master leads")
+            # Two that take the lead put the same head: it is whose who still leads.
+            if not (leader and leader[0].create_revision == held.revision):
+                raise StoreError("the lead was lost before etcd had answered")
             revision = there[0].mod_revision  # by a try that nobody heard of
         if place:
             self.head, self._mod = place.head, revision
@@ -329,9 +342,8 @@ class EtcdStore:
         """Ask until there is an answer, or the lead is lost."""
         while True:
             try:
-                return await self._members().txn(
-                    guard, does, [self._keys.head], held.until
-                )
+                looks = [self._keys.head, self._keys.leader]
+                return await self._members().txn(guard, does, looks, held.until)
             except Silent:
                 if held.ended():
                     raise  # else it was renewed meanwhile

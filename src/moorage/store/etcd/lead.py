@@ -10,7 +10,7 @@ what is written: each write names the key of the lead itself.
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
@@ -20,9 +20,12 @@ from moorage.store.base import Damaged, StoreError
 from . import gateway
 from .gateway import Gateway, Lease, Value, now
 from .layout import Keys
+from .settings import EtcdSettings
 
 _RENEWALS = 4
 """How often a lease is renewed while it lasts."""
+_LOOK = 0.2
+"""Seconds between two looks at the clock: sleep itself stops while a machine does."""
 _MARGIN = 0.2
 """The part of a lease that this side does not count on."""
 _LAST_WORDS = 1.0
@@ -81,10 +84,13 @@ class Lead:
     async def keep(self, ended: Callable[[str], None]) -> None:
         """Renew the lease until it is lost, and tell that; it is to be cancelled."""
         try:
+            due = now() + self._length / _RENEWALS
             while not self.over:
-                left = self.until - now()
-                await asyncio.sleep(max(0.0, min(left, self._length / _RENEWALS)))
-                await self._renew()
+                left = min(self.until, due) - now()
+                await asyncio.sleep(max(0.0, min(left, _LOOK)))
+                if now() >= min(self.until, due):
+                    due = now() + self._length / _RENEWALS
+                    await self._renew()
         except Exception as error:  # noqa: BLE001 - a lead that nobody keeps is lost
             self.over = f"the lead in etcd is not renewed any more: {error!r}"
         ended(self.over)
@@ -167,19 +173,24 @@ async def _named(
     if answer.succeeded:
         return answer.header.revision
     cluster, leader = answer.found
-    if not cluster:
-        raise Damaged(
-            f"{etcd.settings.label} holds no cluster's state",
-            hint="put a backup back, or what was there",
-        )
-    if cluster[0].value != ours:
-        raise Damaged(
-            f"{etcd.settings.label} holds the state of another cluster",
-            hint="give this cluster a prefix of its own",
-        )
+    check_ours(etcd.settings, cluster)
     if leader[0].value != mine:
         raise _led(etcd, leader[0])
     return leader[0].create_revision  # by a try that nobody heard of
+
+
+def check_ours(settings: EtcdSettings, found: Sequence[Value]) -> None:
+    """Raise `Damaged` unless this cluster's name is what was `found` in its place."""
+    if not found:
+        raise Damaged(
+            f"{settings.label} holds no cluster's state",
+            hint="put a backup back, or what was there",
+        )
+    if found[0].value != settings.cluster.encode():
+        raise Damaged(
+            f"{settings.label} holds the state of another cluster",
+            hint="give this cluster a prefix of its own",
+        )
 
 
 async def _claim(etcd: Gateway, keys: Keys, until: float) -> None:

@@ -132,6 +132,13 @@ def _checked(given: EtcdSettings) -> EtcdSettings:
         raise BadInput("etcd's user and password go together: one of them is missing")
     if given.certificate and not given.ca:
         raise BadInput("a certificate for etcd needs the file of who signs its members")
+    for name in ("ca", "certificate", "key"):
+        path = getattr(given, name)
+        if path and not Path(path).is_absolute():
+            raise BadInput(
+                f"'{name}' is no absolute path: '{path}'; a master has no other place "
+                "to look from"
+            )
     return given
 
 
