@@ -183,7 +183,8 @@ def test_a_rebooted_node_gets_its_guests_back_by_the_timer(three):
     three[node].reboot()
     three.master.wait(RUNS)
     assert len(qemu(three[node], "web1")) == 1
-    three.master.run("moorage watcher")  # as root: the timer's next run goes on
+    # As root, once the timer's is not at work: the timer's next run goes on.
+    three.master.wait("moorage watcher")
     three.master.run("systemctl start moorage-watcher.service")
     assert three.master.run("find /var/lib/moorage ! -user moorage") == ""
     three.master.run(f"rm {OFTEN}; systemctl daemon-reload")
