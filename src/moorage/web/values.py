@@ -17,6 +17,8 @@ _STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
 _STATES["role"] |= {"D": "drained", "O": "offline"}
 _SHORT = 8
 """Characters of a uuid that stands for a name."""
+_LONG = 30
+"""Characters from which on a text may stand in several lines."""
 ABSENT = "–"  # noqa: RUF001 - a dash is meant
 """Stands where there is nothing."""
 
@@ -49,6 +51,15 @@ class Cell(NamedTuple):
     def text(self) -> str:
         """All of it."""
         return ", ".join(one.text for one in self.pieces)
+
+    @property
+    def look(self) -> str:
+        """How it stands in a table: as a number, quiet, or in several lines."""
+        if self.number:
+            return "number quiet" if self.absent else "number"
+        if self.absent:
+            return "quiet"
+        return "words" if len(self.text) > _LONG else ""
 
     @property
     def absent(self) -> bool:
@@ -95,10 +106,11 @@ def _text(field: Field, value: Any) -> str:  # noqa: ANN401
         return moment(value)
     if is_time(field, value):
         return moment(value[0])
-    return _plain(value)
+    return plain(value)
 
 
-def _plain(value: Any) -> str:  # noqa: ANN401
+def plain(value: Any) -> str:  # noqa: ANN401
+    """Return a value as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

@@ -3,7 +3,7 @@
 "use strict";
 
 const ROOT = "/ui";
-const SETTLED = 400; // ms: changes that come together are fetched together
+const SETTLED = 400; // ms: changes that come together are fetched together, and by all
 const LATEST = 3000; // ms that a change waits at most, however many follow
 const LOOK = 2500; // ms between two looks at what runs: the feed tells no progress
 const PAUSES = [2000, 5000, 15000, 60000]; // ms between tries to be live again
@@ -141,13 +141,38 @@ function listen() {
   navigator.locks.request("moorage-events", () => new Promise(connect));
 }
 
+// A filter is completed as it is typed: the door says how it may go on.
+function completed(input) {
+  const list = document.getElementById(input.getAttribute("list"));
+  let waiting = 0;
+  let asked = null;
+  async function offer() {
+    const text = input.value;
+    if (text === asked) return;
+    asked = text;
+    const told = await fetched(`${input.dataset.words}?${new URLSearchParams({ text })}`);
+    if (told === null || input.value !== text) return;
+    list.replaceChildren(...JSON.parse(told).map((one) => {
+      const option = new Option(one.label, one.value);
+      option.value = one.value;
+      return option;
+    }));
+  }
+  input.addEventListener("focus", offer);
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(offer, 120);
+  });
+}
+
 copyable(document);
+for (const input of document.querySelectorAll("[data-words]")) completed(input);
 if (document.querySelector("[data-strip]")) {
   strip();
   listen();
   document.addEventListener("visibilitychange", () => document.hidden || soon());
   setInterval(() => {
     if (document.querySelector("[data-strip] *")) strip();
-    if (wanted || document.querySelector("[data-running]")) settle();
+    if (!since && (wanted || document.querySelector("[data-running]"))) settle();
   }, LOOK);
 }
