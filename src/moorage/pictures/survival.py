@@ -160,17 +160,22 @@ def _tiles(kind: Kind, every: Sequence[Lost], address: str | None) -> dict[str, 
 
 
 _SAID: Final = {
-    "trouble": "leave somebody down",
-    "warn": "take data with them",
-    "fine": "let everybody restart",
-    "idle": "stop nobody",
+    "trouble": ("leaves somebody down", "leave somebody down"),
+    "warn": ("takes data with it", "take data with them"),
+    "fine": ("lets everybody restart", "let everybody restart"),
+    "idle": ("stops nobody", "stop nobody"),
 }
+"""What a loss does, and what several do."""
 
 
 def _summed(some: Iterable[Lost]) -> str:
     """Say how many losses do what."""
     sums = Counter(map(look, some))
-    return ", ".join(f"{sums[name]} {_SAID[name]}" for name in _SAID if sums[name])
+    return ", ".join(
+        f"{sums[name]} {words[sums[name] > 1]}"
+        for name, words in _SAID.items()
+        if sums[name]
+    )
 
 
 def _tile(
