@@ -40,6 +40,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -180,9 +181,10 @@ class Live(threading.Thread):
         endless = aiohttp.ClientTimeout(total=None)
         async with session.get(url, headers=headers, timeout=endless) as told:
             waits: asyncio.Task[None] | None = None
+            told.raise_for_status()
             async for line in told.content:
                 if line.startswith(b": here"):
-                    known.release()
+                    known.release()  # also of one that lives, later
                 if line.startswith(b"data:") and b"instance" in line:
                     if waits and not waits.done():
                         waits.cancel()
@@ -205,13 +207,13 @@ def live(cluster: Fleet, port: int, cookies: Sequence[str], rounds: int) -> floa
     pages = Live(port, cookies)
     pages.start()
     pages.ready.wait()
-    hands, numbers = Hands(cluster.socket), iter(range(1000))
+    hands, numbers = Hands(cluster.socket), count()
 
     def change() -> None:
         before = pages.fetched
-        op = ("OP_TAGS_SET", "OP_TAGS_DEL")[next(numbers) % 2]
-        tag = {"kind": "instance", "name": "old77", "tags": ["gold"]}
-        hands.run({"OP_ID": op, **tag})
+        tags = [f"t{len(cookies)}-{next(numbers)}"]
+        what = {"kind": "instance", "name": "old77", "tags": tags}
+        hands.run({"OP_ID": "OP_TAGS_SET", **what})
         while pages.fetched < before + len(cookies):
             time.sleep(0.05)
 
@@ -234,7 +236,7 @@ def _addresses() -> list[str]:
     objects = ("instance/old0", "disk/d0", "node/node1", "group/default", "job/1")
     pictures = ("survival", "survival?lost=node/node1", "balance", "pools-by-nodes")
     return [
-        *("/ui", "/ui/sign-in", _FILTERED, _STATUS),
+        *("/ui", _FILTERED, _STATUS),
         *(f"/ui/{one}" for one in (*kinds, *objects, *pictures, "walk?disk=d0")),
         *(f"/ui/do/{one}" for one in forms),
     ]

@@ -6,7 +6,6 @@ and whether it can be done, the door and the master say; only what an object's o
 shows to be pointless is said before anybody asks.
 """
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -14,7 +13,7 @@ from urllib.parse import urlencode
 from moorage.units import parse_size
 
 from .kinds import KINDS
-from .values import ROOT
+from .values import ROOT, in_shell
 
 Opcode = dict[str, Any]
 Object = Mapping[str, Any]
@@ -152,7 +151,7 @@ class Deed(NamedTuple):
             options += [name, before + ",".join(values)]
         named = [*operands, on] if self.last else [on, *operands]
         words_ = [*options, *(operands if self.makes else named)]
-        return f"{self.command} {shlex.join(words_)}".rstrip()
+        return f"{self.command} {in_shell(words_)}".rstrip()
 
 
 def value_of(kind: str, unit: str, words: Sequence[str]) -> Any:  # noqa: ANN401

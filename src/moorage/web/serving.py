@@ -157,6 +157,7 @@ class WebPages:
             values = {"next": leads, "wrong": told, "name": filled.get("name", "")}
             return _html(Page("sign-in", values, error.status))
         request[USER] = line.user
+        self.sessions.end(request.cookies.get(COOKIE, ""))
         answer = _goes(_next(leads))
         answer.set_cookie(
             COOKIE,
@@ -193,7 +194,8 @@ class WebPages:
         def still() -> bool:
             return self._known(request, counts=False) is not None
 
-        with self._door.gate.within(user.name):
+        # Pages that are open keep nobody from asking.
+        with self._door.gate.within(f"{user.name}, listening,"):
             return await stream(request, way, HEADERS, still)
 
     async def _strip(self, request: web.Request) -> web.StreamResponse:

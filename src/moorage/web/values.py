@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How values are written: sizes, times, lists, and the words of states."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -127,6 +128,29 @@ def moment(seconds: float) -> str:
     '1970-01-01 00:00:00'
     """
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+
+
+def in_shell(words: Iterable[str]) -> str:
+    r"""Return words as a shell reads them, in one line that a terminal does not obey.
+
+    >>> in_shell(["web1", "a b", "a\x1b'b"])
+    "web1 'a b' $'a\\x1b\\'b'"
+    """
+    return " ".join(map(_word, words))
+
+
+def _word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    told = "".join(
+        f"\\{one}" if one in "\\'" else one if one.isprintable() else _hex(one)
+        for one in word
+    )
+    return f"$'{told}'"
+
+
+def _hex(one: str) -> str:
+    return f"\\x{ord(one):02x}" if ord(one) < 0x80 else f"\\U{ord(one):08x}"
 
 
 def called(kind: Kind, name: object, key: object) -> str:
