@@ -5,7 +5,7 @@ import asyncio
 import json
 
 from browsing import COOKIE, Browser
-from moorage.web.answers import TOGETHER
+from moorage.web.shared import TOGETHER
 
 
 async def heard(browser, door):

@@ -29,12 +29,12 @@ from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
 from . import drawn, forms, jobs, objects, overview, tables, words
-from .answers import Answers
 from .kinds import KINDS
 from .live import stream, strip
 from .rendering import asset, render
 from .rooms import Rooms
 from .sessions import Session, Sessions
+from .shared import Shared
 from .signing import authorization, came_from_here
 from .values import ROOT
 from .visit import Elsewhere, Page, Visit, Wish
@@ -76,7 +76,7 @@ class WebPages:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
-        self._answers = Answers(clock, lambda: door.hub.newest)
+        self._shared = Shared(clock, lambda: door.hub.newest)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
@@ -293,7 +293,7 @@ class WebPages:
     def _way(self, request: web.Request, inside: Inside) -> InsideWay:
         """Return the way of a request; what a script fetches may be a moment old."""
         anew = _is_opened(request)
-        return InsideWay(inside, self._door.hub, self._answers, anew=anew)
+        return InsideWay(inside, self._door.hub, self._shared, anew=anew)
 
     async def _own_form(
         self, request: web.Request, session: Session

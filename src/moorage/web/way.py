@@ -15,7 +15,7 @@ from moorage.api.wanted import Wanted
 from moorage.client import rest, told
 from moorage.client.told import Entry
 
-from .answers import Answers
+from .shared import Shared
 
 _LOOKS = frozenset(
     ("Query", "QueryClusterInfo", "QueryConfigValues", "QueryDiskStory", "QueryFields")
@@ -30,18 +30,16 @@ class InsideWay:
     ----------
     hub
         Hears what happens.
-    answers
+    shared
         Of a moment ago.
     anew
         Whether none of them is good enough.
     """
 
-    def __init__(
-        self, inside: Inside, hub: Hub, answers: Answers, *, anew: bool
-    ) -> None:
+    def __init__(self, inside: Inside, hub: Hub, shared: Shared, *, anew: bool) -> None:
         self._inside = inside
         self._hub = hub
-        self._answers = answers
+        self._shared = shared
         self._anew = anew
 
     async def call(self, method: str, args: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -50,7 +48,7 @@ class InsideWay:
         if method not in _LOOKS:
             return await ask()
         question = self._inside.role, method, json.encode(args)
-        return await self._answers.of(question, ask, anew=self._anew)
+        return await self._shared.of(question, ask, anew=self._anew)
 
     async def _asked(self, method: str, args: Sequence[Any]) -> Any:  # noqa: ANN401
         http = rest.request(method, args)

@@ -17,7 +17,7 @@ TOGETHER: Final = 0.3
 """Seconds for which it is, whatever has changed: a script waits longer than that before
 it fetches what an event was about."""
 _MOST: Final = 64
-"""Answers that are kept."""
+"""Shared that are kept."""
 
 
 class _Kept(NamedTuple):
@@ -28,7 +28,7 @@ class _Kept(NamedTuple):
     work: "asyncio.Future[Any]"
 
 
-class Answers:
+class Shared:
     """The answers of a moment, by question.
 
     Parameters
