@@ -406,6 +406,14 @@ DEEDS: tuple[Deed, ...] = (
 """In the order of the page."""
 
 
+CONSOLE = _instance("console", "Console", command="gnt-instance console", why_not=_down)
+SCREEN = CONSOLE._replace(
+    word="screen", label="Screen", command="gnt-instance console --vnc"
+)
+LINES = (CONSOLE, SCREEN)
+"""Lines to a guest: they have pages of their own, and no form."""
+
+
 def of(kind: str) -> tuple[Deed, ...]:
     """Return what can be done with objects of a kind."""
     return tuple(one for one in DEEDS if one.kind == kind and not one.makes)

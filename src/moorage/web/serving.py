@@ -27,7 +27,7 @@ from moorage.jobs.fields import fields
 from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
-from . import drawn, forms, jobs, objects, overview, tables
+from . import consoles, drawn, forms, jobs, objects, overview, tables
 from .kinds import KINDS
 from .live import Strips, stream
 from .rendering import asset, render
@@ -75,6 +75,7 @@ class WebPages:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
         self._strips = Strips(clock)
+        self._consoles = consoles.Consoles()
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
@@ -84,7 +85,7 @@ class WebPages:
                 ("GET", f"{ROOT}/{name}", self._shows(page))
                 for name, page in drawn.pages().items()
             ),
-            ("GET", f"{ROOT}/static/{{file}}", self._asset),
+            ("GET", f"{ROOT}/static/{{file:.+}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),
             ("POST", f"{ROOT}/sign-out", self._signed_out),
@@ -92,12 +93,29 @@ class WebPages:
             ("GET", f"{ROOT}/strip", self._strip),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
+            *(
+                ("GET", f"{ROOT}/{one.deed.word}/{{name}}", self._shows(page))
+                for one in consoles.LINES
+                for page in (partial(consoles.shown, one),)
+            ),
+            *(
+                (
+                    "GET",
+                    f"{ROOT}/{one.deed.word}/{{name}}/line",
+                    partial(self._line, one),
+                )
+                for one in consoles.LINES
+            ),
             ("GET", kind, self._shows(tables.table)),
             ("GET", f"{kind}/{{name}}", self._shows(objects.shown)),
             ("GET", f"{ROOT}/do/{{kind:{kinds}}}", self._shows(forms.chosen)),
             ("GET", deed, self._shows(forms.form)),
             ("POST", deed, self._takes(forms.answered)),
         )
+
+    async def close(self) -> None:
+        """Hang up on all who are at a guest."""
+        await self._consoles.close()
 
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Return the answer to a request, whatever comes of it."""
@@ -202,6 +220,23 @@ class WebPages:
                 user.role.word, visit.client, self._door.hub.newest
             )
         return _html(Page("strip", values))
+
+    async def _line(
+        self, kind: consoles.Kind, request: web.Request
+    ) -> web.StreamResponse:
+        """Carry a line to a guest, for a script of our own pages."""
+        came_from_here(request)
+        session, user = self._present(request)
+        shown = request.headers.get("Sec-WebSocket-Protocol", "").split(",")[-1]
+        if not compare_digest(shown.strip().encode(), session.secret.encode()):
+            raise HttpError(403, "This is not of a page of yours: open it again.")
+        _, inside = self._visit(request, session, user, {})
+
+        def still(doing: bool) -> bool:
+            return self._known(request, counts=doing) is not None
+
+        with self._door.gate.within(user.name):
+            return await self._consoles.serve(request, kind, inside.line, still)
 
     def _present(self, request: web.Request) -> tuple[Session, User]:
         """Return who has signed in, for what a script asks unasked."""
