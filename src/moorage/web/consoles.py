@@ -19,7 +19,7 @@ from aiohttp import WSMsgType, web
 from moorage.errors import MoorageError
 
 from . import deeds
-from .deeds import Deed
+from .deed import Deed
 from .kinds import INSTANCE
 from .lookup import named
 from .visit import Page, Visit

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from moorage.client import Field
 
 from . import deeds
-from .deeds import Deed
+from .deed import Deed
 from .kinds import DISK, KINDS, Kind
 from .lookup import named
 from .rooms import together
