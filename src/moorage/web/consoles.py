@@ -79,7 +79,7 @@ async def shown(kind: Kind, visit: Visit) -> Page:
         "refused": visit.wish(kind.deed.op).refused,
         "command": kind.deed.typed(name, {}),
     }
-    return Page("console", values)
+    return Page("console", values, paints=kind.name == "vnc")
 
 
 class Consoles:

@@ -28,9 +28,10 @@ from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
 from . import consoles, drawn, forms, jobs, objects, overview, tables
+from .answers import HEADERS, after, goes, html
 from .kinds import KINDS
 from .live import Strips, stream
-from .rendering import asset, render
+from .rendering import asset
 from .rooms import Rooms
 from .sessions import Session, Sessions
 from .signing import authorization, came_from_here
@@ -44,19 +45,6 @@ COOKIE: Final = "__Host-moorage"
 _FORM: Final = 64 * 1024
 """Bytes of a form."""
 _FIELDS: Final = 1000
-HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-"""Of every answer."""
 Shows: TypeAlias = Callable[[Visit], Awaitable[Page | Elsewhere]]
 
 
@@ -76,15 +64,14 @@ class WebPages:
         self.sessions = Sessions(door.users.still, clock)
         self._strips = Strips(clock)
         self._consoles = consoles.Consoles()
+        draw, run = drawn.pages()
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
         self.routes: Sequence[tuple[str, str, Handler]] = (
             ("GET", ROOT, self._shows(partial(overview.overview, Rooms(clock)))),
-            *(
-                ("GET", f"{ROOT}/{name}", self._shows(page))
-                for name, page in drawn.pages().items()
-            ),
+            *(("GET", f"{ROOT}/{end}", self._shows(one)) for end, one in draw.items()),
+            *(("POST", f"{ROOT}/{end}", self._takes(one)) for end, one in run.items()),
             ("GET", f"{ROOT}/static/{{file:.+}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),
@@ -134,7 +121,8 @@ class WebPages:
             _LOG.exception("a page broke: %s", request.rel_url.raw_path)
             answer = self._wrong(request, HttpError(500))
         if not answer.prepared:
-            answer.headers.update(HEADERS)
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
             answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
@@ -142,7 +130,9 @@ class WebPages:
         """Return a page that says what is wrong."""
         known = self._known(request)
         values = {"error": error.error, "explain": error.explain, "at": error.status}
-        return _html(Page("wrong", values, error.status), *(known or (None, None)))
+        return html(
+            Page("wrong", values, error.status), **_who(*known) if known else {}
+        )
 
     # -- signing in --------------------------------------------------------------------
 
@@ -154,9 +144,9 @@ class WebPages:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if self._known(request):
-            return _goes(_next(request.query.get("next", "")))
+            return goes(after(request.query.get("next", "")))
         values = {"next": request.query.get("next", ""), "wrong": ""}
-        return _html(Page("sign-in", values))
+        return html(Page("sign-in", values))
 
     async def _signed_in(self, request: web.Request) -> web.StreamResponse:
         came_from_here(request)
@@ -170,9 +160,9 @@ class WebPages:
             wrong = {401: "Nobody is known by this name with this password."}
             told = wrong.get(error.status, error.explain)
             values = {"next": leads, "wrong": told, "name": words.get("name", "")}
-            return _html(Page("sign-in", values, error.status))
+            return html(Page("sign-in", values, error.status))
         request[USER] = line.user
-        answer = _goes(_next(leads))
+        answer = goes(after(leads))
         answer.set_cookie(
             COOKIE,
             self.sessions.begin(line),
@@ -188,7 +178,7 @@ class WebPages:
         if found:
             await self._own_form(request, found[0])
         self.sessions.end(request.cookies.get(COOKIE, ""))
-        answer = _goes(f"{ROOT}/sign-in")
+        answer = goes(f"{ROOT}/sign-in")
         answer.del_cookie(
             COOKIE, path="/", secure=True, httponly=True, samesite="Strict"
         )
@@ -219,7 +209,7 @@ class WebPages:
             values = await self._strips.of(
                 user.role.word, visit.client, self._door.hub.newest
             )
-        return _html(Page("strip", values))
+        return html(Page("strip", values))
 
     async def _line(
         self, kind: consoles.Kind, request: web.Request
@@ -255,7 +245,7 @@ class WebPages:
             found = self._known(request, counts=mode == "navigate")
             if found is None:
                 here = quote(request.rel_url.raw_path_qs, safe="")
-                return _goes(f"{ROOT}/sign-in?next={here}")
+                return goes(f"{ROOT}/sign-in?next={here}")
             return await self._answer(request, found, page, {})
 
         return shows
@@ -286,8 +276,8 @@ class WebPages:
         with self._door.gate.within(user.name):
             told = await page(visit)
         if isinstance(told, Elsewhere):
-            return _goes(told.address)
-        return await asyncio.to_thread(_html, told, session, user)
+            return goes(told.address)
+        return await asyncio.to_thread(html, told, **_who(session, user))
 
     def _visit(
         self,
@@ -356,6 +346,11 @@ class WebPages:
         )
 
 
+def _who(session: Session, user: User) -> dict[str, str]:
+    """Return what a page is told of who has signed in."""
+    return {"user": user.name, "role": user.role.word, "secret": session.secret}
+
+
 def wish(user: User, op: str) -> Wish:
     """Return what the door knows of an operation, and whether somebody may ask for it.
 
@@ -373,27 +368,3 @@ def wish(user: User, op: str) -> Wish:
 def _declared(op: str) -> tuple[dict[str, Any], str]:
     kind = OPERATIONS[op]
     return {one.name: one for one in fields(kind)}, about(kind)
-
-
-def _next(asked: str) -> str:
-    """Return where somebody goes who has signed in: to one of our pages."""
-    below = asked == ROOT or asked.startswith((f"{ROOT}/", f"{ROOT}?"))
-    return asked if below and asked.isprintable() and "\\" not in asked else ROOT
-
-
-def _goes(address: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": address})
-
-
-def _html(
-    page: Page, session: Session | None = None, user: User | None = None
-) -> web.Response:
-    common = {
-        "user": user.name if user else "",
-        "role": user.role.word if user else "",
-        "secret": session.secret if session else "",
-    }
-    text = render(page.template, {**common, **page.values})
-    return web.Response(
-        text=text, status=page.status, content_type="text/html", charset="utf-8"
-    )
