@@ -6,6 +6,7 @@ from itertools import count
 
 from msgspec import json
 
+from browsing import Browser
 from moorage.api.cluster_info import cluster_info
 from moorage.web.drawn.planner import Planner
 from moorage.web.visit import Visit
@@ -54,6 +55,33 @@ async def test_how_the_cluster_would_be_balanced(browser):
     assert "take the score from" in page.words
     assert re.search(r"migrate (-f )?-n node[23] web\d", page.words)
     assert "hbal -L -G default -C" in page.words
+    assert "hbal -L -G default -X" in page.words
+    stale = await browser.post("/ui/balance", {**page.hidden, "looked": "x"})
+    assert stale.status == 400
+    assert "this plan is not known any more: nothing was done" in stale.text
+    before = len(cluster.engine.jobs)
+    eye = Browser(browser.door)
+    await eye.sign_in("eye")
+    seen = await eye.open("/ui/balance")
+    assert "this takes operate" in seen.words
+    assert "Do these steps" not in seen.words
+    refused = await eye.fill(seen, "/ui/balance")
+    assert refused.status == 403
+    done = await browser.fill(page, "/ui/balance")
+    again = await browser.fill(page, "/ui/balance")  # a second click makes nothing
+    made = sorted(cluster.engine.jobs)[before:]
+    assert f"gnt-job list {' '.join(map(str, made))}" in done.words
+    assert re.findall(r"/ui/job/(\d+)", again.text) == [str(one) for one in made]
+    for number in made:
+        await cluster.finished(number)
+    done = await browser.open(f"/ui/moves?jobs={','.join(map(str, made))}")
+    assert "All of them succeeded." in done.words
+    named = map(cluster.config.instance, (f"web{number}" for number in range(1, 6)))
+    homes = {cluster.config.home(one).name for one in named}
+    assert homes == {"node1", "node2", "node3"}
+    assert "Do these steps" not in (await browser.open("/ui/balance")).words
+    for odd in ("", "x", "999", "1,,2"):
+        assert (await browser.open(f"/ui/moves?jobs={odd}")).status == 404
 
 
 async def test_pools_by_nodes(browser):

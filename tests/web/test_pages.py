@@ -251,13 +251,17 @@ async def test_an_instance_is_made_by_its_form(browser):
         "pnode": "node3",
         "no_install": "on",
         "beparams.memory": "2G",
-        "disks.size": "1G",
-        "disks.provider": "san",
+        "disks.0.size": "1G",
+        "disks.0.provider": "san",
         "disk_template": "ext",
     }
+    form = await browser.fill(form, "/ui/do/instance/add", step="more", **fields)
+    assert "Disk 1 Size" in form.words
+    fields |= {"disks.1.size": "2G", "disks.1.provider": "san"}
     plan = await browser.fill(form, "/ui/do/instance/add", step="look", **fields)
     line = "gnt-instance add -n node3 --no-install -t ext -B memory=2G"
-    assert f"{line} --disk 0:size=1G,provider=san web3" in plan.words
+    disks = "--disk 0:size=1G,provider=san --disk 1:size=2G,provider=san"
+    assert f"{line} {disks} web3" in plan.words
     assert "start web3 on node3" in plan.words
     before = len(browser.door.cluster.engine.jobs)
     await browser.fill(plan, "/ui/do/instance/add", step="do", **fields)

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 from moorage.client import Field
 
 from . import deeds
-from .deeds import Deed
+from .deed import Deed
 from .kinds import DISK, KINDS, Kind
 from .lookup import named
 from .rooms import together
 from .values import ABSENT, Cell, address, called, cell, moment, plain
 from .visit import Page, Visit
+
+_LINES = {"instance": deeds.LINES}
 
 
 class Fact(NamedTuple):
@@ -59,7 +61,10 @@ async def shown(visit: Visit) -> Page:
         if kind.state
         else None,
         "tags": sorted(values.get("tags", ())),
-        "may": [_may(visit, one, key, values) for one in deeds.of(kind.name)],
+        "may": [
+            *(_line(visit, one, key, values) for one in _LINES.get(kind.name, ())),
+            *(_may(visit, one, key, values) for one in deeds.of(kind.name)),
+        ],
         "command": _info(kind, called(kind, values.get("name"), key)),
     }
     more = {"instance": _instance, "disk": _disk, "node": _node}.get(kind.name)
@@ -91,6 +96,11 @@ def _may(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> Ma
     if helps is None:
         return May(deed, href, why.sentence)
     return May(deed, href, why.sentence, helps.label, helps.href(key))
+
+
+def _line(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> May:
+    found = _may(visit, deed, key, values)
+    return found._replace(href=address(deed.word, key))
 
 
 async def _instance(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,10 +28,11 @@ from moorage.jobs.fields import fields
 from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
-from . import drawn, forms, jobs, objects, overview, tables, words
+from . import consoles, drawn, forms, jobs, objects, overview, tables, words
+from .answers import HEADERS, after, goes, html
 from .kinds import KINDS
 from .live import stream, strip
-from .rendering import asset, render
+from .rendering import asset
 from .rooms import Rooms
 from .sessions import Session, Sessions
 from .shared import Shared
@@ -46,19 +47,6 @@ COOKIE: Final = "__Host-moorage"
 _FORM: Final = 64 * 1024
 """Bytes of a form."""
 _FIELDS: Final = 1000
-HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-"""Of every answer."""
 Shows: TypeAlias = Callable[[Visit], Awaitable[Page | Elsewhere]]
 
 
@@ -77,16 +65,16 @@ class WebPages:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
         self._shared = Shared(clock, lambda: door.hub.newest)
+        self._consoles = consoles.Consoles()
+        draw, run = drawn.pages()
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
         self.routes: Sequence[tuple[str, str, Handler]] = (
             ("GET", ROOT, self._shows(partial(overview.overview, Rooms(clock)))),
-            *(
-                ("GET", f"{ROOT}/{name}", self._shows(page))
-                for name, page in drawn.pages().items()
-            ),
-            ("GET", f"{ROOT}/static/{{file}}", self._asset),
+            *(("GET", f"{ROOT}/{end}", self._shows(one)) for end, one in draw.items()),
+            *(("POST", f"{ROOT}/{end}", self._takes(one)) for end, one in run.items()),
+            ("GET", f"{ROOT}/static/{{file:.+}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),
             ("POST", f"{ROOT}/sign-out", self._signed_out),
@@ -95,12 +83,29 @@ class WebPages:
             ("GET", f"{ROOT}/words/{{kind:{kinds}}}", self._words),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
+            *(
+                ("GET", f"{ROOT}/{one.deed.word}/{{name}}", self._shows(page))
+                for one in consoles.LINES
+                for page in (partial(consoles.shown, one),)
+            ),
+            *(
+                (
+                    "GET",
+                    f"{ROOT}/{one.deed.word}/{{name}}/line",
+                    partial(self._line, one),
+                )
+                for one in consoles.LINES
+            ),
             ("GET", kind, self._shows(tables.table)),
             ("GET", f"{kind}/{{name}}", self._shows(objects.shown)),
             ("GET", f"{ROOT}/do/{{kind:{kinds}}}", self._shows(forms.chosen)),
             ("GET", deed, self._shows(forms.form)),
             ("POST", deed, self._takes(forms.answered)),
         )
+
+    async def close(self) -> None:
+        """Hang up on all who are at a guest."""
+        await self._consoles.close()
 
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Return the answer to a request, whatever comes of it."""
@@ -119,7 +124,8 @@ class WebPages:
             _LOG.exception("a page broke: %s", request.rel_url.raw_path)
             answer = self._wrong(request, HttpError(500))
         if not answer.prepared:
-            answer.headers.update(HEADERS)
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
             answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
@@ -127,7 +133,9 @@ class WebPages:
         """Return a page that says what is wrong."""
         known = self._known(request)
         values = {"error": error.error, "explain": error.explain, "at": error.status}
-        return _html(Page("wrong", values, error.status), *(known or (None, None)))
+        return html(
+            Page("wrong", values, error.status), **_who(*known) if known else {}
+        )
 
     # -- signing in --------------------------------------------------------------------
 
@@ -139,9 +147,9 @@ class WebPages:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if self._known(request):
-            return _goes(_next(request.query.get("next", "")))
+            return goes(after(request.query.get("next", "")))
         values = {"next": request.query.get("next", ""), "wrong": ""}
-        return _html(Page("sign-in", values))
+        return html(Page("sign-in", values))
 
     async def _signed_in(self, request: web.Request) -> web.StreamResponse:
         came_from_here(request)
@@ -155,10 +163,10 @@ class WebPages:
             wrong = {401: "Nobody is known by this name with this password."}
             told = wrong.get(error.status, error.explain)
             values = {"next": leads, "wrong": told, "name": filled.get("name", "")}
-            return _html(Page("sign-in", values, error.status))
+            return html(Page("sign-in", values, error.status))
         request[USER] = line.user
         self.sessions.end(request.cookies.get(COOKIE, ""))
-        answer = _goes(_next(leads))
+        answer = goes(after(leads))
         answer.set_cookie(
             COOKIE,
             self.sessions.begin(line),
@@ -174,7 +182,7 @@ class WebPages:
         if found:
             await self._own_form(request, found[0])
         self.sessions.end(request.cookies.get(COOKIE, ""))
-        answer = _goes(f"{ROOT}/sign-in")
+        answer = goes(f"{ROOT}/sign-in")
         answer.del_cookie(
             COOKIE, path="/", secure=True, httponly=True, samesite="Strict"
         )
@@ -204,7 +212,24 @@ class WebPages:
         visit, _ = self._visit(request, session, user, {})
         with self._door.gate.within(user.name):
             values = await strip(visit.client)
-        return _html(Page("strip", values))
+        return html(Page("strip", values))
+
+    async def _line(
+        self, kind: consoles.Kind, request: web.Request
+    ) -> web.StreamResponse:
+        """Carry a line to a guest, for a script of our own pages."""
+        came_from_here(request)
+        session, user = self._present(request)
+        shown = request.headers.get("Sec-WebSocket-Protocol", "").split(",")[-1]
+        if not compare_digest(shown.strip().encode(), session.secret.encode()):
+            raise HttpError(403, "This is not of a page of yours: open it again.")
+        _, inside = self._visit(request, session, user, {})
+
+        def still(doing: bool) -> bool:
+            return self._known(request, counts=doing) is not None
+
+        with self._door.gate.within(user.name):
+            return await self._consoles.serve(request, kind, inside.line, still)
 
     async def _words(self, request: web.Request) -> web.StreamResponse:
         """Say how a filter may go on."""
@@ -232,7 +257,7 @@ class WebPages:
             found = self._known(request, counts=_is_opened(request))
             if found is None:
                 here = quote(request.rel_url.raw_path_qs, safe="")
-                return _goes(f"{ROOT}/sign-in?next={here}")
+                return goes(f"{ROOT}/sign-in?next={here}")
             return await self._answer(request, found, page, {})
 
         return shows
@@ -263,8 +288,8 @@ class WebPages:
         with self._door.gate.within(user.name):
             told = await page(visit)
         if isinstance(told, Elsewhere):
-            return _goes(told.address)
-        return await asyncio.to_thread(_html, told, session, user)
+            return goes(told.address)
+        return await asyncio.to_thread(html, told, **_who(session, user))
 
     def _visit(
         self,
@@ -343,6 +368,11 @@ def _is_opened(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
 
 
+def _who(session: Session, user: User) -> dict[str, str]:
+    """Return what a page is told of who has signed in."""
+    return {"user": user.name, "role": user.role.word, "secret": session.secret}
+
+
 def wish(user: User, op: str) -> Wish:
     """Return what the door knows of an operation, and whether somebody may ask for it.
 
@@ -360,27 +390,3 @@ def wish(user: User, op: str) -> Wish:
 def _declared(op: str) -> tuple[dict[str, Any], str]:
     kind = OPERATIONS[op]
     return {one.name: one for one in fields(kind)}, about(kind)
-
-
-def _next(asked: str) -> str:
-    """Return where somebody goes who has signed in: to one of our pages."""
-    below = asked == ROOT or asked.startswith((f"{ROOT}/", f"{ROOT}?"))
-    return asked if below and asked.isprintable() and "\\" not in asked else ROOT
-
-
-def _goes(address: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": address})
-
-
-def _html(
-    page: Page, session: Session | None = None, user: User | None = None
-) -> web.Response:
-    common = {
-        "user": user.name if user else "",
-        "role": user.role.word if user else "",
-        "secret": session.secret if session else "",
-    }
-    text = render(page.template, {**common, **page.values})
-    return web.Response(
-        text=text, status=page.status, content_type="text/html", charset="utf-8"
-    )

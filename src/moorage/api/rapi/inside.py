@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.luxi_async import AsyncLuxi, Ends
 
 from .application import Door
 from .refusals import HttpError
@@ -86,6 +86,18 @@ class Inside:
                 return await route.serve(asked)
         except TimeoutError:
             raise HttpError(504) from None
+
+    async def line(self, name: str, kind: str, ticket: str) -> tuple[Any, Ends]:
+        """Open a line to a guest, as :meth:`AsyncLuxi.line`; the master asks his role.
+
+        Parameters
+        ----------
+        kind
+            ``serial``, or ``vnc``.
+        ticket
+            What VNC shall ask for, for two minutes.
+        """
+        return await self._luxi.line(name, kind, ticket)
 
 
 def _found(

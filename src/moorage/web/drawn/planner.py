@@ -28,6 +28,8 @@ from moorage.pictures.survival import survival as survival_of
 from moorage.web.values import ROOT, moment
 from moorage.web.visit import Page, Visit
 
+from .moving import Job, Mover, jobs_of
+
 _STEPS: Final = 50
 """Steps that a page plans; ``hbal`` goes on."""
 
@@ -70,6 +72,7 @@ class Planner:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self.mover = Mover(clock)
         # It takes a processor for itself, and what it reads asks all nodes.
         self._one_at_a_time = asyncio.Lock()
         # By user: another one may be told less.
@@ -118,13 +121,17 @@ class Planner:
             name = visit.asked("group") or next(iter(names), "")
             if name not in names:
                 raise NotFound(f"there is no group called '{name}'")
-            picture = await asyncio.to_thread(_balance, fleet, names.index(name))
+            found = await asyncio.to_thread(_balance, fleet, names.index(name))
+            picture, jobs = found
         around = [(one, f"{ROOT}/balance?group={quote(one)}") for one in names]
         others = [pair for pair in around if pair[0] != name]
-        return shown(picture, f"hbal -L -G {name} -C", others)
+        page = shown(picture, f"hbal -L -G {name} -C", others)
+        offered = self.mover.offered(visit, name, jobs)
+        return page._replace(values={**page.values, "run": offered})
 
 
-def _balance(fleet: Fleet, at: int) -> Picture:
+def _balance(fleet: Fleet, at: int) -> tuple[Picture, list[Job]]:
+    """Return the picture of a group's plan, and the jobs that carry it out."""
     state: State = load(fleet).state.group_view(at)
     end, search = time.monotonic() + _PATIENCE, Searcher().best_step
 
@@ -138,8 +145,9 @@ def _balance(fleet: Fleet, at: int) -> Picture:
     plan = balanced(state, rules, search=in_time, allowed=guard(state))
     picture = balancing(plan)
     if len(plan.steps) < _STEPS and time.monotonic() <= end:
-        return picture
-    return picture._replace(lead=f"{picture.lead} hbal may find more steps.")
+        return picture, jobs_of(plan)
+    more = picture._replace(lead=f"{picture.lead} hbal may find more steps.")
+    return more, jobs_of(plan)
 
 
 def shown(picture: Picture, command: str, around: list[tuple[str, str]]) -> Page:
