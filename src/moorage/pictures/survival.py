@@ -61,7 +61,11 @@ def survival(found: Certificate, address: str | None = None) -> Picture:
         Without one tiles lead nowhere, and the first losses that leave somebody down
         are told here.
     """
-    every = losses(found)
+    return all_of(losses(found), address)
+
+
+def all_of(every: Sequence[Lost], address: str | None = None) -> Picture:
+    """Return the picture of all losses, as :func:`survival`, of what they would do."""
     bad = [] if address is not None else [lost for lost in every if lost.down]
     body = drawn(
         "survival.html",
@@ -73,9 +77,8 @@ def survival(found: Certificate, address: str | None = None) -> Picture:
     return Picture("What survives a loss", _lead(every), body)
 
 
-def one_of(found: Certificate, key: str) -> Picture | None:
+def one_of(every: Sequence[Lost], key: str) -> Picture | None:
     """Return the picture of the loss that a key names; None if there is none."""
-    every = losses(found)
     return next((one_loss(lost) for lost in every if lost.key == key), None)
 
 

@@ -66,7 +66,8 @@ class WebPages:
         self.sessions = Sessions(door.users.still, clock)
         self._shared = Shared(clock, lambda: door.hub.newest)
         self._consoles = consoles.Consoles()
-        draw, run = drawn.pages()
+        self._planner = drawn.Planner()
+        draw, run = drawn.pages(self._planner)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
@@ -104,7 +105,8 @@ class WebPages:
         )
 
     async def close(self) -> None:
-        """Hang up on all who are at a guest."""
+        """Hang up on all who are at a guest, and plan no more."""
+        self._planner.close()
         await self._consoles.close()
 
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
