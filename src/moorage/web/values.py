@@ -117,7 +117,7 @@ def plain(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, dict):
         return ", ".join(f"{key}={one}" for key, one in sorted(value.items()))
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(str(one) for one in value if one not in ("", None))
     return str(value)
 
 
