@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pictures in the browser: what the planner says, pools by nodes, a disk's walk."""
 
+import asyncio
 import re
+import time
 from itertools import count
 
+import pytest
 from msgspec import json
 
 from browsing import Browser
 from moorage.api.cluster_info import cluster_info
+from moorage.errors import Failed
+from moorage.web.drawn.apart import Apart
 from moorage.web.drawn.planner import Planner
 from moorage.web.visit import Visit
 
@@ -140,16 +145,41 @@ async def test_a_certificate_is_kept_for_twenty_times_what_it_took(door):
     at = count()  # it takes one second, and serves for twenty
     planner, client = Planner(lambda: float(next(at))), Told(info)
 
-    def visit(user):
-        return Visit(client, user, "read", "", None, None)
+    def visit(user, role="read"):
+        return Visit(client, user, role, "", None, None)
 
     await planner.survival(visit("anna"))
     once = client.asked
-    for _ in range(20):
-        page = await planner.survival(visit("anna"))
+    for user in ("anna", "bert") * 10:  # who has the same role is told the same
+        page = await planner.survival(visit(user))
     assert client.asked == once
     assert "There is no node. As of " in page.values["picture"].lead
-    await planner.survival(visit("bert"))
-    assert client.asked == 2 * once
     await planner.survival(visit("anna"))
+    assert client.asked == 2 * once
+    await planner.survival(visit("anna", "write"))
     assert client.asked == 3 * once
+
+
+async def test_many_are_planned_for_in_a_process_and_asked_about_once(door):
+    """Who asks the same meanwhile waits for it."""
+    door.pages._planner._apart = Apart(many=0)
+    browsers = [Browser(door) for _ in range(3)]
+    for one in browsers:
+        await one.sign_in()
+    pages = await asyncio.gather(*(one.open("/ui/survival") for one in browsers))
+    assert all("Any one of 3 nodes can be lost." in one.words for one in pages)
+    assert len({one.words for one in pages}) == 1  # as of the same moment
+
+
+async def test_a_planner_that_is_stopped_leaves_nobody_waiting():
+    apart = Apart(many=0)
+    told = asyncio.create_task(apart.plan(sleepy, {"instances": {"data": [1]}}))
+    while not apart._running:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.01)
+    apart.close()
+    with pytest.raises(Failed):
+        await told
+
+
+def sleepy(_answers):
+    time.sleep(600)

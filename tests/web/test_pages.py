@@ -2,13 +2,16 @@
 """Pages as somebody meets them who has no JavaScript: looked at, and worked with."""
 
 import asyncio
+import subprocess
 from urllib.parse import urlencode
 
 import pytest
 
 from browsing import Browser
+from moorage.client import qfilter
 from moorage.errors import NotFound
 from moorage.web.kinds import KINDS
+from moorage.web.tables import filter_of
 
 
 def rows(page):
@@ -66,14 +69,22 @@ async def test_a_table_filters_sorts_and_says_the_command(browser):
     ]
 
 
+def read_by_a_shell(word):
+    echo = ["bash", "-c", f"printf %s {word}"]
+    return subprocess.run(echo, capture_output=True, check=True).stdout.decode()
+
+
 async def test_a_command_finds_what_the_table_shows(browser):
     """Whatever was typed: a lone word, quotes, and words that a shell would obey."""
     for text, typed in (
-        ("eb2", "--filter 'name =~ \"eb2\"'"),
+        ("eb2", "--filter 'name =~ m/eb2/'"),
+        ("status == '\x1b[201~'", r"--filter $'status == \'\x1b[201~\''"),
         ("status == 'running'", "--filter 'status == '\"'\"'running'\"'\"''"),
     ):
         page = await browser.open("/ui/instance?" + urlencode({"filter": text}))
         assert typed in page.words
+        told = read_by_a_shell(typed.removeprefix("--filter "))
+        assert qfilter.parse(told) == filter_of(KINDS["instance"], text)
     wrong = urlencode({"filter": "x'; reboot; '"})
     page = await browser.open(f"/ui/instance?{wrong}")
     assert page.status == 400

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A deed: its opcode, the fields of its form, and the command that does the same."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from urllib.parse import urlencode
 
 from moorage.units import parse_size
 
-from .values import ROOT
+from .values import ROOT, in_shell
 
 Opcode = dict[str, Any]
 Object = Mapping[str, Any]
@@ -171,7 +170,7 @@ class Deed(NamedTuple):
             options += [option, number + ",".join(values)]
         named = [*operands, on] if self.last else [on, *operands]
         words_ = [*options, *(operands if self.makes else named)]
-        return f"{self.command} {shlex.join(words_)}".rstrip()
+        return f"{self.command} {in_shell(words_)}".rstrip()
 
 
 def value_of(kind: str, unit: str, words: Sequence[str]) -> Any:  # noqa: ANN401

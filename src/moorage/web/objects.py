@@ -11,7 +11,7 @@ from .deed import Deed
 from .kinds import DISK, KINDS, Kind
 from .lookup import named
 from .rooms import together
-from .values import ABSENT, Cell, address, called, cell, moment
+from .values import ABSENT, Cell, address, called, cell, moment, plain
 from .visit import Page, Visit
 
 _LINES = {"instance": deeds.LINES}
@@ -157,7 +157,7 @@ async def _disk(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: object) -> str:
-    return ABSENT if value in (None, "", [], {}) else str(value)
+    return ABSENT if value in (None, "", [], {}) else plain(value)
 
 
 async def _node(_visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,8 +44,8 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
     client = visit.client
     nodes, instances, disks = await asyncio.gather(
         client.query("node", _NODE),
-        client.query("instance", ("name", "status", "status.reason")),
-        client.query("disk", ("uuid", "name", "quarantine", "behind")),
+        client.query("instance", ("name", "status", "status.reason"), _NOT_UP),
+        client.query("disk", ("uuid", "name", "quarantine", "behind"), _OFF),
     )
     info, jobs = await asyncio.gather(client.info(), recent(client))
     drained, paused = await asyncio.gather(client.drained(), client.watcher_pause())
@@ -60,7 +60,7 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
         wants.append(Wants("warn", sentence, "", "gnt-cluster watcher continue"))
     values = {
         "cluster": info["name"],
-        "sentence": _sentence(wants, every[0], every[1]),
+        "sentence": _sentence(wants, every[0], len(every[1])),
         "well": not wants,
         "wants": wants[:_MOST],
         "left": len(wants) - _MOST,
@@ -74,16 +74,19 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
 
 _NODE = (
     *("name", "role", "offline", "drained", "silence", "copy", "copy.why"),
-    "certificate_ends",
+    *("certificate_ends", "pinst_cnt"),
 )
+_NOT_UP = ("|", ("!=", "status", "running"), ("?", "status.reason"))
+"""Of thousands that run, all that is shown is how many they are."""
+_OFF = ("|", ("?", "quarantine"), ("?", "behind"))
 
 
 def _sentence(
-    wants: Sequence[Wants], nodes: Sequence[Any], instances: Sequence[Any]
+    wants: Sequence[Wants], nodes: Sequence[Mapping[str, Any]], down: int
 ) -> str:
-    running = sum(one["status"] == "running" for one in instances)
-    known = counted(len(nodes), "node"), counted(len(instances), "instance")
-    size = f"{known[0]}, {running} of {known[1]} running"
+    number = sum(one["pinst_cnt"] or 0 for one in nodes)
+    known = counted(len(nodes), "node"), counted(number, "instance")
+    size = f"{known[0]}, {number - down} of {known[1]} running"
     if not wants:
         return f"All is well: {size}."
     verb = "wants" if len(wants) == 1 else "want"

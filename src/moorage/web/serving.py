@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, quote
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import json
 
 from moorage.api.rapi.application import MADE, USER, Door, arrived, caller
 from moorage.api.rapi.inside import Inside
@@ -27,13 +28,14 @@ from moorage.jobs.fields import fields
 from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
-from . import consoles, drawn, forms, jobs, objects, overview, tables
+from . import consoles, drawn, forms, jobs, objects, overview, tables, words
 from .answers import HEADERS, after, goes, html
 from .kinds import KINDS
-from .live import Strips, stream
+from .live import stream, strip
 from .rendering import asset
 from .rooms import Rooms
 from .sessions import Session, Sessions
+from .shared import Shared
 from .signing import authorization, came_from_here
 from .values import ROOT
 from .visit import Elsewhere, Page, Visit, Wish
@@ -62,9 +64,10 @@ class WebPages:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
-        self._strips = Strips(clock)
+        self._shared = Shared(clock, lambda: door.hub.newest)
         self._consoles = consoles.Consoles()
-        draw, run = drawn.pages()
+        self._planner = drawn.Planner()
+        draw, run = drawn.pages(self._planner)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
@@ -78,6 +81,7 @@ class WebPages:
             ("POST", f"{ROOT}/sign-out", self._signed_out),
             ("GET", f"{ROOT}/events", self._events),
             ("GET", f"{ROOT}/strip", self._strip),
+            ("GET", f"{ROOT}/words/{{kind:{kinds}}}", self._words),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
             *(
@@ -101,7 +105,8 @@ class WebPages:
         )
 
     async def close(self) -> None:
-        """Hang up on all who are at a guest."""
+        """Hang up on all who are at a guest, and plan no more."""
+        self._planner.close()
         await self._consoles.close()
 
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -151,17 +156,18 @@ class WebPages:
     async def _signed_in(self, request: web.Request) -> web.StreamResponse:
         came_from_here(request)
         form = await self._form(request)
-        words = {name: values[0] for name, values in form.items()}
-        leads = words.get("next", "")
+        filled = {name: values[0] for name, values in form.items()}
+        leads = filled.get("next", "")
         try:
-            shown = authorization(words)
+            shown = authorization(filled)
             line = await self._door.admit(shown, request.remote or "")
         except HttpError as error:
             wrong = {401: "Nobody is known by this name with this password."}
             told = wrong.get(error.status, error.explain)
-            values = {"next": leads, "wrong": told, "name": words.get("name", "")}
+            values = {"next": leads, "wrong": told, "name": filled.get("name", "")}
             return html(Page("sign-in", values, error.status))
         request[USER] = line.user
+        self.sessions.end(request.cookies.get(COOKIE, ""))
         answer = goes(after(leads))
         answer.set_cookie(
             COOKIE,
@@ -193,12 +199,13 @@ class WebPages:
         if refused := inside.refused("GET", "/2/events"):
             raise HttpError(403, refused)
         await self._door.hub.ready()
-        way = InsideWay(inside, self._door.hub)
+        way = self._way(request, inside)
 
         def still() -> bool:
             return self._known(request, counts=False) is not None
 
-        with self._door.gate.within(user.name):
+        # Pages that are open keep nobody from asking.
+        with self._door.gate.within(f"{user.name}, listening,"):
             return await stream(request, way, HEADERS, still)
 
     async def _strip(self, request: web.Request) -> web.StreamResponse:
@@ -206,9 +213,7 @@ class WebPages:
         session, user = self._present(request)
         visit, _ = self._visit(request, session, user, {})
         with self._door.gate.within(user.name):
-            values = await self._strips.of(
-                user.role.word, visit.client, self._door.hub.newest
-            )
+            values = await strip(visit.client)
         return html(Page("strip", values))
 
     async def _line(
@@ -228,6 +233,16 @@ class WebPages:
         with self._door.gate.within(user.name):
             return await self._consoles.serve(request, kind, inside.line, still)
 
+    async def _words(self, request: web.Request) -> web.StreamResponse:
+        """Say how a filter may go on."""
+        session, user = self._present(request)
+        query = {"text": [request.query.get("text", "")]}
+        visit, _ = self._visit(request, session, user, {})
+        visit.query = query
+        with self._door.gate.within(user.name):
+            found = await words.offered(visit)
+        return web.json_response(found, dumps=lambda one: json.encode(one).decode())
+
     def _present(self, request: web.Request) -> tuple[Session, User]:
         """Return who has signed in, for what a script asks unasked."""
         found = self._known(request, counts=False)
@@ -241,8 +256,7 @@ class WebPages:
 
         async def shows(request: web.Request) -> web.StreamResponse:
             # What a page's script fetches unasked is no use of a session.
-            mode = request.headers.get("Sec-Fetch-Mode", "navigate")
-            found = self._known(request, counts=mode == "navigate")
+            found = self._known(request, counts=_is_opened(request))
             if found is None:
                 here = quote(request.rel_url.raw_path_qs, safe="")
                 return goes(f"{ROOT}/sign-in?next={here}")
@@ -288,7 +302,7 @@ class WebPages:
     ) -> tuple[Visit, Inside]:
         luxi = self._door.luxi.of(caller(user, request))
         inside = Inside(self._door, user, luxi)
-        client = AsyncClient(InsideWay(inside, self._door.hub), patience=0.0)
+        client = AsyncClient(self._way(request, inside), patience=0.0)
         query = {name: request.query.getall(name) for name in request.query}
         visit = Visit(
             client,
@@ -302,6 +316,11 @@ class WebPages:
             form,
         )
         return visit, inside
+
+    def _way(self, request: web.Request, inside: Inside) -> InsideWay:
+        """Return the way of a request; what a script fetches may be a moment old."""
+        anew = _is_opened(request)
+        return InsideWay(inside, self._door.hub, self._shared, anew=anew)
 
     async def _own_form(
         self, request: web.Request, session: Session
@@ -344,6 +363,11 @@ class WebPages:
         return web.Response(
             body=found.content, content_type=found.type, charset="utf-8", headers=kept
         )
+
+
+def _is_opened(request: web.Request) -> bool:
+    """Whether somebody asks, and no script that keeps a page live."""
+    return request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
 
 
 def _who(session: Session, user: User) -> dict[str, str]:

@@ -6,7 +6,6 @@ shown, of those alone that stand on the page. The address says all that is shown
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -19,7 +18,7 @@ from moorage.errors import NotFound
 
 from . import deeds
 from .kinds import KINDS, TITLES, Kind
-from .values import ROOT, Cell, address, called, cell
+from .values import ROOT, Cell, address, called, cell, in_shell
 from .visit import Page, Visit
 
 ROWS = 50
@@ -126,11 +125,11 @@ def typed(kind: Kind, text: str) -> str:
     """Return the filter of a command that finds the same.
 
     >>> typed(KINDS["node"], "de1"), typed(KINDS["node"], "not drained")
-    ('name =~ "de1"', 'not drained')
+    ('name =~ m/de1/', 'not drained')
     """
     if not re.fullmatch(r"[\w.+-]+", text):
         return text
-    name, pattern = kind.columns[0], json.encode(re.escape(text)).decode()
+    name, pattern = kind.columns[0], f"m/{re.escape(text)}/"
     if name != "id":
         return f"{name} =~ {pattern}"
     if _is_number(text):
@@ -178,7 +177,8 @@ def _command(asked: Listed) -> str:
     """Return the command that shows the same."""
     if not asked.text:
         return asked.kind.command
-    return f"{asked.kind.command} --filter {shlex.quote(typed(asked.kind, asked.text))}"
+    told = in_shell([typed(asked.kind, asked.text)])
+    return f"{asked.kind.command} --filter {told}"
 
 
 async def _keys(visit: Visit, asked: Listed, chosen: list[Any] | None) -> list[Any]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How values are written: sizes, times, lists, and the words of states."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ _STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
 _STATES["role"] |= {"D": "drained", "O": "offline"}
 _SHORT = 8
 """Characters of a uuid that stands for a name."""
+_LONG = 30
+"""Characters from which on a text may stand in several lines."""
 ABSENT = "–"  # noqa: RUF001 - a dash is meant
 """Stands where there is nothing."""
 
@@ -49,6 +52,15 @@ class Cell(NamedTuple):
     def text(self) -> str:
         """All of it."""
         return ", ".join(one.text for one in self.pieces)
+
+    @property
+    def look(self) -> str:
+        """How it stands in a table: as a number, quiet, or in several lines."""
+        if self.number:
+            return "number quiet" if self.absent else "number"
+        if self.absent:
+            return "quiet"
+        return "words" if len(self.text) > _LONG else ""
 
     @property
     def absent(self) -> bool:
@@ -95,10 +107,11 @@ def _text(field: Field, value: Any) -> str:  # noqa: ANN401
         return moment(value)
     if is_time(field, value):
         return moment(value[0])
-    return _plain(value)
+    return plain(value)
 
 
-def _plain(value: Any) -> str:  # noqa: ANN401
+def plain(value: Any) -> str:  # noqa: ANN401
+    """Return a value as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
@@ -115,6 +128,29 @@ def moment(seconds: float) -> str:
     '1970-01-01 00:00:00'
     """
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+
+
+def in_shell(words: Iterable[str]) -> str:
+    r"""Return words as a shell reads them, in one line that a terminal does not obey.
+
+    >>> in_shell(["web1", "a b", "a\x1b'b"])
+    "web1 'a b' $'a\\x1b\\'b'"
+    """
+    return " ".join(map(_word, words))
+
+
+def _word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    told = "".join(
+        f"\\{one}" if one in "\\'" else one if one.isprintable() else _hex(one)
+        for one in word
+    )
+    return f"$'{told}'"
+
+
+def _hex(one: str) -> str:
+    return f"\\x{ord(one):02x}" if ord(one) < 0x80 else f"\\U{ord(one):08x}"
 
 
 def called(kind: Kind, name: object, key: object) -> str:

@@ -14,7 +14,7 @@ from moorage.api.luxi_async import AsyncLuxi, Ends
 
 from .application import Door
 from .refusals import HttpError
-from .roles import User
+from .roles import Role, User
 from .route import Asked, Route
 
 _PART = re.compile(r"{(\w+)}")
@@ -37,6 +37,11 @@ class Inside:
     def __init__(self, door: Door, user: User, luxi: AsyncLuxi) -> None:
         self.made: list[int] = []
         self._door, self._user, self._luxi = door, user, luxi
+
+    @property
+    def role(self) -> Role:
+        """What he may do."""
+        return self._user.role
 
     def refused(self, method: str, path: str) -> str:
         """Return why he may not ask for something; empty if he may."""

@@ -13,9 +13,8 @@ from .walk import walk
 Shows = Callable[[Visit], Awaitable[Page | Elsewhere]]
 
 
-def pages() -> tuple[dict[str, Shows], dict[str, Shows]]:
+def pages(planner: Planner) -> tuple[dict[str, Shows], dict[str, Shows]]:
     """Return the pages of a door, and what takes forms, by the ends of addresses."""
-    planner = Planner()
     shown: dict[str, Shows] = {
         "survival": planner.survival,
         "balance": planner.balance,
