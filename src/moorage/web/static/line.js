@@ -41,5 +41,6 @@ function open(begins) {
 }
 
 export function whenAsked(begins) {
+  opens.disabled = false;
   opens.addEventListener("click", () => open(begins));
 }

@@ -23,7 +23,7 @@ const SILENT = [0, 1, 2, 4, 8, 9, 10, 11, 12, 52, 104, 110, 111, 112];
 const FOCUS = 1004; // tells the guest who looks
 
 // Leave out all sequences that would be answered, or do more than show something.
-function mute(parser) {
+function mute({ parser }) {
   for (const number of SILENT) parser.registerOscHandler(number, () => true);
   for (const id of [
     { final: "c" }, { prefix: ">", final: "c" }, { prefix: "=", final: "c" },
@@ -34,34 +34,53 @@ function mute(parser) {
   parser.registerDcsHandler({ intermediates: "$", final: "q" }, () => true);
 }
 
-const style = getComputedStyle(document.body);
-const terminal = new Terminal({
-  fontFamily: style.getPropertyValue("--mono"),
-  fontSize: 14,
-  screenReaderMode: true,
-  scrollback: 5000,
-  theme: { background: "#15181b", foreground: "#e4e6e8" },
-});
-mute(terminal.parser);
-terminal.open(page.querySelector("[data-screen]"));
-terminal.textarea.disabled = true; // until there is somebody to type to
+// In its last corner xterm.js 6.0.0 cannot erase all that is above: it breaks.
+function mend(terminal) {
+  const breaks = (params) => {
+    const { cursorX, cursorY } = terminal.buffer.active;
+    return params[0] === 1 && cursorY + 1 >= terminal.rows && cursorX + 1 >= terminal.cols;
+  };
+  for (const prefix of [undefined, "?"]) terminal.parser.registerCsiHandler({ prefix, final: "J" }, breaks);
+}
 
+const style = getComputedStyle(document.body);
+function made() {
+  const terminal = new Terminal({
+    fontFamily: style.getPropertyValue("--mono"),
+    fontSize: 14,
+    screenReaderMode: true,
+    scrollback: 5000,
+    theme: { background: "#15181b", foreground: "#e4e6e8" },
+  });
+  mute(terminal);
+  mend(terminal);
+  terminal.open(page.querySelector("[data-screen]"));
+  terminal.textarea.disabled = true; // until there is somebody to type to
+  return terminal;
+}
+
+let terminal = made();
+let line = null;
 whenAsked((link) => {
+  terminal.dispose();
+  terminal = made();
+  line = link;
   const bytes = new TextEncoder();
-  const typed = terminal.onData((text) => link.send(bytes.encode(text)));
-  const clicked = terminal.onBinary((text) => link.send(Uint8Array.from(text, (one) => one.charCodeAt(0))));
+  const send = (data) => link.readyState === WebSocket.OPEN && link.send(data);
+  terminal.onData((text) => send(bytes.encode(text)));
+  terminal.onBinary((text) => send(Uint8Array.from(text, (one) => one.charCodeAt(0))));
   link.onmessage = ({ data }) => {
     if (typeof data === "string") return;
     const said = new Uint8Array(data);
     // The door says no more than was shown, so that a guest cannot fill the browser.
-    terminal.write(said, () => link.readyState === WebSocket.OPEN && link.send(String(said.length)));
+    terminal.write(said, () => send(String(said.length)));
   };
-  terminal.reset();
   terminal.textarea.disabled = false;
   terminal.focus();
   return () => {
-    typed.dispose();
-    clicked.dispose();
     terminal.textarea.disabled = true;
   };
 });
+
+// Should a guest find a way to break the terminal, the next one is a new one.
+window.addEventListener("error", () => line?.close());
