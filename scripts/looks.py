@@ -70,10 +70,14 @@ LOOKED = ("migrate", "several", "remove")
 
 
 async def looks(
-    browser: Browser, port: int, where: Path, names: dict[str, str], only: list[str]
+    browser: Browser,
+    port: int,
+    where: Path,
+    names: dict[str, str],
+    asked: argparse.Namespace,
 ) -> None:
     """Make the pictures of one cluster."""
-    for scheme, width in product(SCHEMES, WIDTHS):
+    for scheme, width in product(SCHEMES, asked.widths):
         context = await browser.new_context(
             ignore_https_errors=True,
             base_url=f"https://localhost:{port}",
@@ -88,7 +92,7 @@ async def looks(
         await page.fill("#password", "secret")
         await page.click("button.main")
         await page.wait_for_selector("header.bar")
-        for name in only or PAGES:
+        for name in asked.only or PAGES:
             await page.goto(PAGES[name].format(**names), wait_until="domcontentloaded")
             await _look(page, name)
             wide = await page.evaluate("document.documentElement.scrollWidth")
@@ -193,18 +197,18 @@ async def large(directory: Path) -> AsyncIterator[tuple[int, dict[str, str]]]:
             door.kill()
 
 
-async def run(where: Path, sizes: list[str], only: list[str]) -> None:
+async def run(asked: argparse.Namespace) -> None:
     """Make all pictures."""
     clusters = {"small": small, "large": large}
     async with async_playwright() as play:
         browser = await play.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
-        for size in sizes:
-            (where / size).mkdir(parents=True, exist_ok=True)
+        for size in asked.sizes:
+            (asked.where / size).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="moorage-looks-") as at:
                 async with clusters[size](Path(at)) as (port, names):
-                    await looks(browser, port, where / size, names, only)
+                    await looks(browser, port, asked.where / size, names, asked)
         await browser.close()
 
 
@@ -213,5 +217,5 @@ if __name__ == "__main__":
     parser.add_argument("where", type=Path)
     parser.add_argument("--sizes", nargs="+", default=["small", "large"])
     parser.add_argument("--only", nargs="+", default=[], choices=list(PAGES))
-    asked = parser.parse_args()
-    asyncio.run(run(asked.where, asked.sizes, asked.only))
+    parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
+    asyncio.run(run(parser.parse_args()))
