@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from choosing import Hands
-from fleet import fleet
+from fleet import Fleet, fleet
 
 from moorage.api.luxi import LuxiClient
 from moorage.testing.cluster import SimCluster
@@ -164,37 +164,39 @@ async def small(directory: Path) -> AsyncIterator[tuple[int, dict[str, str]]]:
 @asynccontextmanager
 async def large(directory: Path) -> AsyncIterator[tuple[int, dict[str, str]]]:
     """Yield the same of a cluster of 300 nodes with 34 instances each."""
-    with fleet(directory, 300, 34) as cluster:
-        hands = Hands(cluster.socket)
-        hands.wait()
-        cluster.rest()
+    made = fleet(directory, 300, 34)
+    cluster = await asyncio.to_thread(made.__enter__)  # it has a loop of its own
+    names = await asyncio.to_thread(_furnished, cluster)
+    door = RapiProcess(directory / "door", Path(cluster.socket).with_name("door.sock"))
+    try:
+        yield door.port, names
+    finally:
+        door.kill()
+        made.__exit__(None, None, None)
 
-        def does(op: str, **fields: object) -> None:
-            hands.run({"OP_ID": op, **fields})
 
-        for name in ("fast", "slow", "archive"):
-            does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="ext",
-                 provider="san", groups=["default"])  # fmt: skip
-        does("OP_NETWORK_ADD", network_name="lan", network="10.0.0.0/16")
-        does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", pool="fast")
-        does("OP_NODE_SET_PARAMS", node_name="node30", drained=True)
-        with LuxiClient(cluster.socket) as luxi:
-            attach = {"disk": "d0", "instance_name": "old1"}
-            failed = luxi.submit_job([{"OP_ID": "OP_DISK_ATTACH", **attach}])
-        names = {
-            "instance": "old77",
-            "other": "old78",
-            "disk": "d77",
-            "free": "spare",
-            "job": str(failed - 2),
-            "failed": str(failed),
-        }
-        socket = Path(cluster.socket)
-        door = RapiProcess(directory / "door", socket.with_name("door.sock"))
-        try:
-            yield door.port, names
-        finally:
-            door.kill()
+def _furnished(cluster: Fleet) -> dict[str, str]:
+    """Make something of everything; return names of what is there."""
+    hands = Hands(cluster.socket)
+    hands.wait()
+    cluster.rest()
+
+    def does(op: str, **fields: object) -> None:
+        hands.run({"OP_ID": op, **fields})
+
+    for name in ("fast", "slow", "archive"):
+        does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="ext",
+             provider="san", groups=["default"])  # fmt: skip
+    does("OP_NETWORK_ADD", network_name="lan", network="10.0.0.0/16")
+    does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", pool="fast")
+    does("OP_NODE_SET_PARAMS", node_name="node30", drained=True)
+    with LuxiClient(cluster.socket) as luxi:
+        attach = {"disk": "d0", "instance_name": "old1"}
+        failed = luxi.submit_job([{"OP_ID": "OP_DISK_ATTACH", **attach}])
+    return {
+        **{"instance": "old77", "other": "old78", "disk": "d77"},
+        **{"free": "spare", "job": str(failed - 2), "failed": str(failed)},
+    }
 
 
 async def run(asked: argparse.Namespace) -> None:
