@@ -194,8 +194,12 @@ def _furnished(cluster: Fleet) -> dict[str, str]:
         attach = {"disk": "d0", "instance_name": "old1"}
         failed = luxi.submit_job([{"OP_ID": "OP_DISK_ATTACH", **attach}])
     return {
-        **{"instance": "old77", "other": "old78", "disk": "d77"},
-        **{"free": "spare", "job": str(failed - 2), "failed": str(failed)},
+        "instance": "old77",
+        "other": "old78",
+        "disk": "d77",
+        "free": "spare",
+        "job": str(failed - 2),
+        "failed": str(failed),
     }
 
 
