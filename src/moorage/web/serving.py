@@ -30,6 +30,7 @@ from moorage.ops import OPERATIONS
 
 from . import consoles, drawn, forms, jobs, objects, overview, tables, words
 from .answers import HEADERS, after, goes, html
+from .drawn.planner import Planner
 from .kinds import KINDS
 from .live import stream, strip
 from .rendering import asset
@@ -66,7 +67,7 @@ class WebPages:
         self.sessions = Sessions(door.users.still, clock)
         self._shared = Shared(clock, lambda: door.hub.newest)
         self._consoles = consoles.Consoles()
-        self._planner = drawn.Planner()
+        self._planner = Planner()
         draw, run = drawn.pages(self._planner)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
@@ -236,9 +237,7 @@ class WebPages:
     async def _words(self, request: web.Request) -> web.StreamResponse:
         """Say how a filter may go on."""
         session, user = self._present(request)
-        query = {"text": [request.query.get("text", "")]}
         visit, _ = self._visit(request, session, user, {})
-        visit.query = query
         with self._door.gate.within(user.name):
             found = await words.offered(visit)
         return web.json_response(found, dumps=lambda one: json.encode(one).decode())
