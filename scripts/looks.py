@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from choosing import Hands
-from fleet import fleet
+from fleet import Fleet, fleet
 
 from moorage.api.luxi import LuxiClient
 from moorage.testing.cluster import SimCluster
@@ -70,10 +70,14 @@ LOOKED = ("migrate", "several", "remove")
 
 
 async def looks(
-    browser: Browser, port: int, where: Path, names: dict[str, str], only: list[str]
+    browser: Browser,
+    port: int,
+    where: Path,
+    names: dict[str, str],
+    asked: argparse.Namespace,
 ) -> None:
     """Make the pictures of one cluster."""
-    for scheme, width in product(SCHEMES, WIDTHS):
+    for scheme, width in product(SCHEMES, asked.widths):
         context = await browser.new_context(
             ignore_https_errors=True,
             base_url=f"https://localhost:{port}",
@@ -88,7 +92,7 @@ async def looks(
         await page.fill("#password", "secret")
         await page.click("button.main")
         await page.wait_for_selector("header.bar")
-        for name in only or PAGES:
+        for name in asked.only or PAGES:
             await page.goto(PAGES[name].format(**names), wait_until="domcontentloaded")
             await _look(page, name)
             wide = await page.evaluate("document.documentElement.scrollWidth")
@@ -160,51 +164,57 @@ async def small(directory: Path) -> AsyncIterator[tuple[int, dict[str, str]]]:
 @asynccontextmanager
 async def large(directory: Path) -> AsyncIterator[tuple[int, dict[str, str]]]:
     """Yield the same of a cluster of 300 nodes with 34 instances each."""
-    with fleet(directory, 300, 34) as cluster:
-        hands = Hands(cluster.socket)
-        hands.wait()
-        cluster.rest()
-
-        def does(op: str, **fields: object) -> None:
-            hands.run({"OP_ID": op, **fields})
-
-        for name in ("fast", "slow", "archive"):
-            does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="ext",
-                 provider="san", groups=["default"])  # fmt: skip
-        does("OP_NETWORK_ADD", network_name="lan", network="10.0.0.0/16")
-        does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", pool="fast")
-        does("OP_NODE_SET_PARAMS", node_name="node30", drained=True)
-        with LuxiClient(cluster.socket) as luxi:
-            attach = {"disk": "d0", "instance_name": "old1"}
-            failed = luxi.submit_job([{"OP_ID": "OP_DISK_ATTACH", **attach}])
-        names = {
-            "instance": "old77",
-            "other": "old78",
-            "disk": "d77",
-            "free": "spare",
-            "job": str(failed - 2),
-            "failed": str(failed),
-        }
-        socket = Path(cluster.socket)
-        door = RapiProcess(directory / "door", socket.with_name("door.sock"))
-        try:
-            yield door.port, names
-        finally:
-            door.kill()
+    made = fleet(directory, 300, 34)
+    cluster = await asyncio.to_thread(made.__enter__)  # it has a loop of its own
+    names = await asyncio.to_thread(_furnished, cluster)
+    door = RapiProcess(directory / "door", Path(cluster.socket).with_name("door.sock"))
+    try:
+        yield door.port, names
+    finally:
+        door.kill()
+        made.__exit__(None, None, None)
 
 
-async def run(where: Path, sizes: list[str], only: list[str]) -> None:
+def _furnished(cluster: Fleet) -> dict[str, str]:
+    """Make something of everything; return names of what is there."""
+    hands = Hands(cluster.socket)
+    hands.wait()
+    cluster.rest()
+
+    def does(op: str, **fields: object) -> None:
+        hands.run({"OP_ID": op, **fields})
+
+    for name in ("fast", "slow", "archive"):
+        does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="ext",
+             provider="san", groups=["default"])  # fmt: skip
+    does("OP_NETWORK_ADD", network_name="lan", network="10.0.0.0/16")
+    does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", pool="fast")
+    does("OP_NODE_SET_PARAMS", node_name="node30", drained=True)
+    with LuxiClient(cluster.socket) as luxi:
+        attach = {"disk": "d0", "instance_name": "old1"}
+        failed = luxi.submit_job([{"OP_ID": "OP_DISK_ATTACH", **attach}])
+    return {
+        "instance": "old77",
+        "other": "old78",
+        "disk": "d77",
+        "free": "spare",
+        "job": str(failed - 2),
+        "failed": str(failed),
+    }
+
+
+async def run(asked: argparse.Namespace) -> None:
     """Make all pictures."""
     clusters = {"small": small, "large": large}
     async with async_playwright() as play:
         browser = await play.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
-        for size in sizes:
-            (where / size).mkdir(parents=True, exist_ok=True)
+        for size in asked.sizes:
+            (asked.where / size).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="moorage-looks-") as at:
                 async with clusters[size](Path(at)) as (port, names):
-                    await looks(browser, port, where / size, names, only)
+                    await looks(browser, port, asked.where / size, names, asked)
         await browser.close()
 
 
@@ -213,5 +223,5 @@ if __name__ == "__main__":
     parser.add_argument("where", type=Path)
     parser.add_argument("--sizes", nargs="+", default=["small", "large"])
     parser.add_argument("--only", nargs="+", default=[], choices=list(PAGES))
-    asked = parser.parse_args()
-    asyncio.run(run(asked.where, asked.sizes, asked.only))
+    parser.add_argument("--widths", nargs="+", type=int, default=list(WIDTHS))
+    asyncio.run(run(parser.parse_args()))

@@ -82,12 +82,15 @@ async def test_who_only_looks_gets_no_console(door):
         assert "has the role read: ConnectInstance takes operate" in told["error"]
 
 
-async def test_a_console_ends_with_the_session(door, browser, secret, monkeypatch):
+@pytest.mark.parametrize("line", ["eye secret read\n", "root secret read\n"])
+async def test_a_console_ends_with_the_session_and_with_the_role(
+    door, browser, secret, monkeypatch, line
+):
     monkeypatch.setattr(consoles, "_LOOK", 0.05)
     async with opened(browser, await secret()) as link:
         await link.receive_str()
         await link.receive_bytes()
-        door.users.write_text("eye secret read\n")
+        door.users.write_text(line)
         assert (await link.receive()).type is aiohttp.WSMsgType.CLOSE
 
 

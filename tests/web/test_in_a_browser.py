@@ -119,6 +119,18 @@ def evil():
     return "".join(found).encode()
 
 
+async def completes(page):
+    """Type a filter; it is completed word by word, and the table is that."""
+    await page.goto("/ui/instance")
+    for typed, whole in (("sta", "status"), ('status == "run', 'status == "running"')):
+        await page.fill("#filter", typed)
+        option = f"#fields option[value='{whole}']"
+        await page.wait_for_selector(option, state="attached")
+    await page.fill("#filter", 'status == "running"')
+    await page.press("#filter", "Enter")
+    assert "gnt-instance list --filter" in await page.inner_text(".command code")
+
+
 async def harmless(page):
     """A guest types all of it; nothing of it is answered, opened, named or copied."""
     asked = []
@@ -201,6 +213,7 @@ async def test_the_main_ways_by_clicks_and_what_axe_finds(door, tmp_path):
             await screen(page, at)
             await the_screen(page)
             await stays(page, door.cluster)
+            await completes(page)
         where = Path(os.environ.get("MOORAGE_PICTURES") or tmp_path)
         await pictures(browser, at.url, where)
         found = [

@@ -34,6 +34,14 @@ async def test_a_stream_says_what_changed_and_ends_with_the_session(door, browse
     assert all(number not in one["jobs"] for one in told)
 
 
+async def test_who_may_less_from_now_on_hears_no_more(door, browser):
+    lines = heard(browser, door)
+    await anext(lines)
+    door.users.write_text("root secret\n")
+    await door.cluster.run("OP_DISK_RENAME", disk="data1", new_name="data2")
+    assert [line async for line in lines if b"disk" in line] == []
+
+
 async def test_a_stranger_hears_nothing(door):
     browser = Browser(door)
     for path in ("/ui/events", "/ui/strip"):

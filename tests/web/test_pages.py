@@ -231,11 +231,13 @@ async def test_a_field_that_is_none_changes_nothing(browser):
 
 async def test_a_deed_for_several_makes_a_job_for_each(browser):
     picked = await browser.open("/ui/do/instance?deed=add-tags&on=web1&on=web2")
-    assert "Add tags 2 instances" in picked.words
+    assert "Add tags: 2 instances" in picked.words
     path, on = "/ui/do/instance/add-tags", ["web1", "web2"]
     plan = await browser.fill(picked, path, step="look", on=on, tags="blue green")
     page = await browser.fill(plan, path, step="do", on=on, tags="blue green")
-    assert "gnt-instance add-tags web2 blue green" not in page.words
+    line = "gnt-instance add-tags web{} blue green"
+    assert f"<code>{line.format(1)}\n{line.format(2)}</code>" in plan.text
+    assert line.format(2) not in page.words
     assert rows(page)
     for job in list(browser.door.cluster.engine.jobs):
         await browser.door.cluster.finished(job)

@@ -7,7 +7,7 @@ One form is for one object or for several; each gets a job of its own.
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -20,6 +20,7 @@ from moorage.jobs.fields import Field
 
 from . import deeds
 from .deed import Deed, Input, Opcode, value_of
+from .jobs import STEPS
 from .kinds import KINDS
 from .tables import natural
 from .values import ROOT, address, called
@@ -63,11 +64,18 @@ class Shown(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What would become of an object: steps with their nodes, or why it is refused."""
+    """What would become of an object: steps with their nodes, or why it is refused.
+
+    Attributes
+    ----------
+    left
+        Steps that are not shown.
+    """
 
     name: str
     steps: Sequence[Mapping[str, Any]]
     error: MoorageError | None = None
+    left: int = 0
 
 
 async def form(visit: Visit) -> Page:
@@ -190,6 +198,13 @@ async def look(visit: Visit, ops: Sequence[Opcode], on: Sequence[str]) -> list[T
     )
 
 
+def _few(told: Sequence[Told]) -> Iterator[Told]:
+    """Yield what would become of objects with as many steps as a page holds."""
+    most = max(1, STEPS // max(1, len(told)))
+    for one in told:
+        yield one._replace(steps=one.steps[:most], left=len(one.steps[most:]))
+
+
 async def _told(visit: Visit, name: str, number: int | MoorageError) -> Told:
     if isinstance(number, MoorageError):
         return Told(name, (), number)
@@ -254,7 +269,7 @@ async def _page(  # noqa: PLR0913 - what a form shows
         "rows": len({one.about for one in shown if one.about}),
         "more": deed.several[1],
         "commands": [deed.typed(name, split) for name in names or [""]],
-        "told": [one._replace(name=known.get(one.name, "")) for one in told],
+        "told": [one._replace(name=known.get(one.name, "")) for one in _few(told)],
         "error": error,
         "made": made,
         "key": visit.filled("key") or new_key(),

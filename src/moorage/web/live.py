@@ -16,7 +16,7 @@ from moorage.client.aio import AsyncClient
 from moorage.client.told import Entry
 from moorage.errors import MoorageError
 
-from .jobs import progress_of
+from .jobs import named, progress_of
 from .values import address
 from .way import InsideWay
 
@@ -85,5 +85,5 @@ def _line(job: dict[str, Any]) -> Line:
     last = said[-1] if said and isinstance(said[-1], str) else ""
     told = progress_of(job["progress"])
     number = job["id"]
-    summary = "; ".join(job["summary"])
+    summary = named(job["summary"])
     return Line(number, address("job", number), job["status"], summary, told, last)

@@ -17,6 +17,10 @@ from .visit import Page, Visit
 _LINES = {"instance": deeds.LINES}
 
 
+_EVENTS = 200
+"""Events of a story that are shown: the last ones."""
+
+
 class Fact(NamedTuple):
     """A value with what it is called and means."""
 
@@ -140,6 +144,7 @@ def _pairs(
 
 async def _disk(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
     story = await visit.client.story(values["uuid"])
+    shown = story["events"][::-1][:_EVENTS]
     events = [
         {
             "time": moment(one["time"]),
@@ -151,9 +156,10 @@ async def _disk(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
                 for name, (before, after) in one.get("changed", {}).items()
             ],
         }
-        for one in reversed(story["events"])
+        for one in shown
     ]
-    return {"story": events, "left_out": story["left_out"]}
+    more = len(story["events"]) - len(shown)
+    return {"story": events, "left_out": story["left_out"], "more": more}
 
 
 def _short(value: object) -> str:

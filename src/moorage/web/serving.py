@@ -202,7 +202,7 @@ class WebPages:
         way = self._way(request, inside)
 
         def still() -> bool:
-            return self._known(request, counts=False) is not None
+            return self._may_as_before(request, user, counts=False)
 
         # Pages that are open keep nobody from asking.
         with self._door.gate.within(f"{user.name}, listening,"):
@@ -228,7 +228,7 @@ class WebPages:
         _, inside = self._visit(request, session, user, {})
 
         def still(doing: bool) -> bool:
-            return self._known(request, counts=doing) is not None
+            return self._may_as_before(request, user, counts=doing)
 
         with self._door.gate.within(user.name):
             return await self._consoles.serve(request, kind, inside.line, still)
@@ -242,6 +242,11 @@ class WebPages:
         with self._door.gate.within(user.name):
             found = await words.offered(visit)
         return web.json_response(found, dumps=lambda one: json.encode(one).decode())
+
+    def _may_as_before(self, request: web.Request, user: User, *, counts: bool) -> bool:
+        """Whether somebody is signed in still, and may no less than when he came."""
+        found = self._known(request, counts=counts)
+        return found is not None and found[1].role >= user.role
 
     def _present(self, request: web.Request) -> tuple[Session, User]:
         """Return who has signed in, for what a script asks unasked."""

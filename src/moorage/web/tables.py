@@ -23,6 +23,8 @@ from .visit import Page, Visit
 
 ROWS = 50
 """Rows of a page."""
+_LISTED = 10
+"""Values of a cell that has a list."""
 
 
 class Row(NamedTuple):
@@ -239,7 +241,8 @@ async def _rows(
 def _row(
     kind: Kind, fields: Sequence[Field], key: object, row: Sequence[tuple[int, Any]]
 ) -> Row:
-    cells = [cell(kind, field, *one) for field, one in zip(fields, row, strict=False)]
+    pairs = zip(fields, row, strict=False)
+    cells = [cell(kind, field, *one, most=_LISTED) for field, one in pairs]
     name = called(kind, row[0][1], key)
     return Row(str(key), name, address(kind.name, key), cells)
 

@@ -77,8 +77,20 @@ def address(kind: str, key: object) -> str:
     return f"{ROOT}/{kind}/{quote(str(key), safe='')}"
 
 
-def cell(kind: Kind, field: Field, status: int, value: Any) -> Cell:  # noqa: ANN401
-    """Return a value of an object as it is shown."""
+def cell(
+    kind: Kind,
+    field: Field,
+    status: int,
+    value: Any,  # noqa: ANN401
+    most: int = 100,
+) -> Cell:
+    """Return a value of an object as it is shown.
+
+    Parameters
+    ----------
+    most
+        Of a list, so many are shown: a group may have thousands of instances.
+    """
     number = field.kind in ("unit", "number")
     if status != NORMAL or value is None or value in ("", [], {}):
         return Cell([Piece(ABSENT)], number=number)
@@ -87,7 +99,9 @@ def cell(kind: Kind, field: Field, status: int, value: Any) -> Cell:  # noqa: AN
         return Cell([Piece(word)], tone=kind.tones.get(value, "bad"))
     many = value if isinstance(value, list) and not is_time(field, value) else [value]
     leads = kind.links.get(field.name)
-    return Cell([_piece(field, one, leads) for one in many], number=number)
+    pieces = [_piece(field, one, leads) for one in many[:most]]
+    left = [Piece(f"and {len(many) - most:,} more")] if len(many) > most else []
+    return Cell([*pieces, *left], number=number)
 
 
 def _piece(field: Field, value: Any, leads: str | None) -> Piece:  # noqa: ANN401
@@ -117,7 +131,7 @@ def plain(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, dict):
         return ", ".join(f"{key}={one}" for key, one in sorted(value.items()))
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(str(one) for one in value if one not in ("", None))
     return str(value)
 
 
