@@ -4,12 +4,14 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from browsing import COOKIE, Browser
-from moorage.web import consoles
+from moorage.web import consoles, rendering
 
 
 @pytest.fixture
@@ -121,3 +123,16 @@ async def test_the_door_ends_although_somebody_is_at_a_console(browser, secret):
         closing = asyncio.create_task(browser.door.pages.close())
         assert (await link.receive()).type is aiohttp.WSMsgType.CLOSE
         await closing
+
+
+def test_libraries_are_served_as_their_authors_made_them():
+    """Each file by its hash (`scripts/vendored.py` fetches them), and no other."""
+    static = Path(rendering.__file__).with_name("static")
+    sums = (static / "SHA256SUMS").read_text().splitlines()
+    known = {name: wanted for wanted, name in (line.split() for line in sums)}
+    for name, wanted in known.items():
+        assert sha256((static / name).read_bytes()).hexdigest() == wanted, name
+    there = (
+        one.relative_to(static) for one in static.glob("*-*/**/*") if one.is_file()
+    )
+    assert set(map(str, there)) == set(known)
