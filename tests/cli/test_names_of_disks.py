@@ -64,3 +64,21 @@ async def test_the_hint_of_a_name_that_is_taken_is_typed(at: Desk) -> None:
     line = hint.partition("hint: ")[2]
     assert line == "gnt-disk info web2/data"
     assert "web2" in await at.types(line)
+
+
+async def test_a_disk_with_a_new_volume_keeps_its_name_without_a_warning(
+    at: Desk,
+) -> None:
+    """Its old volume is still known to its provider by that name, and nobody's disk."""
+    await at.types(
+        "gnt-instance add -t ext --disk 0:size=64M,provider=san,name=boot --no-install "
+        "--no-start --no-nics -n node1 web3"
+    )
+    await at.types("gnt-instance recreate-disks web3")
+    screen = await at.screen("gnt-cluster verify")
+    assert "is named 'boot' too" not in screen.out + screen.err
+    await at.types("gnt-disk detach web3/boot")
+    await at.types("gnt-disk attach boot web2")
+    await at.types("gnt-disk rename web2/boot start")
+    said = await at.refused("gnt-disk add -t ext -p san -s 64 --name boot")
+    assert "was made as 'boot'" in said
