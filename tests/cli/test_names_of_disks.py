@@ -82,3 +82,30 @@ async def test_a_disk_with_a_new_volume_keeps_its_name_without_a_warning(
     await at.types("gnt-disk rename web2/boot start")
     said = await at.refused("gnt-disk add -t ext -p san -s 64 --name boot")
     assert "was made as 'boot'" in said
+
+
+async def test_two_disks_swap_their_names_in_one_request(at: Desk) -> None:
+    """The names that a request says mean the state before it; both stay what they were.
+
+    Where storage knows a volume by its name, no other disk gets that.
+    """
+    await at.types("gnt-instance modify --disk add:size=64,name=data web1")
+    shown = "gnt-disk list --no-headers -o name,volume web1/root web1/data"
+    (_, first), (_, second) = (
+        line.split() for line in (await at.types(shown)).splitlines()
+    )
+    swap = "--disk 0:modify,name=data --disk 1:modify,name=root"
+    await at.types(f"gnt-instance modify {swap} web1")
+    now = {tuple(line.split()) for line in (await at.types(shown)).splitlines()}
+    assert now == {("data", first), ("root", second)}
+    both = "--disk 0:modify,name=x --disk 1:modify,name=x"
+    assert "one name" in await at.refused(f"gnt-instance modify {both} web1")
+    await at.types("gnt-disk add -t ext -p san -s 64 --name boot")
+    await at.types("gnt-disk attach boot web1")
+    swap = "--disk root:modify,name=boot --disk boot:modify,name=root"
+    await at.types(f"gnt-instance modify {swap} web1")
+    await at.types("gnt-disk add -t ext -p san -s 64 --name swap")
+    await at.types("gnt-disk attach swap web1")
+    swap = "--disk root:modify,name=swap --disk swap:modify,name=root"
+    said = await at.refused(f"gnt-instance modify {swap} web1")
+    assert "has a disk named 'swap' already" in said
