@@ -251,6 +251,38 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     assert out["diskparams"]["drbd"]["metavg"] == "other"
 
 
+SETTINGS: list[tuple[str, dict[str, Any], str]] = [
+    ("cluster", {"max_running_jobs": 0}, "max running jobs is a number from 1 to"),
+    ("cluster", {"candidate_pool_size": 5000}, "candidate pool size is a number from"),
+    ("cluster", {"mac_prefix": "01:00:00"}, "a MAC prefix that begins with 01"),
+    ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
+    ("cluster", {"ndparams": {"oob_program": "/sbin/oob"}}, "put a script there"),
+    ("nodegroups", {"ndparams": {"cpu_speed": -1}}, "cpu_speed=-1 goes out again"),
+    ("nodes", {"ndparams": {"ssh_port": 2222}}, "nodes are reached over TLS"),
+]
+
+
+@pytest.mark.oracle
+def test_settings_that_no_request_could_make_are_told_and_go_out_again(
+    ganeti: Ganeti,
+) -> None:
+    """A cluster with no job at once, or cards of groups, would be of no use."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    for place, given, _ in SETTINGS:
+        part = document[place]
+        (part if place == "cluster" else next(iter(part.values()))).update(given)
+    found = came_in(document)
+    assert not found.wrong
+    told = [why for _, why in found.aside]
+    assert [why for _, _, why in SETTINGS if not any(why in one for one in told)] == []
+    cluster = found.config.cluster
+    assert (cluster.max_running_jobs, cluster.mac_prefix[:2]) == (20, "aa")
+    assert cluster.candidate_pool_size <= 10
+    assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
+    out = exported(found.config, NEWEST).document
+    assert [*differences(comparable(out), comparable(document))] == []
+
+
 @pytest.mark.oracle
 def test_words_that_none_can_have_here_are_told_and_go_out_again(
     ganeti: Ganeti,
