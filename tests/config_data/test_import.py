@@ -148,6 +148,24 @@ def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
 
 
 @pytest.mark.oracle
+def test_a_device_is_one_volume_by_all_its_names(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    names_of_it = {"/dev/disk/by-id/x": "/dev/dm-3", "/dev/mapper/x": "/dev/dm-3"}
+    plain = [one for one in document["disks"].values() if one["dev_type"] == "plain"]
+    for disk, path in zip(plain, names_of_it, strict=False):
+        disk |= {"dev_type": "blockdev", "logical_id": ["manual", path]}
+    target, found = here(*names(document)), came_in(document)
+
+    def told(real: Any) -> list[str]:
+        plan = findings(found, target, down=True, real=real)
+        return [one.message for one in plan if "goes with either" in one.message]
+
+    assert told(str) == []
+    (message,) = told(lambda path: names_of_it.get(path, path))
+    assert "its volume manual//dev/" in message
+
+
+@pytest.mark.oracle
 def test_guests_that_run_on_are_those_that_can_be_taken_over(ganeti: Ganeti) -> None:
     document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
     for one in document["instances"].values():

@@ -134,11 +134,15 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_changed(
     hands.type("gnt-disk remove -f mine")
     hands.type("gnt-node modify -C no node3")
     hands.type("gnt-node remove node3")
-    hands.type("gnt-debug delay --submit 5")
+    hands.type("gnt-debug delay --submit 600")
     (number,) = (one["id"] for one in hands.ask("gnt-job list --running -o id"))
     told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
     assert f"jobs are under way, job {number} among them" in told
-    hands.type(f"gnt-job watch {number}")
+    hands.type(f"gnt-job cancel {number}")
+    hands.refused(f"gnt-job wait {number}")
+    with process.held(town.master.importing, "somebody else was faster"):
+        told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
+    assert "another import into" in told
     hands.type(f"moorage {' '.join(WORDS)} {file}")
     assert roles(hands) == {"node1": "M", "node2": "C", "elsewhere": "O"}
 
