@@ -26,10 +26,12 @@ from moorage.config_data import (
 )
 from moorage.config_data.importing import Imported, expected, imported
 from moorage.config_data.importing_plan import ERROR, findings
+from moorage.daemons.bootstrap import first
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply, assembled
 from moorage.model.change import Change
+from moorage.model.token import Token
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from support.damage import damage
 from support.sampling import SEED
@@ -406,7 +408,7 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
 @pytest.mark.oracle
 @pytest.mark.parametrize("version", RECORDED, ids=str)
 def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) -> None:
-    """An older file says it of the instance; no record of one says it here."""
+    """Of the row, the upgrade of each version: no record says it of the instance."""
     old = json.loads(ganeti.recorded(str(version)))
     document, _ = upgrade(read(json.dumps(old).encode()), NEWEST, fresh())
     config = came_in(document).config
@@ -420,14 +422,27 @@ def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) 
 
 
 @pytest.mark.requirement("S3-33")
-async def test_create_and_modify_give_the_template_to_the_disk(sim: SimCluster) -> None:
+@pytest.mark.oracle
+async def test_upgrade_bootstrap_create_and_modify_give_the_template_to_the_disk(
+    sim: SimCluster, ganeti: Ganeti
+) -> None:
+    """The whole row: what each of the four makes has disks as objects of their own."""
+    document, _ = upgrade(read(ganeti.recorded("2.7")), NEWEST, fresh())
+    brought_up = came_in(document).config
+    assert {one.dev_type for one in brought_up.all(Disk)} == {"drbd", "plain"}
+    token = Token(address="192.0.2.1", port=1811, fingerprint="f", secret="")
+    made, _ = assembled(first("new", {}, token).put)
+    new = exported(made, NEWEST, ADDRESS).document
+    assert (new["disks"], new["instances"]) == ({}, {})
+    assert sim.config.instance("db").disks
     await sim.run(
         "OP_INSTANCE_SET_PARAMS",
         instance_name="mail",
         disks=[["add", -1, {"size": 8, "dev_type": "plain"}]],
     )
     mail = sim.config.instance("mail")
-    assert "disk_template" not in to_builtins(mail)
+    for one in (mail, sim.config.instance("db"), *brought_up.all(Instance)):
+        assert "disk_template" not in to_builtins(one)
     found = [disk.dev_type for disk in sim.config.disks_of(mail)]
     assert found == ["ext", "plain"]
 
