@@ -99,7 +99,7 @@ async def test_two_disks_swap_their_names_in_one_request(at: Desk) -> None:
     now = {tuple(line.split()) for line in (await at.types(shown)).splitlines()}
     assert now == {("data", first), ("root", second)}
     both = "--disk 0:modify,name=x --disk 1:modify,name=x"
-    assert "one name" in await at.refused(f"gnt-instance modify {both} web1")
+    assert "would be named 'x'" in await at.refused(f"gnt-instance modify {both} web1")
     await at.types("gnt-disk add -t ext -p san -s 64 --name boot")
     await at.types("gnt-disk attach boot web1")
     swap = "--disk root:modify,name=boot --disk boot:modify,name=root"

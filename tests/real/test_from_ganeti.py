@@ -98,8 +98,8 @@ def archive(place: Path) -> None:
 
 
 def field(deb: Path, *names: str) -> str:
-    argv = ["dpkg-deb", "-f", deb, *names]
-    return subprocess.check_output(argv, text=True).strip()
+    argv = ["dpkg-deb", "-f", str(deb), *names]
+    return str(subprocess.check_output(argv, text=True)).strip()
 
 
 def type_it(step: Step, machine: Machine, directory: Path) -> None:

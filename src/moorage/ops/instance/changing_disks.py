@@ -238,8 +238,9 @@ class DiskChanges(Changes):
             if disk_mods.parameters(one.mod):
                 yield from verified(now, made[old.uuid])
         names = [one.name for one in made.values() if one.name]
-        if len(names) > len({*names}):
-            raise BadInput("two disks would get one name")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            its = f"instance {self.instance.name}"
+            raise BadInput(f"two disks of {its} would be named '{twice[0]}'")
         labels = ", ".join({one.label: None for one in known})
         yield now.record(f"change disk {labels}", *made.values())
 
