@@ -185,10 +185,10 @@ def _furnished(cluster: Fleet) -> dict[str, str]:
         hands.run({"OP_ID": op, **fields})
 
     for name in ("fast", "slow", "archive"):
-        does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="ext",
-             provider="san", groups=["default"])  # fmt: skip
+        does("OP_STORAGE_POOL_ADD", pool_name=name, disk_template="plain",
+             groups=["default"])  # fmt: skip
     does("OP_NETWORK_ADD", network_name="lan", network="10.0.0.0/16")
-    does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", pool="fast")
+    does("OP_DISK_ADD", name="spare", size=64, disk_template="ext", provider="san")
     does("OP_NODE_SET_PARAMS", node_name="node30", drained=True)
     with LuxiClient(cluster.socket) as luxi:
         attach = {"disk": "d0", "instance_name": "old1"}

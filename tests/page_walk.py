@@ -248,8 +248,9 @@ async def lose_a_node(page: Any, site: Site) -> None:
     await page.fill("#filter", f'pnode == "{lost}"')
     await page.click(".filter button")
     await page.wait_for_selector("tbody tr")
-    for box in await page.query_selector_all("[name=on]"):
-        await box.check()
+    boxes = page.locator("[name=on]")  # the table may be put in anew meanwhile
+    for at in range(await boxes.count()):
+        await boxes.nth(at).check()
     await page.select_option("#deed", "failover")
     await page.click(".all button")
     await page.check("[name=ignore_consistency]")

@@ -30,7 +30,7 @@ def test_each_loss_is_in_the_picture_once(seed):
     for one in every:
         away = ", offline or drained already" if one.away else ""
         assert titles(root).count(f"{one.name}{away}: {one.verdict}") == 1
-    rows = root.findall(".//table[@class='fates']/tbody/tr")
+    rows = root.findall(".//table[@class='fates losses']/tbody/tr")
     told = {words(row[0]): [words(cell) for cell in row[2:]] for row in rows}
     assert len(rows) == min(ROWS, len(every))
     for one in every:

@@ -218,6 +218,7 @@ async def test_what_the_master_refuses_is_told_with_its_hint(browser):
     )
     assert "disk root1 is attached to instance web1" in plan.words
     assert "gnt-disk detach root1" in plan.words
+    assert 'value="do"' not in plan.text
 
 
 async def test_a_field_that_is_none_changes_nothing(browser):

@@ -231,9 +231,7 @@ class WebPages:
     async def _words(self, request: web.Request) -> web.StreamResponse:
         """Say how a filter may go on."""
         session, user = self._present(request)
-        query = {"text": [request.query.get("text", "")]}
         visit, _ = self._visit(request, session, user, {})
-        visit.query = query
         with self._door.gate.within(user.name):
             found = await words.offered(visit)
         return web.json_response(found, dumps=lambda one: json.encode(one).decode())
