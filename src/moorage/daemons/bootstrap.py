@@ -54,7 +54,7 @@ from moorage.store import (
 from moorage.store.etcd import EtcdSettings, to_bytes
 from moorage.units import counted
 
-from . import etcd_prefix, master
+from . import etcd_prefix, master, master_process
 from .paths import KEPT, MasterPlaces, master_places
 from .state_directory import as_owner, claim
 
@@ -93,11 +93,11 @@ def init(
     if not is_machine_name(name):
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
-    change = _first(name, dict(settings), invitation)
+    change = first(name, dict(settings), invitation)
     etcd = etcd_prefix.of_new(store, change) if store else None
     as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
-        master.start(places)
+        master_process.start(places)
 
 
 def _found(
@@ -120,7 +120,7 @@ def _found(
 def _check_free(places: MasterPlaces) -> None:
     """Refuse to make a cluster over anything of another one."""
     if places.founding.exists():
-        master.check_cluster(places)
+        master_process.check_cluster(places)
     kept = [*places.root.glob(f"{places.store.name}*"), *places.keys.glob("*")]
     for path in (*kept, *places.root.glob(places.etcd.name)):
         if path.name != f"{places.store.name}.lock":
@@ -136,7 +136,7 @@ def _begin(places: MasterPlaces) -> None:
     try:
         os.close(os.open(places.founding, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        master.check_cluster(places)
+        master_process.check_cluster(places)
 
 
 def _invitation(token: str | None) -> Token:
@@ -231,8 +231,21 @@ def _clear(places: MasterPlaces) -> None:
         places.root.rmdir()
 
 
-def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
-    """Return the first configuration."""
+def first(name: str, settings: dict[str, Any], token: Token) -> Change:
+    """Return the first configuration of a cluster: a group, a node, itself.
+
+    Parameters
+    ----------
+    settings
+        As of :func:`init`; it is used up.
+    token
+        The node's invitation.
+
+    Raises
+    ------
+    BadInput
+        If a setting is off.
+    """
     now = time.time()
 
     def fresh() -> dict[str, Any]:
@@ -304,15 +317,15 @@ def destroy() -> None:
     if places.founding.exists():
         as_owner(places.root, _dissolve, places, MoorageError)
         return
-    master.check_cluster(places)
+    master_process.check_cluster(places)
     if places.etcd.exists():  # who stops gives the lead away: it is refused before
         as_owner(places.root, _check_empty_now, places)
-    was_running = master.stop(places)
+    was_running = master_process.stop(places)
     try:
         as_owner(places.root, _dissolve, places)
     except BaseException:
         if was_running:
-            master.start(places)
+            master_process.start(places)
         raise
     places.socket.unlink(missing_ok=True)
 
