@@ -163,6 +163,8 @@ async def harmless(page):
 
 async def the_screen(page):
     """Type at a guest's screen: it gets another colour."""
+    await page.click("text=Open it")
+    await page.wait_for_selector("[data-screen] canvas")
     look = "document.querySelector('canvas').getContext('2d').getImageData(9, 9, 1, 1)"
     for colour in COLOURS:
         wanted = list(colour.to_bytes(4, "little")[:3])
@@ -175,6 +177,7 @@ PICTURES = {
     "survival": "/ui/survival",
     "disk": "/ui/disk/data1",
     "deed": "/ui/do/instance/migrate?on=web1",
+    "console": "/ui/console/web1",
 }
 LARGEST = 300_000
 """Bytes of a picture in the docs."""
@@ -192,6 +195,11 @@ async def pictures(browser, url, where):
                 await page.fill("#f-target_node", other)
                 await page.click("text=Show what it would do")
                 await page.wait_for_selector("button.main")
+            if name == "console":
+                await page.click("text=Open it")
+                await page.wait_for_selector(".xterm-rows >> text=web1 serial:")
+                await page.keyboard.type("what is typed here")
+                await page.wait_for_selector(".xterm-rows >> text=is typed here")
             picture = where / f"page-{name}.png"
             await page.screenshot(path=picture, full_page=True)
             assert 10_000 < picture.stat().st_size < LARGEST

@@ -8,7 +8,7 @@ own name; what he may, these and the master say.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hmac import compare_digest
 from typing import Any, Final, TypeAlias
@@ -85,25 +85,19 @@ class WebPages:
             ("GET", f"{ROOT}/words/{{kind:{kinds}}}", self._words),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
-            *(
-                ("GET", f"{ROOT}/{one.deed.word}/{{name}}", self._shows(page))
-                for one in consoles.LINES
-                for page in (partial(consoles.shown, one),)
-            ),
-            *(
-                (
-                    "GET",
-                    f"{ROOT}/{one.deed.word}/{{name}}/line",
-                    partial(self._line, one),
-                )
-                for one in consoles.LINES
-            ),
+            *self._lines(),
             ("GET", kind, self._shows(tables.table)),
             ("GET", f"{kind}/{{name}}", self._shows(objects.shown)),
             ("GET", f"{ROOT}/do/{{kind:{kinds}}}", self._shows(forms.chosen)),
             ("GET", deed, self._shows(forms.form)),
             ("POST", deed, self._takes(forms.answered)),
         )
+
+    def _lines(self) -> Iterator[tuple[str, str, Handler]]:
+        for one in consoles.LINES:
+            path = f"{ROOT}/{one.deed.word}/{{name}}"
+            yield "GET", path, self._shows(partial(consoles.shown, one))
+            yield "GET", f"{path}/line", partial(self._line, one)
 
     async def close(self) -> None:
         """Hang up on all who are at a guest, and plan no more."""

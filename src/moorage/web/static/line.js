@@ -2,6 +2,8 @@
 // and then carries bytes.
 
 const PROTOCOL = "moorage";
+// As in gnt-instance console; every other key is the guest's, Tab too.
+export const LEAVE = "Ctrl-]";
 
 // The elements of a console's page.
 export const page = document.querySelector("[data-line]");
@@ -19,6 +21,12 @@ function open(begins) {
   const secret = document.querySelector(".who [name=secret]").value;
   const link = new WebSocket(`${location.pathname}/line`, [PROTOCOL, secret]);
   link.binaryType = "arraybuffer";
+  const leave = (event) => {
+    if (!event.ctrlKey || event.key !== "]") return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    link.close();
+  };
   let ends = () => {};
   let known = "";
   opens.disabled = true;
@@ -28,15 +36,18 @@ function open(begins) {
     const first = JSON.parse(event.data);
     known = first.error ? "" : first.instance;
     if (first.error) return say(first.error, first.hint);
-    say(`Connected to ${first.instance} on ${first.node}.`);
+    say(`Connected to ${first.instance} on ${first.node}; ${LEAVE} leaves.`);
     opens.hidden = true;
+    document.addEventListener("keydown", leave, { capture: true });
     ends = begins(link, first);
   };
   link.addEventListener("close", () => {
+    document.removeEventListener("keydown", leave, { capture: true });
     ends();
     if (known) say(`The line to ${known} has ended.`);
     else if (told.textContent === "Opening …") say("The line could not be opened: is somebody signed in still?");
     opens.hidden = opens.disabled = false;
+    if (known) opens.focus();
   });
 }
 

@@ -1,7 +1,7 @@
 // A guest's screen, which speaks VNC.
 
 import RFB from "./novnc-1.7.0/core/rfb.js";
-import { page, say, whenAsked } from "./line.js";
+import { LEAVE, page, say, whenAsked } from "./line.js";
 
 const asks = page.querySelector("[data-password]");
 
@@ -23,7 +23,7 @@ whenAsked((link, known) => {
     asks.reset();
   };
   shown.addEventListener("connect", () => {
-    say(`This is the screen of ${known.instance} on ${known.node}.`);
+    say(`This is the screen of ${known.instance} on ${known.node}; ${LEAVE} leaves.`);
     shown.focus();
   });
   shown.addEventListener("securityfailure", () => {
