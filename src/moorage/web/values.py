@@ -82,7 +82,7 @@ def cell(
     field: Field,
     status: int,
     value: Any,  # noqa: ANN401
-    most: int = 100,
+    most: int = 40,
 ) -> Cell:
     """Return a value of an object as it is shown.
 
