@@ -3,7 +3,7 @@
 
 import asyncio
 import subprocess
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -11,6 +11,7 @@ from browsing import Browser
 from moorage.client import qfilter
 from moorage.errors import NotFound
 from moorage.web.kinds import KINDS
+from moorage.web.overview import _of_instances
 from moorage.web.tables import filter_of
 
 
@@ -25,6 +26,16 @@ async def test_the_overview_says_in_a_sentence_whether_all_is_well(browser):
     assert "All is well: 3 nodes, 1 of 2 instances running." in page.words
     assert "ext san" in page.words
     assert "INSTANCE_CREATE(web2)" in page.words
+
+
+def test_instances_of_a_lost_node_are_one_thing_that_wants_a_person():
+    down = {"status": "ERROR_nodedown", "status.reason": "it does not answer"}
+    (one,) = _of_instances([{"name": f"web{at}", **down} for at in range(34)])
+    assert one.sentence == "34 instances are ERROR_nodedown."
+    query = parse_qs(urlsplit(one.href).query)
+    assert query == {"filter": ['status == "ERROR_nodedown"']}
+    few = _of_instances([{"name": f"web{at}", **down} for at in range(3)])
+    assert [one.href for one in few] == [f"/ui/instance/web{at}" for at in range(3)]
 
 
 async def test_what_wants_a_person_is_told_and_leads_there(browser):

@@ -5,19 +5,22 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from moorage.units import counted
 
 from .jobs import recent
 from .kinds import DISK
 from .rooms import Rooms
-from .values import address, called, moment
+from .values import ROOT, address, called, moment
 from .visit import Page, Visit
 
 _WEEKS = 14 * 86400.0
 """Seconds before a certificate's end at which somebody is told."""
 _MOST = 20
 """Lines of what wants a person."""
+_EACH = 4
+"""Instances of one status that have a line each; a node that is lost has many."""
 
 
 class Wants(NamedTuple):
@@ -112,15 +115,22 @@ def _of_nodes(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:
 
 
 def _of_instances(instances: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:
+    by_status: dict[str, list[Mapping[str, Any]]] = {}
     for one in instances:
         status = str(one["status"])
         if status.startswith("ERROR") or one["status.reason"]:
+            by_status.setdefault(status, []).append(one)
+    for status, those in by_status.items():
+        tone = "bad" if status.startswith("ERROR") else "warn"
+        if len(those) > _EACH:
+            query = urlencode({"filter": f'status == "{status}"'})
+            told = f"{len(those):,} instances are {status}."
+            yield Wants(tone, told, f"{ROOT}/instance?{query}")
+            continue
+        for one in those:
             why = f": {one['status.reason']}" if one["status.reason"] else ""
-            yield Wants(
-                "bad" if status.startswith("ERROR") else "warn",
-                f"Instance {one['name']} is {status}{why}.",
-                address("instance", one["name"]),
-            )
+            told = f"Instance {one['name']} is {status}{why}."
+            yield Wants(tone, told, address("instance", one["name"]))
 
 
 def _of_disks(disks: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:

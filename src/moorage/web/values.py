@@ -18,7 +18,7 @@ _STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
 _STATES["role"] |= {"D": "drained", "O": "offline"}
 _SHORT = 8
 """Characters of a uuid that stands for a name."""
-_LONG = 30
+_LONG = 20
 """Characters from which on a text may stand in several lines."""
 ABSENT = "–"  # noqa: RUF001 - a dash is meant
 """Stands where there is nothing."""
@@ -82,7 +82,7 @@ def cell(
     field: Field,
     status: int,
     value: Any,  # noqa: ANN401
-    most: int = 100,
+    most: int = 40,
 ) -> Cell:
     """Return a value of an object as it is shown.
 

@@ -61,16 +61,18 @@ class Apart:
         self, ours: Connection, theirs: Connection, shared: tuple[Any, ...]
     ) -> Any:  # noqa: ANN401
         one = _SPAWN.Process(target=_work, args=shared, daemon=True)
-        one.start()
-        theirs.close()
-        self._running.add(one)
         try:
+            one.start()
+            theirs.close()
+            self._running.add(one)
             error, found = ours.recv()
-        except EOFError:
+        except (EOFError, OSError):
             raise Failed("the planner broke: the door's log says why") from None
         finally:
+            theirs.close()
             ours.close()
-            one.join()
+            if one.pid is not None:
+                one.join()
             self._running.discard(one)
         if error is not None:
             raise from_json(error)
