@@ -39,7 +39,7 @@ from moorage.model.misfit import UNREADABLE, misfit
 from moorage.store import ConfigStore, inspect, loaded, store_at
 from moorage.store.base import ADVICE
 
-from . import master, process
+from . import master_process, process
 from .config_export import BESIDE
 from .paths import MasterPlaces
 from .state_directory import as_owner
@@ -128,7 +128,7 @@ class Import:
 
     def check(self) -> None:
         """Raise `NotFound` if there is no cluster for it to come into."""
-        master.check_cluster(self._places)
+        master_process.check_cluster(self._places)
 
     def do(self) -> None:
         """Make it the cluster's state; the master is stopped and started.
@@ -141,12 +141,12 @@ class Import:
         self.check()
         _check(self.plan.findings)
         _check_idle(_state(self._places)[1].get("job", {}))
-        was_running = master.stop(self._places)
+        was_running = master_process.stop(self._places)
         try:
             as_owner(self._places.root, self._written)
         finally:
             if was_running:
-                master.start(self._places)
+                master_process.start(self._places)
 
     def _written(self) -> None:
         asyncio.run(self._write())
