@@ -51,3 +51,15 @@ def test_who_wants_no_archive_has_none(at: Harbour) -> None:
     told = at.types("gnt-cluster info")
     assert "  seconds that archived jobs are kept: 2419200\n" in told
     assert "is no time" in at.refuses("gnt-cluster modify --job-retention=soon")
+
+
+def test_each_of_several_jobs_is_told_what_became_of_it(at: Harbour) -> None:
+    for number in (5, 6, 7):
+        at.types(f"gnt-cluster modify --max-running-jobs={number}")
+    told = at.refuses("gnt-job archive 1 999 2")
+    assert told == "job 999 is not known Archived 2 jobs, and 1 not"
+    assert [row[0] for row in rows(at, "gnt-job list --no-headers")] == ["3"]
+    assert "nothing was changed" in at.refuses("gnt-job archive 999")
+    at.types("gnt-cluster modify --job-retention=0")
+    shown = rows(at, "gnt-job list --no-headers --archived")
+    assert [row[0] for row in shown] == ["3", "4"]

@@ -111,12 +111,18 @@ def test_an_instances_nodes_are_those_of_its_disks(types: Types) -> None:
 
 @pytest.mark.requirement("S3-23")
 def test_verify_has_nothing_against_detached_disks(types: Types) -> None:
+    """The whole row: made alone, detached, and left by an instance that went."""
     types("gnt-instance remove -f --keep-disks web2")
     types("gnt-disk forget -f --reason 'it was none' m1")
-    types("gnt-disk add -t ext -p san -s 1G data1")
+    for name in ("data1", "data2", "data3"):
+        types(f"gnt-disk add -t ext -p san -s 1G {name}")
+    types("gnt-disk attach data2 web1")
+    types("gnt-disk attach data3 web1")
+    types("gnt-disk detach data2")
+    types("gnt-instance remove -f --keep-disks web1")
     found = json.loads(types("gnt-cluster verify --json"))
     assert (found["errors"], found["warnings"]) == ([], [])
-    assert found["checked"]["disks"] == 1
+    assert found["checked"]["disks"] == 3
 
 
 @pytest.mark.requirement("S3-27")

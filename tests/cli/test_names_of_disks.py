@@ -64,3 +64,48 @@ async def test_the_hint_of_a_name_that_is_taken_is_typed(at: Desk) -> None:
     line = hint.partition("hint: ")[2]
     assert line == "gnt-disk info web2/data"
     assert "web2" in await at.types(line)
+
+
+async def test_a_disk_with_a_new_volume_keeps_its_name_without_a_warning(
+    at: Desk,
+) -> None:
+    """Its old volume is still known to its provider by that name, and nobody's disk."""
+    await at.types(
+        "gnt-instance add -t ext --disk 0:size=64M,provider=san,name=boot --no-install "
+        "--no-start --no-nics -n node1 web3"
+    )
+    await at.types("gnt-instance recreate-disks web3")
+    screen = await at.screen("gnt-cluster verify")
+    assert "is named 'boot' too" not in screen.out + screen.err
+    await at.types("gnt-disk detach web3/boot")
+    await at.types("gnt-disk attach boot web2")
+    await at.types("gnt-disk rename web2/boot start")
+    said = await at.refused("gnt-disk add -t ext -p san -s 64 --name boot")
+    assert "was made as 'boot'" in said
+
+
+async def test_two_disks_swap_their_names_in_one_request(at: Desk) -> None:
+    """The names that a request says mean the state before it; both stay what they were.
+
+    Where storage knows a volume by its name, no other disk gets that.
+    """
+    await at.types("gnt-instance modify --disk add:size=64,name=data web1")
+    shown = "gnt-disk list --no-headers -o name,volume web1/root web1/data"
+    (_, first), (_, second) = (
+        line.split() for line in (await at.types(shown)).splitlines()
+    )
+    swap = "--disk 0:modify,name=data --disk 1:modify,name=root"
+    await at.types(f"gnt-instance modify {swap} web1")
+    now = {tuple(line.split()) for line in (await at.types(shown)).splitlines()}
+    assert now == {("data", first), ("root", second)}
+    both = "--disk 0:modify,name=x --disk 1:modify,name=x"
+    assert "would be named 'x'" in await at.refused(f"gnt-instance modify {both} web1")
+    await at.types("gnt-disk add -t ext -p san -s 64 --name boot")
+    await at.types("gnt-disk attach boot web1")
+    swap = "--disk root:modify,name=boot --disk boot:modify,name=root"
+    await at.types(f"gnt-instance modify {swap} web1")
+    await at.types("gnt-disk add -t ext -p san -s 64 --name swap")
+    await at.types("gnt-disk attach swap web1")
+    swap = "--disk root:modify,name=swap --disk swap:modify,name=root"
+    said = await at.refused(f"gnt-instance modify {swap} web1")
+    assert "has a disk named 'swap' already" in said

@@ -114,8 +114,13 @@ def test_a_random_defect_is_told_by_the_command(
         ("nics", {"ip": "1.2.3.4; x"}, "is no address"),
         ("cluster", {"nicparams": {"default": {"link": "x; y"}}}, "name of a bridge"),
         ("networks", {"network": "10.0.0.0/8"}, "a network has a mask of"),
+        ("networks", {"mac_prefix": "zz"}, "a MAC prefix is three bytes"),
+        ("instances", {"network_port": 99999}, "no port has the number 99999"),
     ],
-    ids=["state", "tag", "link", "mac", "address", "preset", "network"],
+    ids=[
+        *("state", "tag", "link", "mac", "address", "preset", "network", "prefix"),
+        "port",
+    ],
 )
 def test_what_requests_refuse_an_import_refuses(
     ganeti: Ganeti, tmp_path: Path, place: str, change: dict[str, Any], why: str

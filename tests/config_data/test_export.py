@@ -74,9 +74,15 @@ def written(sim: SimCluster, version: Version = NEWEST) -> Exported:
 async def test_ganetis_library_reads_it_and_has_no_complaint(
     sim: SimCluster, ganeti: Ganeti, tmp_path: Path
 ) -> None:
+    """And its cfgupgrade brings it down to what we write for the version below."""
     file = tmp_path / "config.data"
     file.write_text(json.dumps(written(sim, Version(3, 0)).document))
     assert ganeti.verify(file) == [[]]
+    document = json.loads(file.read_text())
+    document["cluster"] |= {"ssh_key_type": "dsa", "ssh_key_bits": 1024}
+    data = json.dumps(document).encode()  # with other keys it takes no step down
+    lower = ganeti.cfgupgrade(data, tmp_path / "down", "--downgrade")
+    assert lower == written(sim, Version(2, 16)).document
     broken = json.loads(file.read_text())
     broken["instances"][next(iter(broken["instances"]))]["primary_node"] = "mars"
     file.write_text(json.dumps(broken))

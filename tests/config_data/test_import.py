@@ -26,10 +26,12 @@ from moorage.config_data import (
 )
 from moorage.config_data.importing import Imported, expected, imported
 from moorage.config_data.importing_plan import ERROR, findings
+from moorage.daemons.bootstrap import first
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply, assembled
 from moorage.model.change import Change
+from moorage.model.token import Token
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from support.damage import damage
 from support.sampling import SEED
@@ -148,6 +150,24 @@ def test_a_file_with_a_random_defect_comes_in_whole_or_not_at_all(
 
 
 @pytest.mark.oracle
+def test_a_device_is_one_volume_by_all_its_names(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    names_of_it = {"/dev/disk/by-id/x": "/dev/dm-3", "/dev/mapper/x": "/dev/dm-3"}
+    plain = [one for one in document["disks"].values() if one["dev_type"] == "plain"]
+    for disk, path in zip(plain, names_of_it, strict=False):
+        disk |= {"dev_type": "blockdev", "logical_id": ["manual", path]}
+    target, found = here(*names(document)), came_in(document)
+
+    def told(real: Any) -> list[str]:
+        plan = findings(found, target, down=True, real=real)
+        return [one.message for one in plan if "goes with either" in one.message]
+
+    assert told(str) == []
+    (message,) = told(lambda path: names_of_it.get(path, path))
+    assert "its volume manual//dev/" in message
+
+
+@pytest.mark.oracle
 def test_guests_that_run_on_are_those_that_can_be_taken_over(ganeti: Ganeti) -> None:
     document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
     for one in document["instances"].values():
@@ -249,6 +269,38 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     out = exported(apply(config, Change((changed,)))).document["cluster"]
     assert out["diskparams"]["drbd"]["c-plan-ahead"] == 1
     assert out["diskparams"]["drbd"]["metavg"] == "other"
+
+
+SETTINGS: list[tuple[str, dict[str, Any], str]] = [
+    ("cluster", {"max_running_jobs": 0}, "max running jobs is a number from 1 to"),
+    ("cluster", {"candidate_pool_size": 5000}, "candidate pool size is a number from"),
+    ("cluster", {"mac_prefix": "01:00:00"}, "a MAC prefix that begins with 01"),
+    ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
+    ("cluster", {"ndparams": {"oob_program": "/sbin/oob"}}, "put a script there"),
+    ("nodegroups", {"ndparams": {"cpu_speed": -1}}, "cpu_speed=-1 goes out again"),
+    ("nodes", {"ndparams": {"ssh_port": 2222}}, "nodes are reached over TLS"),
+]
+
+
+@pytest.mark.oracle
+def test_settings_that_no_request_could_make_are_told_and_go_out_again(
+    ganeti: Ganeti,
+) -> None:
+    """A cluster with no job at once, or cards of groups, would be of no use."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    for place, given, _ in SETTINGS:
+        part = document[place]
+        (part if place == "cluster" else next(iter(part.values()))).update(given)
+    found = came_in(document)
+    assert not found.wrong
+    told = [why for _, why in found.aside]
+    assert [why for _, _, why in SETTINGS if not any(why in one for one in told)] == []
+    cluster = found.config.cluster
+    assert (cluster.max_running_jobs, cluster.mac_prefix[:2]) == (20, "aa")
+    assert cluster.candidate_pool_size <= 10
+    assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
+    out = exported(found.config, NEWEST).document
+    assert [*differences(comparable(out), comparable(document))] == []
 
 
 @pytest.mark.oracle
@@ -356,7 +408,7 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
 @pytest.mark.oracle
 @pytest.mark.parametrize("version", RECORDED, ids=str)
 def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) -> None:
-    """An older file says it of the instance; no record of one says it here."""
+    """Of the row, the upgrade of each version: no record says it of the instance."""
     old = json.loads(ganeti.recorded(str(version)))
     document, _ = upgrade(read(json.dumps(old).encode()), NEWEST, fresh())
     config = came_in(document).config
@@ -370,14 +422,27 @@ def test_the_template_comes_in_with_the_disks(ganeti: Ganeti, version: Version) 
 
 
 @pytest.mark.requirement("S3-33")
-async def test_create_and_modify_give_the_template_to_the_disk(sim: SimCluster) -> None:
+@pytest.mark.oracle
+async def test_upgrade_bootstrap_create_and_modify_give_the_template_to_the_disk(
+    sim: SimCluster, ganeti: Ganeti
+) -> None:
+    """The whole row: what each of the four makes has disks as objects of their own."""
+    document, _ = upgrade(read(ganeti.recorded("2.7")), NEWEST, fresh())
+    brought_up = came_in(document).config
+    assert {one.dev_type for one in brought_up.all(Disk)} == {"drbd", "plain"}
+    token = Token(address="192.0.2.1", port=1811, fingerprint="f", secret="")
+    made, _ = assembled(first("new", {}, token).put)
+    new = exported(made, NEWEST, ADDRESS).document
+    assert (new["disks"], new["instances"]) == ({}, {})
+    assert sim.config.instance("db").disks
     await sim.run(
         "OP_INSTANCE_SET_PARAMS",
         instance_name="mail",
         disks=[["add", -1, {"size": 8, "dev_type": "plain"}]],
     )
     mail = sim.config.instance("mail")
-    assert "disk_template" not in to_builtins(mail)
+    for one in (mail, sim.config.instance("db"), *brought_up.all(Instance)):
+        assert "disk_template" not in to_builtins(one)
     found = [disk.dev_type for disk in sim.config.disks_of(mail)]
     assert found == ["ext", "plain"]
 

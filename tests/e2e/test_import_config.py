@@ -63,17 +63,19 @@ def comparable(document: Document) -> Any:
     return document
 
 
-@pytest.mark.requirement("S3-12")
-@pytest.mark.parametrize("version", ["2.7", "2.16"])
+@pytest.mark.requirement("S3-16")
 def test_a_recorded_cluster_comes_in_and_goes_out(
-    town: Scratch, hands: Typist, ganeti: Ganeti, tmp_path: Path, version: str
+    town: Scratch, hands: Typist, ganeti: Ganeti, tmp_path: Path
 ) -> None:
-    """Of the row: what was recorded at its two ends; the others in memory."""
+    """Of the row: the last version with disks inside instances; the others in memory.
+
+    It has uuids already, so what goes out is what came in, key by key.
+    """
     directory = tmp_path / "ganeti"
     (directory / "queue").mkdir(parents=True)
     (directory / "queue" / "serial").write_text("4711\n")
     file = directory / "config.data"
-    document = recorded(ganeti, version)
+    document = recorded(ganeti, "2.12")
     file.write_text(json.dumps(document))
     line = f"moorage import-config --from-dir {directory} {file}"
     assert "Nothing was changed" in hands.refused(f"{line} --yes")
@@ -104,9 +106,7 @@ def test_a_recorded_cluster_comes_in_and_goes_out(
         read(file.read_bytes()), NEWEST, lambda: f"new-{next(numbers)}"
     )
     ours = json.loads(out.read_bytes())
-    assert comparable(ours)["instances"].keys() == brought_up["instances"].keys()
-    if version == "2.16":  # an older one gets uuids on the way
-        assert ours == comparable(brought_up)
+    assert comparable(ours) == comparable(brought_up)
 
 
 def test_what_stands_in_the_way_is_told_and_nothing_is_changed(
@@ -134,11 +134,15 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_changed(
     hands.type("gnt-disk remove -f mine")
     hands.type("gnt-node modify -C no node3")
     hands.type("gnt-node remove node3")
-    hands.type("gnt-debug delay --submit 5")
+    hands.type("gnt-debug delay --submit 600")
     (number,) = (one["id"] for one in hands.ask("gnt-job list --running -o id"))
     told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
     assert f"jobs are under way, job {number} among them" in told
-    hands.type(f"gnt-job watch {number}")
+    hands.type(f"gnt-job cancel {number}")
+    hands.refused(f"gnt-job wait {number}")
+    with process.held(town.master.importing, "somebody else was faster"):
+        told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
+    assert "another import into" in told
     hands.type(f"moorage {' '.join(WORDS)} {file}")
     assert roles(hands) == {"node1": "M", "node2": "C", "elsewhere": "O"}
 
@@ -155,12 +159,12 @@ def test_no_file_of_ganetis_is_no_cluster(hands: Typist, tmp_path: Path) -> None
 def test_who_is_killed_in_the_middle_leaves_the_old_or_the_new(
     town: Scratch, hands: Typist, file: Path
 ) -> None:
-    """At six moments of an import, with a master that runs; it can be typed again."""
+    """At three moments of an import, with a master that runs; it can be typed again."""
     started = time.monotonic()
     typed(town, "import-config", "--dry-run", "--guests-are-down", str(file))
     whole = time.monotonic() - started
     seen = set[bool]()
-    for part in (0.5, 0.8, 1.0, 1.2, 1.5, 2.0):
+    for part in (0.8, 1.2, 1.6):
         one = subprocess.Popen(
             command(*WORDS, str(file)),
             env=town.environment(),

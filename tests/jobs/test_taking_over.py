@@ -3,14 +3,18 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from moorage.api.query import Sources, query
 from moorage.jobs import Job, Run
 from moorage.jobs.job import decode, encode
 from moorage.model import Change, Disk, successor
+from moorage.node.extensions.orders import Orders
+from moorage.protocol import Said
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster
 
@@ -275,3 +279,48 @@ async def test_nor_behind_the_point_of_no_return(cluster: SimCluster) -> None:
     await cluster.boot()
     assert (await cluster.finished(number)).status == "error"
     assert "remove disk a on node1" in str(cluster.config.disk("a").quarantine)
+
+
+NODES = ["node1", "node2", "node3"]
+COMMAND = {"OP_ID": "OP_CLUSTER_COMMAND", "nodes": NODES, "command": "date"}
+
+
+class Allowed(Orders):
+    """A node whose administrator allows commands; it starts no process."""
+
+    async def run(self, command: str) -> Said:
+        return Said(output=command)
+
+
+@pytest.fixture
+def obeying(cluster: SimCluster) -> SimCluster:
+    """Return the cluster; its nodes run commands."""
+    for node in cluster.nodes.nodes.values():
+        node.machine.orders = Allowed(Path("/nowhere"))
+    return cluster
+
+
+async def steps(cluster: SimCluster, number: int) -> list[str]:
+    """Return what `gnt-job info` says of each step."""
+    sources = Sources(cluster.config_store, cluster.nodes, cluster.engine)
+    answer = await query("job", ["tasks"], ["=", "id", number], sources)
+    (((_, ((*told,),)),),) = answer["data"]
+    return [step["state"] for step in told]
+
+
+@pytest.mark.parametrize("canceled", [False, True])
+async def test_commands_that_ran_are_told_of_and_never_called_undone(
+    obeying: SimCluster, canceled: bool
+) -> None:
+    when = "during run a command on node2"
+    dying(obeying, when, canceled=canceled)
+    number = await obeying.engine.submit([COMMAND])
+    await dead(obeying, number)
+    await obeying.boot()
+    job = await obeying.finished(number)
+    cause = "the job was canceled" if canceled else STOPPED.partition(";")[0]
+    assert reason(job) == (
+        f"{cause}. This was done, and stays: run a command on node1. "
+        "Nobody knows whether this was done: run a command on node2"
+    )
+    assert await steps(obeying, number) == ["done", "not known", "waiting"]

@@ -105,7 +105,7 @@ async def test_two_changes_of_one_request_cannot_share_a_name(
     await cluster.run("OP_DISK_ATTACH", disk="aa", instance_name="web")
     both = [["modify", 0, {"name": "same"}], ["modify", 1, {"name": "same"}]]
     error = await cluster.refused(MODIFY, instance_name="web", disks=both)
-    assert str(error) == "instance web has a disk named 'same' already"
+    assert str(error) == "two disks of instance web would be named 'same'"
 
 
 @pytest.mark.requirement("S3-46", "S3-39")

@@ -10,7 +10,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from moorage.errors import WrongState
+from moorage.errors import Exists, WrongState
 from moorage.model import Change, successor
 from moorage.ops.asking.node_tasks import of_disk
 from moorage.protocol import AttachDisk, to_wire
@@ -100,6 +100,24 @@ async def test_a_forgotten_volume_comes_back_in_quarantine_and_lives_on(
     await cluster.run("OP_DISK_DETACH", disk=name)
     await cluster.run("OP_DISK_REMOVE", disk=name)
     assert (await looked(cluster))["counts"] == {"referenced": 3, "missing": 0}
+
+
+async def test_what_scripts_knew_a_forgotten_volume_as_is_no_other_disks_name(
+    cluster: SimCluster,
+) -> None:
+    """Its provider may go by the name; an older state has a person say it."""
+    await cluster.run("OP_DISK_RENAME", disk="s1", new_name="other")
+    await cluster.run("OP_DISK_FORGET", disk="other", why="a slip")
+    await repaired(cluster)
+    said = await cluster.refused("OP_DISK_ADD", name="s1", **SAN)
+    assert "was made as 's1', and storage scripts still know it" in said.message
+    name = f"{OURS}.ext.disk0"
+    cluster.nodes.san.volumes[name] = {"size": 64, "provider": "san"}
+    await repaired(cluster)
+    (found,) = [one for one in cluster.config.detached() if one.volume == name]
+    assert "give it that name again" in (found.quarantine or "")
+    await cluster.run("OP_DISK_RENAME", disk=found.uuid, new_name="lost")
+    assert isinstance(await cluster.refused("OP_DISK_ADD", name="lost", **SAN), Exists)
 
 
 async def test_names_tell_ours_from_those_of_others_which_nobody_touches(

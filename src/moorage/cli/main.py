@@ -5,7 +5,6 @@ Exit status: 0 done, 1 refused or failed, 14 a list was asked for unknown fields
 130 interrupted.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -18,8 +17,6 @@ from .declaration import Command, Finished, Program, Usage
 from .terminal import Terminal
 
 INTERRUPTED = 130
-_OBJECTS = 50_000
-"""New objects until Python looks for garbage among them, seven hundred by default."""
 DESTROYS = frozenset({"remove", "destroy", "down", "shutdown", "reinstall"})
 """Commands that are never suggested, and for which nothing is."""
 
@@ -30,8 +27,6 @@ def run(
     terminal: Terminal | None = None,
 ) -> int:
     """Carry out a command line; return the exit status."""
-    if argv is None:  # a program of its own, and most end before there is garbage
-        gc.set_threshold(_OBJECTS)
     terminal = terminal or Terminal.standard()
     words = sys.argv[1:] if argv is None else list(argv)
     try:

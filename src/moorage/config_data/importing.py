@@ -7,9 +7,6 @@ reached, who leads.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
@@ -17,7 +14,6 @@ from msgspec.structs import replace
 
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
-from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import (
     Change,
     Cluster,
@@ -26,25 +22,23 @@ from moorage.model import (
     Entity,
     Instance,
     Network,
-    Nic,
     Node,
     NodeGroup,
     StoragePool,
-    hvparams,
     ipolicy,
     nicparams,
     pair_of,
 )
 from moorage.model.apply import assembled
 from moorage.model.misfit import misfit
-from moorage.model.networks import checked_subnet, in_order, outside, subnet
 from moorage.ops.cluster import defaults
-from moorage.storage import TEMPLATES
 
+from . import importing_settings as settings
 from .document import Document, Part
 from .export import GIVEN, OF_DISKS, Address, of_ganeti, written
 from .foreign import PLACES, Foreign, noted
 from .importing_names import Names, fit_name, fit_tags
+from .importing_networks import check_card, network
 from .upgrade import UNFIT
 
 E = TypeVar("E", bound=Struct)
@@ -53,7 +47,7 @@ Beside = Mapping[str, Mapping[str, Any]]
 
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 """Uuids and names of machines, as widely as Ganeti has them."""
-_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
+_PORTS = 1 << 16
 _ADMIN_STATES = ("up", "down", "offline")
 _STATES = ("primary_ip", "secondary_ip", "offline", "drained", "master_candidate")
 """What is so here, whatever the file says of a node: no word of the file's goes out."""
@@ -191,8 +185,8 @@ class _Reading:
     def all(self) -> Iterator[Entity]:
         """Yield every object; what none can be made of is noted as wrong."""
         readers: Mapping[str, Callable[[Part], Entity]] = {
-            "nodegroups": _group,
-            "networks": _network,
+            "nodegroups": self._group,
+            "networks": lambda one: network(_made(Network, _theirs(Network, one)), one),
             "nodes": self._node,
             "disks": self._disk,
             "instances": self._instance,
@@ -244,7 +238,17 @@ class _Reading:
         if why:
             self.aside.append((word, why))
 
+    def _of_nodes(self, word: str, part: Part) -> Part:
+        """Return a part with the node parameters that it can have here."""
+        fields, told = settings.of_nodes(part)
+        self.aside += [(word, one) for one in told]
+        return {**part, **fields}
+
+    def _group(self, part: Part) -> NodeGroup:
+        return _group(self._of_nodes(f"node group {part.get('name')}", part))
+
     def _node(self, part: Part) -> Node:
+        part = self._of_nodes(f"node {part.get('name')}", part)
         node = _made(Node, _theirs(Node, part))
         own = joined(self._here).get(node.name)
         if own is None:
@@ -289,9 +293,11 @@ class _Reading:
         if instance.admin_state not in _ADMIN_STATES:
             told = ", ".join(_ADMIN_STATES)
             raise BadInput(f"a state is {told}, not {instance.admin_state[:80]!r}")
+        if not 0 <= (instance.network_port or 0) < _PORTS:
+            raise BadInput(f"no port has the number {instance.network_port}")
         cards = []
         for nic in instance.nics:
-            _check_card(nic)
+            check_card(nic)
             name, why = fit_name(nic.name)
             self._leave(f"instance {instance.name}", why)
             cards.append(replace(nic, name=name))
@@ -300,7 +306,8 @@ class _Reading:
     def _cluster(self, part: Part) -> Cluster:
         here = self._here.cluster
         own = self._beside.get("hvparams", {}).get(part.get("uuid", ""), {})
-        presets = self._presets(part)
+        presets, told = settings.of_cluster(part, here)
+        self.aside += [("cluster", one) for one in told]
         for hypervisor, params in own.items():
             known = presets["hvparams"].get(hypervisor, {})
             presets["hvparams"][hypervisor] = {**known, **params}
@@ -318,41 +325,6 @@ class _Reading:
         if not uuids:
             raise BadInput(f"the master's node {lead} is not in the file")
         return replace(found, **kept, master_node=uuids[0])
-
-    def _presets(self, part: Part) -> Part:
-        """Return what has an effect here of a cluster's presets; the rest is aside."""
-        hypervisors = part.get("enabled_hypervisors") or ()
-        enabled = [one for one in hypervisors if one in HYPERVISORS]
-        for name in sorted({*hypervisors} - {*enabled}):
-            self.aside.append(("cluster", f"nothing here runs guests of {name}"))
-        return {
-            "enabled_hypervisors": enabled or self._here.cluster.enabled_hypervisors,
-            "hvparams": {
-                name: self._honoured(f"-H {name}", given, partial(hvparams.check, KVM))
-                for name, given in (part.get("hvparams") or {}).items()
-                if name in HYPERVISORS
-            },
-            "diskparams": {
-                name: self._honoured(f"-D {name}", given, TEMPLATES[name].defaults)
-                for name, given in (part.get("diskparams") or {}).items()
-                if name in TEMPLATES
-            },
-        }
-
-    def _honoured(
-        self, option: str, given: Part, check: Callable[[Part], object]
-    ) -> Part:
-        """Return the presets that can be had here, each for itself."""
-        found: Part = {}
-        for key, value in given.items():
-            with suppress(MoorageError):
-                check({key: value})
-                found[key] = value
-        without = [f"{key}={given[key]}" for key in given if key not in found]
-        if without:
-            told = f"{option} has no effect here, and goes out again: "
-            self.aside.append(("cluster", told + ", ".join(without)))
-        return found
 
 
 def _words(made: Entity) -> Iterator[str]:
@@ -382,30 +354,6 @@ def _group(part: Part) -> NodeGroup:
         nicparams.checked(given)
     ipolicy.changed({}, group.ipolicy, of_group=True)
     return group
-
-
-def _network(part: Part) -> Network:
-    network = _made(Network, _theirs(Network, part))
-    checked_subnet(network.network)  # a larger one has too many addresses to be told
-    never = _addresses(network, part.get("ext_reservations") or "")
-    return replace(network, reserved=in_order(never - outside(network)))
-
-
-def _check_card(nic: Nic) -> None:
-    """Raise `BadInput` for what scripts and hints would say, and no card can have."""
-    nicparams.checked(nic.nicparams)
-    if not _MAC.fullmatch(nic.mac):
-        raise BadInput(f"{nic.mac[:80]!r} is no MAC address")
-    if nic.ip:
-        try:
-            ip_address(nic.ip)
-        except ValueError:
-            raise BadInput(f"{nic.ip[:80]!r} is no address") from None
-
-
-def _addresses(network: Network, bits: str) -> set[str]:
-    hosts = subnet(network)
-    return {str(one) for one, bit in zip(hosts, bits, strict=False) if bit == "1"}
 
 
 def _with_foreign(document: Document, config: Config) -> Iterator[Entity]:

@@ -3,7 +3,7 @@
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -153,7 +153,12 @@ def _name(config: Config, uuid: str) -> str:
 
 
 def findings(
-    found: Imported, here: Config, *, down: bool, run_on: bool = False
+    found: Imported,
+    here: Config,
+    *,
+    down: bool,
+    run_on: bool = False,
+    real: Callable[[str], str] = str,
 ) -> Iterator[Finding]:
     """Yield what is to be known before an import.
 
@@ -163,6 +168,8 @@ def findings(
         Whether somebody vouches that Ganeti runs no guest any more.
     run_on
         Whether guests that Ganeti runs are to be taken over.
+    real
+        Returns what a device's path means on this machine: it may have several.
     """
     config = found.config
     yield from (Finding(ERROR, "file", one) for one in found.wrong)
@@ -173,7 +180,7 @@ def findings(
     yield from _nodes(config, here)
     yield from _instances(config, down=down, run_on=run_on)
     yield from _disks(config)
-    yield from _volumes(config)
+    yield from _volumes(config, real)
     yield from _names(config)
     if found.wrong:
         return
@@ -273,7 +280,7 @@ def _disks(config: Config) -> Iterator[Finding]:
             yield Finding(WARNING, f"disk {disk.label}", message)
 
 
-def _volumes(config: Config) -> Iterator[Finding]:
+def _volumes(config: Config, real: Callable[[str], str]) -> Iterator[Finding]:
     """Yield what an adoption refuses, too: a volume that two disks are made of."""
     seen: dict[tuple[str, ...], list[Disk]] = defaultdict(list)
     for disk in sorted(config.all(Disk), key=lambda one: one.uuid):
@@ -281,7 +288,7 @@ def _volumes(config: Config) -> Iterator[Finding]:
             if ".." in PurePosixPath(as_text(part.logical_id)[-1]).parts:
                 message = "the path of its volume goes up again (..): write it out"
                 yield Finding(ERROR, f"disk {disk.label}", message)
-            having = seen[_place(part)]
+            having = seen[_place(part, real)]
             for other in having:
                 apart = _is_local(disk) and _is_local(other)
                 apart = apart and not {*disk.nodes} & {*other.nodes}
@@ -301,7 +308,7 @@ def _is_local(disk: Disk) -> bool:
     return bool(disk.nodes) and facts is not None and facts.reach is not Reach.GROUP
 
 
-def _place(part: Disk) -> tuple[str, ...]:
+def _place(part: Disk, real: Callable[[str], str]) -> tuple[str, ...]:
     """Return where a volume is: a path is one, whoever drives it, however written."""
     *first, volume = as_text(part.logical_id)
     provided = part.dev_type in TEMPLATES and (
@@ -310,7 +317,8 @@ def _place(part: Disk) -> tuple[str, ...]:
     if "/" not in volume or provided:
         return part.dev_type, *first, volume
     kind = "" if volume.startswith("/") else part.dev_type
-    return kind, posixpath.normpath(f"/{volume.lstrip('/')}")
+    path = posixpath.normpath(f"/{volume.lstrip('/')}")
+    return kind, real(path) if path.startswith("/dev/") else path
 
 
 def _names(config: Config) -> Iterator[Finding]:

@@ -93,7 +93,7 @@ def init(
     if not is_machine_name(name):
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
-    change = _first(name, dict(settings), invitation)
+    change = first(name, dict(settings), invitation)
     etcd = etcd_prefix.of_new(store, change) if store else None
     as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
@@ -231,8 +231,21 @@ def _clear(places: MasterPlaces) -> None:
         places.root.rmdir()
 
 
-def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
-    """Return the first configuration."""
+def first(name: str, settings: dict[str, Any], token: Token) -> Change:
+    """Return the first configuration of a cluster: a group, a node, itself.
+
+    Parameters
+    ----------
+    settings
+        As of :func:`init`; it is used up.
+    token
+        The node's invitation.
+
+    Raises
+    ------
+    BadInput
+        If a setting is off.
+    """
     now = time.time()
 
     def fresh() -> dict[str, Any]:

@@ -6,6 +6,7 @@ its own, and candidates fetch it when the master is back.
 """
 
 import asyncio
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -102,21 +103,21 @@ class Import:
         self._beside = _beside(file.with_name(file.name + BESIDE), self._document)
         self._jobs = _last_job(directory) if directory else 0
         self._users = _users(directory / "rapi" / "users") if directory else ()
-        there = places.store.exists() or places.etcd.exists()
-        here = _state(places)[0] if there else expected(self._document)
-        self.plan = self._planned(here, there=there)
+        self._there = places.store.exists() or places.etcd.exists()
+        here = _state(places)[0] if self._there else expected(self._document)
+        self.plan = self._planned(here)
 
-    def _planned(self, here: Config, *, there: bool) -> Plan:
+    def _planned(self, here: Config) -> Plan:
         made = self._made(here)
         alone = "there is no cluster here: all nodes of the file are taken as joined"
         wrong = complaints(self._document)
         told = [
-            *(() if there else (Finding(NOTICE, "cluster", alone),)),
+            *(() if self._there else (Finding(NOTICE, "cluster", alone),)),
             *(Finding(NOTICE, "file", note) for note in self._notes),
             *self._users,
             *(Finding(WARNING, one.object, one.message) for one in wrong),
             *(Finding(ERROR, "machine", one) for one in _running()),
-            *findings(made, here, down=self._down, run_on=self._run_on),
+            *self._found(made, here),
             *_lacking(self._places, made),
         ]
         cluster = self._document["cluster"]["cluster_name"]
@@ -125,6 +126,10 @@ class Import:
 
     def _made(self, here: Config) -> Imported:
         return imported(self._document, here, _fresh, self._beside)
+
+    def _found(self, made: Imported, here: Config) -> Iterator[Finding]:
+        real = os.path.realpath if self._there else str  # else its devices are no word
+        return findings(made, here, down=self._down, run_on=self._run_on, real=real)
 
     def check(self) -> None:
         """Raise `NotFound` if there is no cluster for it to come into."""
@@ -139,6 +144,11 @@ class Import:
             If something stands in the way, by now or before: nothing was changed.
         """
         self.check()
+        busy = f"another import into {self._places.root} is under way"
+        with process.held(self._places.importing, busy, "wait for its end"):
+            self._do()
+
+    def _do(self) -> None:
         _check(self.plan.findings)
         _check_idle(_state(self._places)[1].get("job", {}))
         was_running = master_process.stop(self._places)
@@ -158,7 +168,7 @@ class Import:
             try:
                 here = config_store.config
                 made = self._made(here)
-                _check(findings(made, here, down=self._down, run_on=self._run_on))
+                _check(self._found(made, here))
                 _check_idle(others.get("job", {}))
                 queue = others.get("queue", {})
                 last = max(self._jobs, int(queue.get("last", b"0")))

@@ -64,6 +64,8 @@ class MasterPlaces:
     """Held by the master that runs."""
     supervisor = _Below("supervisor.lock")
     """Held by whoever starts the master again when it dies."""
+    importing = _Below("import.lock")
+    """Held by an import that is under way: another one would end it."""
     founding = _Below("founding")
     """There while a cluster is being made, and when that was interrupted."""
     pid = _Below("master.pid")

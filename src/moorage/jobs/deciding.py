@@ -292,6 +292,7 @@ class Deciding:
             disks=frozenset(disk.uuid for disk in busy),
             former=self._config_store.stories.former,
             called=self._config_store.stories.name,
+            known_as=self._config_store.stories.known_as,
         )
 
     def _in_hand(self) -> list[Disk]:

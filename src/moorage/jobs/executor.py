@@ -30,6 +30,7 @@ from .asking import ATTEMPTS, PAUSE, Asker, given_up
 from .effects import Effects
 from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, Suspect, stamp, user_words
 from .queue import Queue
+from .staying import doubtful, failing, left, stopped
 from .task import Commit, Run, Task, today
 
 
@@ -103,10 +104,7 @@ class Executor:
         interrupted = op.cursor < len(op.tasks) and not op.undoing and not op.parked
         op.parked = False
         if interrupted and not op.committed_to():
-            cause = "the master was stopped in the middle; what was begun is undone"
-            if job.cancel_asked:
-                cause = "the job was canceled"
-            await self._turn_back(job, op, Failed(cause))
+            await self._turn_back(job, op, stopped(job, op), doubt=True)
         return await self.carry(job, op)
 
     async def _forward(self, job: Job, op: Op) -> None:
@@ -163,7 +161,8 @@ class Executor:
         if run and run.hint and not error.hint:
             error.with_hint(run.hint)
         if given_up(job, op):
-            await self._turn_back(job, op, Failed("the job was canceled"))
+            cause = Failed("the job was canceled")
+            await self._turn_back(job, op, cause, doubt=doubtful(error))
             return False
         if run and run.tolerant:
             self._queue.note(job, op, f"Warning: {task.what}: {error.message}")
@@ -172,11 +171,11 @@ class Executor:
             await self._spoilt(job, op, run, error)
             return True
         if run and run.tolerant:
-            op.passed[op.cursor] = FAILED
+            op.passed[op.cursor] = failing(run, error)
             await self._advance(job, op, None)
             return True
         if not committed:
-            await self._turn_back(job, op, error)
+            await self._turn_back(job, op, error, doubt=doubtful(error))
         else:  # there is neither a way forward nor one back
             error.facts["done_before"] = (
                 True  # so it is no refusal that changed nothing
@@ -202,7 +201,10 @@ class Executor:
         op.suspects = _suspects(disk, why)
         await self._quarantine(job, op)
 
-    async def _turn_back(self, job: Job, op: Op, error: MoorageError) -> None:
+    async def _turn_back(
+        self, job: Job, op: Op, error: MoorageError, *, doubt: bool = False
+    ) -> None:
+        left(op, error, doubt=doubt)
         op.error = error.to_json()
         op.undoing = True
         unsent = isinstance(error, Unreachable) and error.facts.get("sent") is False

@@ -22,8 +22,8 @@ BEGUN = frozenset({RUNNING, CANCELING})
 
 _WORDS = 500
 """Characters that are kept of a reason, in the stories of disks."""
-FAILED, LEFT_OUT = "failed", "left out"
-"""What became of a task that an operation went past without its being done."""
+FAILED, LEFT_OUT, UNKNOWN = "failed", "left out", "not known"
+"""What became of a task that an operation went past without its being known as done."""
 
 Stamp = tuple[int, int]
 """Seconds and microseconds."""
@@ -88,8 +88,9 @@ class Op(Struct, kw_only=True):
     cursor
         The task that may have begun; those before it are done.
     passed
-        The tasks before the cursor that were not done, by position: `FAILED` for one
-        that the operation could do without, `LEFT_OUT` for what depended on it.
+        The tasks that were not done, by position: `FAILED` for one that the operation
+        could do without, `LEFT_OUT` for what depended on it, `UNKNOWN` for one that
+        may have been done and cannot be taken back.
     undoing
         Whether the cursor runs backwards.
     suspects
@@ -147,7 +148,7 @@ class Op(Struct, kw_only=True):
 
     def failed_on(self, node: str) -> bool:
         """Whether something failed on a node that could be done without."""
-        failed = (self.tasks[at] for at, how in self.passed.items() if how == FAILED)
+        failed = (self.tasks[at] for at, how in self.passed.items() if how != LEFT_OUT)
         return any(isinstance(task, Run) and task.node == node for task in failed)
 
     def committed_to(self) -> bool:

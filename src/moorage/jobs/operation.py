@@ -88,6 +88,8 @@ class Sight:
         Returns the uuid of the disk that a volume is or was of; empty for none.
     called
         Returns the name, or else the uuid, of a disk that is gone.
+    known_as
+        Returns what storage scripts knew it as; empty for nothing.
     """
 
     earlier: Config
@@ -95,6 +97,7 @@ class Sight:
     disks: frozenset[str]
     former: Callable[[LogicalId], str]
     called: Callable[[str], str]
+    known_as: Callable[[str], str]
 
 
 class Kept:

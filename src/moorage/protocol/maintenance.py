@@ -45,6 +45,8 @@ class RepairGroup(Verb[None], frozen=True, kw_only=True, tag="lvm.repair"):
 class PowerCycle(Verb[None], frozen=True, tag="node.powercycle"):
     """Reboot this node at once, without a word to its guests."""
 
+    stays = True
+
 
 class Said(Struct, frozen=True, kw_only=True):
     """What an administrator's script printed, and its exit status."""
@@ -67,6 +69,7 @@ class RunScript(Verb[Said], frozen=True, kw_only=True, tag="script.run"):
     """
 
     repeatable = False
+    stays = True
 
     directory: str
     script: str

@@ -18,6 +18,7 @@ class RunCommand(Verb[Said], frozen=True, kw_only=True, tag="command.run"):
     """
 
     repeatable = False
+    stays = True
 
     command: str
 
@@ -34,6 +35,8 @@ class PutFile(Verb[None], frozen=True, kw_only=True, tag="file.put"):
     mode
         Who may read, write and run it: nine bits.
     """
+
+    stays = True
 
     path: str
     content: bytes

@@ -69,6 +69,8 @@ class Verb(
         Whether an agent that is not there for a moment is waited for.
     repeatable
         Whether it may be done twice, where nobody knows whether it was done once.
+    stays
+        Whether nobody can take back what it did, as with a command of a person's.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
     fenced
@@ -83,6 +85,7 @@ class Verb(
     takes_term: ClassVar[bool] = False
     insists: ClassVar[bool] = True
     repeatable: ClassVar[bool] = True
+    stays: ClassVar[bool] = False
     lapsed: ClassVar[bool] = False
     fenced: ClassVar[tuple[str, ...]] = ()
 

@@ -28,9 +28,10 @@ GONE = 10_000
 
 
 class Ended(NamedTuple):
-    """A disk that is gone: what it was called, and when it went."""
+    """A disk that is gone: what people and storage scripts called it; when it went."""
 
     name: str
+    known_as: str
     time: float
 
 
@@ -67,7 +68,7 @@ class Stories:
             found._count(uuid, number)
             held += _holdings(uuid, event)
             if event.kind == REMOVED and uuid not in config.objects:
-                ends[uuid] = Ended(_name(event), event.time)
+                ends[uuid] = _ended(event)
         order = sorted(ends, key=lambda uuid: ends[uuid].time)
         found.ended = {uuid: ends[uuid] for uuid in order}
         found._hold(held)
@@ -99,7 +100,7 @@ class Stories:
             self._count(uuid, number)
             self.ended.pop(uuid, None)
             if event.kind == REMOVED:
-                self.ended[uuid] = Ended(_name(event), event.time)
+                self.ended[uuid] = _ended(event)
         while len(self.ended) > GONE:
             uuid = next(iter(self.ended))
             del self.ended[uuid], self._spans[uuid]
@@ -159,6 +160,11 @@ class Stories:
         ended = self.ended.get(uuid)
         return ended.name if ended and ended.name else uuid
 
+    def known_as(self, uuid: str) -> str:
+        """Return what scripts knew a disk as that is gone; empty for nothing."""
+        ended = self.ended.get(uuid)
+        return ended.known_as if ended else ""
+
 
 class _Holding(NamedTuple):
     """A disk that had a volume before an event, or `since` it; the last one counts."""
@@ -206,6 +212,8 @@ def decoded(value: bytes) -> Event:
     return json.decode(value, type=Event)
 
 
-def _name(event: Event) -> str:
-    """Return the name of a disk, from its last event."""
-    return str(event.changed.get("name", (None, None))[0] or "")
+def _ended(event: Event) -> Ended:
+    """Return how a disk ended, from its last event."""
+    name, cname = (event.changed.get(one, (None,))[0] for one in ("name", "cname"))
+    known = name if cname is None else cname
+    return Ended(str(name or ""), str(known or ""), event.time)

@@ -8,6 +8,7 @@ from moorage.api.luxi_messages import error_to_wire
 from moorage.errors import MoorageError, NotFound, from_json
 from moorage.jobs import Job, Op
 from moorage.jobs.secrets import shown
+from moorage.jobs.staying import stays
 from moorage.model import nice
 from moorage.units import is_whole
 
@@ -47,7 +48,10 @@ def _shown(snapshot: Snapshot, op: Op) -> Iterable[dict[str, Any]]:
 
 
 def _state(op: Op, number: int) -> str:
-    """Return ``done``, ``running``, ``waiting``, ``undone`` or what went wrong."""
+    """Return ``done``, ``running``, ``waiting``, ``undone`` or what went wrong.
+
+    What cannot be taken back stays ``done``, whatever becomes of the rest.
+    """
     if number in op.passed:
         return op.passed[number]
     if op.undoing:
@@ -60,11 +64,14 @@ def _state(op: Op, number: int) -> str:
 
 
 def _state_on_the_way_back(op: Op, number: int) -> str:
+    reached = len(op.results)
+    if stays(op.tasks[number]) and number <= reached:
+        return "done" if number < reached else "not done"
     if number < op.cursor:
         return "done"
     if number == op.cursor:
         return "undoing"
-    return "undone" if number <= len(op.results) else "waiting"
+    return "undone" if number <= reached else "waiting"
 
 
 def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401

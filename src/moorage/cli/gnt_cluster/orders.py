@@ -82,7 +82,7 @@ def _command(call: Call) -> int:
         call.terminal.print(f"return code = {one['code']}")
     left = [name for name, one in zip(names, said, strict=True) if one is None]
     if left:
-        call.terminal.talk(f"the command did not run on {', '.join(left)}")
+        call.terminal.talk(f"the command is not known to have run on {', '.join(left)}")
     return int(bool(left))
 
 

@@ -238,13 +238,29 @@ def _chosen_jobs(call: Call) -> list[int]:
     return [row["id"] for row in call.rows("job", ["id"], wanted)]
 
 
-def _archive(call: Call) -> None:
-    for number in numbers(call.words):
-        if not call.client.archive(number):
-            raise WrongState(
-                f"job {number} cannot be archived: it, or one that depends on it, has "
-                "not ended"
-            )
+def _archive(call: Call) -> int:
+    wanted = numbers(call.words)
+    failed = 0
+    for number in wanted:
+        try:
+            _put_away(call, number)
+        except (NotFound, WrongState) as error:
+            if len(wanted) == 1:
+                raise
+            failed += 1
+            call.terminal.talk(error.message)
+    if failed:
+        done = counted(len(wanted) - failed, "job")
+        call.terminal.talk(f"Archived {done}, and {failed} not")
+    return int(bool(failed))
+
+
+def _put_away(call: Call, number: int) -> None:
+    if not call.client.archive(number):
+        raise WrongState(
+            f"job {number} cannot be archived: it, or one that depends on it, has not "
+            "ended"
+        )
 
 
 def _autoarchive(call: Call) -> None:

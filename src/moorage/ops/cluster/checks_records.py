@@ -51,9 +51,11 @@ def disks(seen: Seen) -> Iterator[Finding]:
 def _wrong(seen: Seen, disk: Disk) -> str:
     if not disk.name:
         return ""
-    config, name = seen.config, disk.name
-    if config.namesakes(name, config.owner(disk), sole=disk.by_name, but=disk):
-        return f"another disk is named '{name}' too"
+    others = seen.config.namesakes(
+        disk.name, seen.config.owner(disk), sole=disk.by_name, but=disk
+    )
+    if any(one.name == disk.name or one.known_as == disk.known_as for one in others):
+        return f"another disk is named '{disk.name}' too"
     try:
         check_disk_name(disk.name)
     except BadInput as error:

@@ -39,10 +39,14 @@ def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
 def check_numbers(cluster: Cluster) -> None:
     """Raise `BadInput` for a number that a cluster cannot have."""
     for field in ("candidate_pool_size", "max_running_jobs"):
-        value = getattr(cluster, field)
-        if not 1 <= value <= _MOST:
-            what = field.replace("_", " ")
-            raise BadInput(f"{what} is a number from 1 to {_MOST}, not {value}")
+        check_number(field, getattr(cluster, field))
+
+
+def check_number(field: str, value: object) -> None:
+    """Raise `BadInput` for a number that a cluster cannot have in a field."""
+    if type(value) is not int or not 1 <= value <= _MOST:
+        what = field.replace("_", " ")
+        raise BadInput(f"{what} is a number from 1 to {_MOST}, not {value}")
 
 
 def check(cluster: Cluster) -> None:

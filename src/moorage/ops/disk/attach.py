@@ -38,7 +38,8 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
     copies.check_alone(view.config, disk, node)
     pairs.check_alike(view.config, instance, disk)
     if disk.name:
-        check_unused(view.config, disk.name, instance, sole=disk.by_name, disk=disk)
+        sole = disk.by_name and disk.cname is None  # what storage calls it is no news
+        check_unused(view.config, disk.name, instance, sole=sole, disk=disk)
 
 
 def check_index(instance: Instance, index: int) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk rename`` and ``gnt-disk modify``: what a disk is called and allows."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any
 
 from msgspec import UNSET, UnsetType, field
@@ -23,15 +23,18 @@ from moorage.ops.volumes.disk_params import (
 from moorage.storage import Can
 
 
-def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
+def renamed(
+    config: Config, disk: Disk, name: object, others: Collection[str] = ()
+) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
-    Raise `Refused` for a name that no disk can have, or another one has.
+    Raise `Refused` for a name that no disk can have, or another one has; but for
+    `others`, by uuid, which get other names at the same moment.
     """
     new = disk_words.checked_name(name)
     if new:
-        owner = config.owner(disk)
-        check_unused(config, new, owner, sole=disk.by_name, disk=disk)
+        owner, sole = config.owner(disk), disk.by_name
+        check_unused(config, new, owner, sole=sole, disk=disk, renamed=others)
     return named(disk, new)
 
 

@@ -6,7 +6,7 @@ What is done hot is done hot: on a running instance a disk is plugged or unplugg
 once, with or without ``--hotplug``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -187,7 +187,10 @@ class DiskChanges(Changes):
         """
         tasks: list[Task] = []
         now = self.view
+        with_first = {id(one) for one in self._renames[1:]}
         for one in self.changes:
+            if id(one) in with_first:
+                continue
             made = list(self._changed(now, *one))
             tasks += made
             now = after(now, made)
@@ -212,11 +215,34 @@ class DiskChanges(Changes):
             ends = mod.action == "remove"
             yield from detach_tasks(now, instance, disk, hot=hot, ends=ends)
         else:
-            old = now.config.disk(disk.uuid)
-            new = successor(old, now.now, **disk_mods.modified(now.config, old, mod))
-            if disk_mods.parameters(mod):
-                yield from verified(now, new)
-            yield now.record(f"change disk {disk.label}", new)
+            own = Change(mod, disk, None)
+            mods = self._renames if own in self._renames else [own]
+            yield from self._modified(now, mods)
+
+    @cached_property
+    def _renames(self) -> list[Change]:
+        """The changes that give disks names: done at once, for two may swap theirs."""
+        mods = (one for one in self.changes if one.mod.action == "modify")
+        return [one for one in mods if "name" in one.mod.params]
+
+    def _modified(self, now: View, mods: Sequence[Change]) -> Iterator[Task]:
+        """Change disks in one commit, each from what the one before made of it."""
+        config, made = now.config, dict[str, Disk]()
+        known = [config.disk(one.disk.uuid) for one in mods if one.disk]
+        for old, one in zip(known, mods, strict=True):
+            last = made.get(old.uuid, old)
+            others = {other.uuid for other in known} - {old.uuid}
+            fields = disk_mods.modified(config, last, one.mod, others)
+            new = successor(old, now.now) if last is old else last
+            made[old.uuid] = with_fields(new, **fields)
+            if disk_mods.parameters(one.mod):
+                yield from verified(now, made[old.uuid])
+        names = [one.name for one in made.values() if one.name]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            its = f"instance {self.instance.name}"
+            raise BadInput(f"two disks of {its} would be named '{twice[0]}'")
+        labels = ", ".join({one.label: None for one in known})
+        yield now.record(f"change disk {labels}", *made.values())
 
     def _added(
         self, now: View, instance: Instance, wanted: DiskSpec, slot: int, *, hot: bool

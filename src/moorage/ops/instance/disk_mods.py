@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Changes of an instance's disks, as a request names them."""
 
+from collections.abc import Collection
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
@@ -102,13 +103,15 @@ def parameters(mod: Mod) -> dict[str, Any]:
     return {k: v for k, v in mod.params.items() if k not in ("mode", "name")}
 
 
-def modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
-    """Return the new fields of a disk."""
+def modified(
+    config: Config, disk: Disk, mod: Mod, renamed_too: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the new fields of a disk; others get other names at the same moment."""
     found: dict[str, Any] = {}
     if "mode" in mod.params:
         found["mode"] = disk_words.checked_mode(mod.params["mode"])
     if "name" in mod.params:
-        found |= renamed(config, disk, mod.params["name"])
+        found |= renamed(config, disk, mod.params["name"], renamed_too)
     rest = parameters(mod)
     if rest:
         found |= reparametrised(disk, rest)

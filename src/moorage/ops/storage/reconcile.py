@@ -20,7 +20,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import directories
 from moorage.ops.volumes.identity import ADOPTION
 from moorage.ops.volumes.units import Named, storage_of
-from moorage.storage.provider import usable
+from moorage.storage.provider import provider_called, usable
 from moorage.units import Mib, counted
 
 from . import survey
@@ -221,10 +221,23 @@ def quarantined_volume(view: View, found: Found) -> Disk:
 
     Of one that no disk is known to have been in, its name alone says that it is ours:
     another cluster may have named it. Its size is as told; 1 MiB where its storage
-    tells none, until somebody corrects it.
+    tells none, until somebody corrects it. What scripts knew it as, they know it as
+    still: no other disk gets that name.
     """
     volume, place = found.volume, found.place
     reason = f"job {view.job}: {_reason(view, found)}"
+    if survey.kind_of(place).capabilities.provider:
+        known = survey.seen(view).known_as(found.disk)
+        known = "" if view.config.volumes_named(known) else known
+        by_uuid = _by_uuid(view, place, found.nodes[0])
+        told = {"cname": known, "by_uuid": by_uuid}
+        if not (by_uuid or found.disk):
+            reason += (
+                "; scripts may know it by the name that it was made with: give it that "
+                "name again, and no other disk gets it"
+            )
+    else:
+        told = {}
     return disk_of(
         view,
         place,
@@ -233,7 +246,15 @@ def quarantined_volume(view: View, found: Found) -> Disk:
         size=volume.size or Mib(1),
         quarantine=reason,
         unproven=not found.disk,
+        **told,
     )
+
+
+def _by_uuid(view: View, place: Place, node: Node) -> bool:
+    """Whether the provider of a place says that it goes by ``VOL_NAME``."""
+    told = view.told(node_tasks.providers_on(node.uuid)) or []
+    found = provider_called(str(dict(place.params).get("provider")), told)
+    return found is not None and found.by_uuid
 
 
 def disk_of(

@@ -69,6 +69,7 @@ def check_unused(
     *,
     sole: bool = False,
     disk: Disk | None = None,
+    renamed: Collection[str] = (),
 ) -> None:
     """Raise `Exists` if a disk other than `disk` keeps it from being called `name`.
 
@@ -78,10 +79,21 @@ def check_unused(
         The instance that has it, or is to have it; None if none does.
     sole
         Whether its storage knows it by that name.
+    renamed
+        Uuids of disks that get other names at the same moment.
     """
-    others = config.namesakes(name, owner, sole=sole, but=disk)
+    others = [
+        one
+        for one in config.namesakes(name, owner, sole=sole, but=disk)
+        if one.uuid not in renamed or (sole and name in _at_storage(one))
+    ]
     if others:
         raise _taken(config, name, others[0], owner)
+
+
+def _at_storage(disk: Disk) -> set[str]:
+    """Return what storage may know a disk by, whatever it is called."""
+    return {disk.known_as} & disk.sole_names
 
 
 def _taken(

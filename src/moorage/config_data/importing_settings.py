@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Settings of a file of Ganeti's that can be had here; the others are left aside.
+
+Each is looked at by itself, with the check of the request that would set it. One that
+cannot be had is as in a new cluster, and goes out again as it came.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+from moorage.errors import MoorageError
+from moorage.hypervisors import HYPERVISORS, KVM
+from moorage.model import Cluster, hvparams
+from moorage.model.nicparams import checked_prefix
+from moorage.ops import ndparams
+from moorage.ops.cluster import defaults
+from moorage.storage import TEMPLATES
+
+from .document import Part
+
+_NUMBERS = ("candidate_pool_size", "max_running_jobs")
+
+
+class Settled(NamedTuple):
+    """What an object is made of instead of its settings in the file.
+
+    Attributes
+    ----------
+    fields
+        The values that count here.
+    aside
+        What is left aside, in sentences.
+    """
+
+    fields: Part
+    aside: list[str]
+
+
+def of_cluster(part: Part, here: Cluster) -> Settled:
+    """Return the settings of a cluster that have an effect in the one that is here."""
+    nodes, told = of_nodes(part)
+    aside = [*told, *_reserved(part)]
+    hypervisors = part.get("enabled_hypervisors") or ()
+    enabled = [one for one in hypervisors if one in HYPERVISORS]
+    others = sorted({*hypervisors} - {*enabled})
+    aside += [f"nothing here runs guests of {name}" for name in others]
+    params = {
+        name: _honoured(f"-H {name}", given, partial(hvparams.check, KVM), aside)
+        for name, given in (part.get("hvparams") or {}).items()
+        if name in HYPERVISORS
+    }
+    presets = {
+        name: _honoured(f"-D {name}", given, TEMPLATES[name].defaults, aside)
+        for name, given in (part.get("diskparams") or {}).items()
+        if name in TEMPLATES
+    }
+    found = {
+        **nodes,
+        "enabled_hypervisors": enabled or here.enabled_hypervisors,
+        "hvparams": params,
+        "diskparams": presets,
+    }
+    return Settled({**found, **_plain(part, here, aside)}, aside)
+
+
+def of_nodes(part: Part) -> Settled:
+    """Return the node parameters of a cluster, a group or a node that can be had."""
+    found, aside = dict(part.get("ndparams") or {}), []
+    for name, value in sorted(found.items()):
+        if value is None or value == ndparams.DEFAULTS.get(name):
+            continue
+        try:
+            ndparams.checked({name: value})
+        except MoorageError as error:
+            way = f" ({error.hint})" if error.hint else ""
+            aside.append(f"{error.message}{way}: {name}={value} goes out again")
+            del found[name]
+    return Settled({"ndparams": found}, aside)
+
+
+def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
+    """Return what is ours where the file's word is none that a request could set."""
+    found: Part = {}
+    checks: dict[str, Callable[[Any], object]] = {
+        **{name: partial(defaults.check_number, name) for name in _NUMBERS},
+        "mac_prefix": checked_prefix,
+    }
+    for name, check in checks.items():
+        value = part.get(name)
+        if value is None:
+            continue
+        try:
+            check(value)
+        except MoorageError as error:
+            own = getattr(here, name)
+            aside.append(f"{error.message}: it is {own}, and the word goes out again")
+            found[name] = own
+    return found
+
+
+def _reserved(part: Part) -> Iterator[str]:
+    if named := part.get("reserved_lvs"):
+        told = ", ".join(map(str, named))
+        yield (
+            "reserved_lvs has no effect here, for no volume of others is touched: "
+            f"{told} goes out again"
+        )
+
+
+def _honoured(
+    option: str, given: Part, check: Callable[[Part], object], aside: list[str]
+) -> Part:
+    """Return the presets that can be had here, each for itself."""
+    found: Part = {}
+    for key, value in given.items():
+        with suppress(MoorageError):
+            check({key: value})
+            found[key] = value
+    without = [f"{key}={given[key]}" for key in given if key not in found]
+    if without:
+        told = f"{option} has no effect here, and goes out again: "
+        aside.append(told + ", ".join(without))
+    return found
