@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from moorage.api.luxi import LuxiClient
-from moorage.daemons import devcluster, master, process
+from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 
 CANDIDATES = (0, 1, 2)
@@ -115,7 +115,7 @@ def main() -> int:
             appoint(luxi, candidates)
             commits(luxi, 10)  # connections, caches
             tell(str(candidates), commits(luxi, runs))
-        hung = process.running(found.node("node3").pid, master.WORD)
+        hung = process.running(found.node("node3").pid, process.WORD)
         if not hung:
             sys.exit("the agent of node3 is gone")
         stop = partial(os.kill, hung, signal.SIGSTOP)

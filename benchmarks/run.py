@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.api.luxi import LuxiClient
-from moorage.daemons import devcluster, master, process
+from moorage.daemons import devcluster, master_process, process
 from moorage.daemons.devcluster import Scratch
 from moorage.model import Change, Disk, Instance, NodeGroup, StoragePool, successor
 from moorage.node.hypervisors.base import GuestSpec
@@ -49,9 +49,9 @@ def cluster(instances: int) -> Iterator[Scratch]:
     shutil.rmtree(directory)
     found = devcluster.up(directory, nodes=3, hypervisor="fake")
     try:
-        master.stop(found.master)
+        master_process.stop(found.master)
         asyncio.run(_fill(found, instances))
-        master.start(found.master)
+        master_process.start(found.master)
         yield found
     finally:
         devcluster.down(directory)
@@ -117,8 +117,10 @@ def _disk(found: Scratch, number: int, slot: int, group: str) -> Disk:
 
 def cpu_of(found: Scratch) -> float:
     """Return the CPU seconds of master and agents, with what they have started."""
-    pids = [process.running(found.master.pid, master.WORD)]
-    pids += [process.running(found.node(name).pid, master.WORD) for name in found.names]
+    pids = [process.running(found.master.pid, process.WORD)]
+    pids += [
+        process.running(found.node(name).pid, process.WORD) for name in found.names
+    ]
     return sum(_cpu(pid) for pid in pids if pid)
 
 

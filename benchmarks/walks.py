@@ -7,7 +7,7 @@ property of the code, not of the machine: it is the same each time, but for the 
 that an event loop happens to take.
 
 rooms
-    Modules that were entered.
+    Modules that were entered; what is only loaded on the way is not.
 moves
     Calls from a function of one module into one of another, a generator that is taken
     up again included.
@@ -57,6 +57,8 @@ class Walk:
         if event != "call" or not self.goes_on:
             return
         room = frame.f_globals.get("__name__", "")
+        if _is_loaded(frame):
+            return
         if room == SCRIPTS and frame.f_code.co_name in THERE:
             self.goes_on = False
         if not room.startswith(PREFIX) or room.startswith("moorage.testing"):
@@ -69,6 +71,16 @@ class Walk:
         former = above.f_globals["__name__"] if above else ""
         if former and former != room:
             self.moves[former, room] += 1
+
+
+def _is_loaded(frame: FrameType | None) -> bool:
+    """Whether this runs because a module of ours is loaded, here or further out."""
+    while frame:
+        named = frame.f_globals.get("__name__", "").startswith(PREFIX)
+        if named and frame.f_code.co_name == "<module>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 async def at_once(decide: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -10,6 +10,7 @@
 import gc
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Generator, Iterator
@@ -48,8 +49,8 @@ settings.register_profile(
 )
 """Nothing is timed: the machine may be slow, and busy with something else."""
 WORSE_LAST = ("passed", "xfailed", "skipped", "failed")
-REAL = "mark.real"
-"""What every file says that has real tests."""
+_SOUGHT = re.compile(rf"(?<!not )\b(?:{'|'.join(FREE_MARKERS)})\b")
+"""A mark that an expression of ``-m`` wants a test to have."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,19 +96,34 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without real tests where nothing else is wanted.
+    """Leave out files without tests that have a mark which is asked for.
 
-    To collect them costs each worker of that part ten seconds.
+    To collect them all costs each worker of such a part ten seconds.
     """
-    named = collection_path.name.startswith("test_")
-    if config.option.markexpr != "real" or not named:
+    sought = _SOUGHT.findall(config.option.markexpr)
+    if not sought or not collection_path.name.startswith("test_"):
         return None
-    return REAL not in collection_path.read_text() or None
+    return not any(_says(collection_path, name) for name in sought) or None
+
+
+@cache
+def _says(path: Path, name: str) -> bool:
+    """Whether a file has tests with a mark, by its words and those of its conftests.
+
+    What is sampled in one part of a run is slow in another.
+    """
+    above = [one / "conftest.py" for one in path.parents if TESTS in one.parents]
+    texts = [_text(one) for one in (path, *above) if one.exists()]
+    words = (
+        (f"mark.{name}", "support.sampling") if name == "slow" else (f"mark.{name}",)
+    )
+    return any(word in text for word in words for text in texts)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if item.get_closest_marker("real") and REAL not in _text(item.path):
-        raise pytest.UsageError(f"{item.path} must say '{REAL}': -m real looks for it")
+    for name in FREE_MARKERS:
+        if item.get_closest_marker(name) and not _says(item.path, name):
+            raise pytest.UsageError(f"{item.path} must say 'mark.{name}' for -m {name}")
     # A report carries user_properties from a worker to the controller; markers it
     # does not.
     item.user_properties.extend(

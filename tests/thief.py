@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.daemons import master
+from moorage.daemons import master_process
 from moorage.daemons.devcluster import PORT, Scratch
 from moorage.daemons.paths import MasterPlaces
 from moorage.errors import MoorageError, Stale, Unreachable, WrongState
@@ -155,7 +155,7 @@ class Thief:
     def gives_up(self, place: Path) -> None:
         """End the master that a failover started."""
         with suppress(MoorageError):
-            master.stop(MasterPlaces(place))
+            master_process.stop(MasterPlaces(place))
 
 
 def of_node(town: Scratch, name: str, place: Path) -> Thief:

@@ -32,7 +32,7 @@ from moorage.api.rapi.limits import Limits
 from moorage.cli import options
 from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
-from moorage.daemons.rapi import Settings as DoorSettings
+from moorage.daemons.rapi_settings import Settings as DoorSettings
 from moorage.jobs.words import about
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -222,3 +222,13 @@ def from_json(data: Mapping[str, Any]) -> MoorageError:
     error = kind(str(data.get("message", "")), hint=str(data.get("hint", "")))
     error.facts = dict(data.get("facts") or {})
     return error
+
+
+def sentence(error: Exception) -> MoorageError:
+    """Return an error of ours; a defect of ours becomes one, and is logged."""
+    if isinstance(error, MoorageError):
+        return error
+    import logging  # noqa: PLC0415 - start-up time
+
+    logging.getLogger(__name__).error("something broke", exc_info=error)
+    return Failed(f"internal error: {type(error).__name__}: {error}")

@@ -79,3 +79,21 @@ def test_a_plan_loads_what_its_input_needs(tmp_path: Path) -> None:
     assert not found & NEVER
     assert not found & {"argparse", "socket", "pathlib", "moorage.api.luxi"}
     assert ours(found) <= 70
+
+
+@pytest.mark.parametrize(
+    ("program", "never"),
+    [
+        ("moorage.daemons.agent", {"ops", "htools", "jobs", "consistency", "copies"}),
+        ("moorage.daemons.master_process", {"ops", "htools", "jobs", "node.agent"}),
+        ("moorage.daemons.rapi_settings", {"ops", "htools", "jobs", "web", "store"}),
+    ],
+)
+def test_a_process_loads_nothing_of_what_it_never_does(
+    program: str, never: set[str]
+) -> None:
+    asks = f"import {program}, sys; print(*sys.modules)"
+    told = subprocess.run(
+        [sys.executable, "-c", asks], capture_output=True, text=True, check=True
+    )
+    assert not set(told.stdout.split()) & {f"moorage.{name}" for name in never}

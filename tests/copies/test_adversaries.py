@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from candidates import Town, follow, led
-from moorage.daemons import failover, master, succession
+from moorage.daemons import failover, master_process, succession
 from moorage.daemons.paths import MasterPlaces
 from moorage.errors import Failed, Stale, Unreachable, WrongState
 from moorage.model.commits import Head
@@ -207,7 +207,7 @@ async def test_a_full_disk_stops_it_and_room_lets_it_go_on(five: Town) -> None:
 
 def test_a_master_that_does_not_start_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(Failed) as told, failover._told_to_repeat():
-        master.start(MasterPlaces(tmp_path))
+        master_process.start(MasterPlaces(tmp_path))
     assert "there is no cluster in" in told.value.message
     assert "or on another candidate" in told.value.hint
 

@@ -13,7 +13,7 @@ import pytest
 
 from moorage.daemons import cleanup, devcluster, process
 from moorage.daemons.cleanup import _names
-from moorage.daemons.master import stop
+from moorage.daemons.master_process import stop
 
 SCRIPT = str(Path(sys.executable).parent / "moorage")
 MODULE = ("-m", "moorage.cli.moorage")

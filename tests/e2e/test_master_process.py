@@ -17,6 +17,7 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, master, process
 from moorage.daemons.devcluster import Scratch
+from moorage.daemons.master_process import _answers as answers
 from moorage.node.records.state_copy import StateCopy
 from moorage.store import inspect
 
@@ -129,7 +130,7 @@ def test_a_start_beside_one_in_the_foreground_leaves_it_alone(
     argv = process.command("master", "run", "--dir", str(town.master.root))
     with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as own:
         try:
-            assert process.wait_until(lambda: master._answers(town.master), LONG)
+            assert process.wait_until(lambda: answers(town.master), LONG)
             told = hands.type("moorage master start")
             assert told == f"The master is up, process {own.pid}\n"
             assert hands.ask("gnt-node list -o name")
@@ -201,7 +202,7 @@ def test_a_master_that_could_copy_no_more_ends(
     ):
         try:
             if rounds:
-                assert process.wait_until(lambda: master._answers(town.master), LONG)
+                assert process.wait_until(lambda: answers(town.master), LONG)
                 assert hands.ask("gnt-node list -o name")
                 with subprocess.Popen(tag, env=environ) as client:
                     assert own.wait(LONG) == master.BROKEN

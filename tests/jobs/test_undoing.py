@@ -179,7 +179,7 @@ async def test_a_defect_of_ours_is_undone_and_told(
     assert str(error) == "internal error: ZeroDivisionError: nobody thought of that"
     assert cluster.config.disk("a").size == 1024
     (record,) = caplog.records
-    assert record.getMessage() == "a task broke"
+    assert record.getMessage() == "something broke"
     assert "nobody thought of that" in caplog.text
 
 

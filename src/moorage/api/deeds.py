@@ -8,16 +8,22 @@ it into theirs.
 import asyncio
 import time
 from collections.abc import Iterator
+from typing import Any
+
+from msgspec import ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError, WrongState, from_json
-from moorage.jobs import Job, repeats
+from moorage.jobs import Engine, Job, repeats
 from moorage.jobs.job import Opcodes
 from moorage.model.caller import MASTER, Caller, Role
+from moorage.model.misfit import misfit
 
 from . import job_kill
-from .opcode_checks import PRIORITIES, check_opcodes
+from .ganeti_opcodes import plain
 from .query import Sources
 
+PRIORITIES = range(-20, 20)
+"""From first to last."""
 MOST_JOBS = 1000
 """Jobs of one user of a door that have not ended."""
 CALLED = "moorage:caller"
@@ -91,7 +97,7 @@ async def _queued(
     although_drained: bool = False,
     key: str = "",
 ) -> int:
-    check_opcodes(at.engine, ops, earlier)
+    _check_opcodes(at.engine, ops, earlier)
     _check_few(at, caller)
     said = [CALLED, str(caller), time.time_ns()]
     for op in ops:
@@ -224,3 +230,45 @@ async def done(at: Sources, ops: Opcodes, caller: Caller = MASTER) -> Job:
     if error is not None:
         raise from_json(error)
     return job
+
+
+def _check_opcodes(
+    engine: Engine, ops: list[dict[str, Any]], earlier: list[int | None]
+) -> None:
+    """Take what asks for nothing out of opcodes, which are changed.
+
+    Raise `BadInput` if a field that every opcode may have is off.
+
+    Parameters
+    ----------
+    earlier
+        Numbers of the jobs before, which negative dependencies refer to; those that
+        were resolved replace them.
+    """
+    ops[:] = map(plain, ops)
+    for op in ops:
+        priority = op.get("priority")
+        if priority is not None and priority not in PRIORITIES:
+            raise BadInput(f"a priority is a number from -20 to 19, not '{priority}'")
+        if op.get("depends"):
+            pairs = _dependencies(op["depends"])
+            op["depends"] = [[_job(engine, n, earlier), on] for n, on in pairs]
+
+
+def _dependencies(value: object) -> list[tuple[int, list[str]]]:
+    try:
+        return convert(value, list[tuple[int, list[str]]], strict=False)
+    except ValidationError as error:
+        raise BadInput(
+            "'depends' is a list of pairs [job, [status, …]]: "
+            f"{misfit(error, 'the list')}"
+        ) from None
+
+
+def _job(engine: Engine, number: int, earlier: list[int | None]) -> int:
+    found: int | None = number if number in engine.jobs else None
+    if number < 0:
+        found = earlier[number] if -number <= len(earlier) else None
+    if found is None:
+        raise BadInput(f"the job depends on job {number}, which there is not")
+    return found

@@ -5,44 +5,24 @@ No job is made: nothing changes, and nobody waits for anything.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from moorage import protocol
-from moorage.errors import NotSupported, WrongState
+from moorage.errors import WrongState
 from moorage.model import Instance, Node, hvparams
 from moorage.model.audit import CONSOLE, SCREEN, TICKET, deed
 from moorage.model.caller import Role
 from moorage.model.token import Ticket, to_text
 from moorage.node.lines import ALWAYS, Line
 from moorage.ops.asking import node_tasks
-from moorage.protocol.line import GuestLine, Kind
+from moorage.protocol.line import GuestLine
 
 from .luxi_caller import CALLER
 from .luxi_method import Method
+from .luxi_request import ConnectInstance
 from .query import Sources
 
 _LOG = logging.getLogger(__name__)
-
-Opener = Callable[["ConnectInstance"], Awaitable[tuple[dict[str, Any], Line]]]
-"""Opens what a request asks for; what it returns first is told to the client."""
-
-
-class ConnectInstance(Method, frozen=True):
-    """Connect to a guest's serial console, or to its screen, which speaks VNC.
-
-    The answer names instance and node, and says whether the ticket is VNC's password:
-    a guest may have one of its own.
-    """
-
-    role = Role.OPERATE
-    instance: str
-    kind: Kind = "serial"
-    ticket: str = ""
-
-    async def answer(self, _at: Sources) -> Any:  # noqa: ANN401
-        """Refuse: who answers must hand the connection over."""
-        raise NotSupported("a line can be had over a connection of its own only")
 
 
 async def open_line(

@@ -5,21 +5,21 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, ValidationError, convert, json
+from msgspec import Meta, json
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
 from moorage.model.caller import Role
-from moorage.model.misfit import misfit
 
 from . import deeds
 from .luxi import NOCHANGE
 from .luxi_caller import CALLER
-from .luxi_line import ConnectInstance, DrawTicket
+from .luxi_line import DrawTicket
 from .luxi_messages import PEER, error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_metrics import QueryMetrics
 from .luxi_queries import QUERIES
+from .luxi_request import ConnectInstance, Request, read
 from .luxi_unneeded import UNNEEDED
 from .query import Snapshot, Sources, recall, resource_named, rows
 from .query.job import log_entries
@@ -288,7 +288,7 @@ class QueryAudit(Method, frozen=True):
         return {"lines": lines, "first": log.first, "last": log.shown}
 
 
-_METHODS: tuple[type[Method], ...] = (
+_METHODS: tuple[type[Request], ...] = (
     SubmitJob,
     SubmitJobToDrainedQueue,
     SubmitJobOnce,
@@ -313,7 +313,7 @@ METHODS = {one.__name__: one for one in _METHODS}
 """Every method by its name."""
 
 
-def method(name: str, args: list[Any]) -> Method:
+def method(name: str, args: list[Any]) -> Request:
     """Return a request.
 
     Raises
@@ -323,11 +323,4 @@ def method(name: str, args: list[Any]) -> Method:
     """
     if name not in METHODS:
         raise BadInput(f"the master has no method '{name}'", known=sorted(METHODS))
-    kind = METHODS[name]
-    if len(args) > len(kind.__struct_fields__):
-        most = len(kind.__struct_fields__)
-        raise BadInput(f"{name} takes at most {most} arguments, not {len(args)}")
-    try:
-        return convert(args, kind, strict=False)
-    except ValidationError as error:
-        raise BadInput(f"{name}: {misfit(error, 'the list of arguments')}") from None
+    return read(METHODS[name], args)

@@ -1,78 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The master's side of LUXI: a Unix socket, several clients at once.
-
-One client's requests are answered in order. A client that goes away costs nothing:
-what only waits for it is dropped; what changes something goes on to its end.
-"""
+"""The master's side of LUXI: every method, answered from its sources."""
 
 import asyncio
-import contextlib
 import json
-import os
-import socket
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.json import Encoder
 
-from moorage.errors import (
-    BadInput,
-    Failed,
-    Forbidden,
-    MoorageError,
-    Unreachable,
-    WrongState,
-)
-from moorage.jobs.executor import sentence
+from moorage.errors import MoorageError, NotSupported, Unreachable
 from moorage.jobs.turns import let_go
-from moorage.node.lines import Line, StreamLine, carry, traced
-from moorage.store import StoreLost
+from moorage.node.lines import Line
 
-from .luxi_caller import CALLER, Believed, peer, said
-from .luxi_inbox import MOST, PIECE, Inbox, Inboxes
-from .luxi_line import ConnectInstance, Opener, open_line
-from .luxi_messages import (
-    decode_caller,
-    decode_request,
-    encode_error,
-    encode_long,
-    encode_result,
-)
+from .luxi_caller import Believed
+from .luxi_inbox import MOST
+from .luxi_line import open_line
+from .luxi_messages import encode_long, encode_result
 from .luxi_method import Method
 from .luxi_methods import method
-from .luxi_texts import check_texts
+from .luxi_request import ConnectInstance, Request
+from .luxi_socket import LARGEST_REQUEST, GoneError, LuxiSocket
 from .query import MANY, Sources
 
-LARGEST_REQUEST = 64 * 1024 * 1024
-"""Bytes of the longest request."""
-_BACKLOG = 1024
 _ROWS = Encoder()
-_FAREWELL = 2.0
-"""Seconds that requests under way get when the server stops."""
-_BELIEVED: ContextVar[Believed | None] = ContextVar("_BELIEVED", default=None)
-"""Whose word is taken for who asks, on the connection that is served."""
 
 
-class _GoneError(ConnectionError):
-    """The client of a request that only waits hung up."""
-
-
-class LuxiServer:
+class LuxiServer(LuxiSocket):
     """Answers requests on a Unix socket that only its owner may use.
-
-    Parameters
-    ----------
-    path
-        Of the socket; a file that an earlier master left there is replaced.
-    longest
-        Bytes of the longest request that is read.
-    most
-        Bytes of all requests together that are not answered yet.
-    doors
-        More sockets, each of a user whose word is taken for who asks.
 
     Attributes
     ----------
@@ -80,8 +35,6 @@ class LuxiServer:
         Where answers come from; None while the master cannot give any.
     excuse
         Makes what everybody is told while there are no sources.
-    lines
-        Opens lines to guests; None while that is left to the sources.
     """
 
     def __init__(
@@ -92,160 +45,28 @@ class LuxiServer:
         most: int = MOST,
         doors: Mapping[Path, Believed] | None = None,
     ) -> None:
-        self.path = path
+        super().__init__(path, longest, most, doors)
         self.sources = sources
         self.excuse: Callable[[], MoorageError] = _starting
-        self.lines: Opener | None = None
-        self._doors = dict(doors or {})
-        self._inboxes = Inboxes(longest, most)
-        self._piece = min(PIECE, longest)
-        self._servers: dict[Path, asyncio.Server] = {}
-        self._clients: set[asyncio.Task[Any]] = set()
-        self._under_way: set[asyncio.Task[Any]] = set()
 
-    async def start(self) -> None:
-        """Listen.
+    def read(self, name: str, args: list[Any]) -> Request:
+        """Return a request for one of the master's methods."""
+        return method(name, args)
 
-        Raises
-        ------
-        WrongState
-            If another master listens there.
-        Failed
-            If the socket cannot be made.
-        """
-        await self._listen(self.path, None)
-        for path, believed in self._doors.items():
-            await self._listen(path, believed)
+    async def line(self, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
+        """Open a line to a guest, through the agent of its node."""
+        return await open_line(self._ready(), wanted)
 
-    async def _listen(self, path: Path, believed: Believed | None) -> None:
-        self._servers[path] = await asyncio.start_unix_server(
-            partial(self._client, believed),
-            sock=_bound(path, believed),
-            limit=self._piece,
-            backlog=_BACKLOG,
-        )
+    async def answer(self, wanted: Request, gone: asyncio.Task[Any]) -> bytes:
+        """Return the answer to a request, made from the sources."""
+        if not isinstance(wanted, Method):
+            raise NotSupported("a line can be had over a connection of its own only")
+        return await _encoded(await self._result(wanted, self._ready(), gone))
 
-    async def stop(self) -> None:
-        """Stop listening, and hang up on every client."""
-        servers, self._servers = self._servers, {}
-        for one in servers.values():
-            one.close()
-        for client in self._clients:
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
-        if self._under_way:
-            _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL)
-            for request in late:
-                request.cancel()
-        for path, one in servers.items():
-            await one.wait_closed()
-            path.unlink(missing_ok=True)
-
-    async def _client(
-        self,
-        believed: Believed | None,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._clients.add(task)
-            task.add_done_callback(self._clients.discard)
-        inbox = self._inboxes.open(reader)
-        try:
-            uid, caller = peer(writer)
-            CALLER.set(caller)
-            _BELIEVED.set(believed)
-            if believed and uid != believed.uid:
-                refused = Forbidden(f"{caller.name} is not the user of this socket")
-                await self._send(writer, encode_error(refused))
-                return
-            await self._serve(inbox, reader, writer)
-        except (ConnectionError, asyncio.CancelledError):
-            pass  # the client went away, or the master does: nobody is left to tell
-        finally:
-            self._inboxes.close(inbox)
-            writer.close()
-            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-                await writer.wait_closed()
-
-    async def _serve(
-        self, inbox: Inbox, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Answer one request after the other; read the next one meanwhile."""
-        reading = asyncio.create_task(inbox.next())
-        try:
-            while True:
-                request = await reading
-                if request is None:
-                    return
-                if isinstance(request, MoorageError):
-                    await self._send(writer, encode_error(request))
-                    await inbox.pour_away()
-                    return
-                wanted = _wanted(request)
-                if isinstance(wanted, ConnectInstance):
-                    await self._carry(request, wanted, reader, writer)
-                    return
-                reading = asyncio.create_task(inbox.next())
-                await self._send(writer, await self._answer(request, wanted, reading))
-                inbox.answered()
-        finally:
-            reading.cancel()
-
-    @staticmethod
-    async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
-        writer.write(answer)
-        await writer.drain()
-
-    async def _carry(
-        self,
-        request: bytes,
-        wanted: ConnectInstance,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        """Hand the connection over to a guest."""
-        try:
-            _admit(request, wanted)
-            told, line = await self._opened(wanted)
-        except StoreLost as lost:
-            await self._send(writer, encode_error(_lost(lost)))
-            return
-        except Exception as error:  # noqa: BLE001
-            await self._send(writer, encode_error(sentence(error)))
-            return
-        where = f"{told['instance']} on {told['node']}"
-        with traced(wanted.kind, where, CALLER.get().detail):
-            await self._send(writer, encode_result(told))
-            await carry(StreamLine(reader, writer), line)
-
-    async def _opened(self, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
-        if self.lines:
-            return await self.lines(wanted)
+    def _ready(self) -> Sources:
         if self.sources is None:
             raise self.excuse()
-        return await open_line(self.sources, wanted)
-
-    async def _answer(
-        self, request: bytes, wanted: Method | MoorageError, gone: asyncio.Task[Any]
-    ) -> bytes:
-        """Return the answer to a request, whatever it holds."""
-        if isinstance(wanted, MoorageError):
-            return encode_error(wanted)
-        try:
-            _admit(request, wanted)
-            if self.sources is None:
-                return encode_error(self.excuse())
-            return await _encoded(await self._result(wanted, self.sources, gone))
-        except _GoneError:
-            raise
-        except StoreLost as lost:
-            return encode_error(_lost(lost))
-        except RecursionError:
-            return encode_error(BadInput("the request is nested too deep"))
-        except Exception as error:  # noqa: BLE001
-            return encode_error(sentence(error))
+        return self.sources
 
     async def _result(
         self, wanted: Method, sources: Sources, gone: asyncio.Task[Any]
@@ -260,7 +81,7 @@ class LuxiServer:
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not isinstance(gone.result(), bytes):
-                raise _GoneError
+                raise GoneError
             return await work
         finally:
             work.cancel()
@@ -271,38 +92,8 @@ class LuxiServer:
             work.exception()  # whoever waited was told; nobody may be left
 
 
-def _admit(request: bytes, wanted: Method) -> None:
-    """Take note of who asks; raise `Forbidden` if that one may not."""
-    believed, words = _BELIEVED.get(), decode_caller(request)
-    if believed:
-        CALLER.set(said(believed, words))
-    elif words is not None:
-        raise Forbidden(
-            "this is the master's own socket: nobody asks for somebody else here"
-        )
-    caller = CALLER.get()
-    if not caller.may(wanted.role):
-        raise Forbidden(
-            f"{caller} has the role {caller.role.word}: {type(wanted).__name__} takes "
-            f"{wanted.role.word}",
-            role=wanted.role.word,
-        )
-
-
 def _starting() -> MoorageError:
     return Unreachable("the master is starting", lost="master")
-
-
-def _wanted(request: bytes) -> Method | MoorageError:
-    """Return what a request asks for; or why it asks for nothing."""
-    try:
-        name, args = decode_request(request)
-        check_texts(args)
-        return method(name, args)
-    except RecursionError:
-        return BadInput("the request is nested too deep")
-    except Exception as error:  # noqa: BLE001
-        return sentence(error)
 
 
 async def _encoded(result: Any) -> bytes:  # noqa: ANN401
@@ -330,47 +121,3 @@ def _written(rows: list[Any]) -> str:
         return _ROWS.encode(rows).decode()
     except (OverflowError, UnicodeError):
         return json.dumps(rows, separators=(",", ":"))
-
-
-def _lost(lost: StoreLost) -> MoorageError:
-    """Return what whoever asked for a change is told: nobody knows what came of it."""
-    return Failed(
-        f"the master ends, and commits nothing more: {lost}; what you asked for may "
-        "have been taken or not",
-        hint="gnt-job list, when the master is back",
-    )
-
-
-def _bound(path: Path, believed: Believed | None) -> socket.socket:
-    """Return a socket that listens at `path`, with its mode from its first moment.
-
-    Whoever sees the file can connect: it gets its name when it listens already. Its
-    owner may, and a door of another user by the group of its directory.
-    """
-    other = believed and believed.uid != os.geteuid()
-    _check_free(path)
-    draft = path.with_name(f".{path.name}")
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o117 if other else 0o177)
-    try:
-        draft.unlink(missing_ok=True)
-        made.bind(str(draft))
-        made.listen(_BACKLOG)
-        draft.rename(path)
-    except OSError as error:
-        made.close()
-        why = error.strerror or error
-        raise Failed(f"the socket {path} cannot be made: {why}") from error
-    finally:
-        os.umask(before)
-    return made
-
-
-def _check_free(path: Path) -> None:
-    """Raise `WrongState` if somebody answers at `path`."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
-        try:
-            trial.connect(str(path))
-        except OSError:
-            return
-    raise WrongState(f"another master listens on {path}", hint="gnt-cluster getmaster")

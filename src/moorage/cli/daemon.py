@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """moorage agent, master: the daemons."""
 
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons, to_run
 from .log_format import LOG_FORMAT, choose
 from .state_backup import places
 
 
-def _daemons(name: str) -> ModuleType:
-    """Return a module of the daemons' side, which is slow to import."""
-    return import_module(f"moorage.daemons.{name}")
-
-
 def _agent(call: Call) -> None:
     choose(call)
-    _daemons("agent").run(Path(call.words[0]))
+    to_run("agent").run(Path(call.words[0]))
 
 
 def _master(call: Call) -> int:
@@ -28,20 +22,19 @@ def _master(call: Call) -> int:
     (what,) = call.words
     choose(call)
     if what == "run" and call.option("restart"):
-        return int(_daemons("supervisor").run(at))
-    module = _daemons("master")
+        return int(to_run("supervisor").run(at))
     if what == "run":
-        module.run(at)
+        to_run("master").run(at)
     elif what == "start":
-        pid = module.start(at)
+        pid = daemons("master_process").start(at)
         call.terminal.print(f"The master is up, process {pid}")
     elif what == "stop":
-        stopped = module.stop(at)
+        stopped = daemons("master_process").stop(at)
         call.terminal.print("The master is stopped" if stopped else "No master runs")
     elif what == "wait":
         _prepare(call, at)
     elif what == "key":
-        _daemons("standby").offer(at, _daemons("paths").node_places())
+        daemons("standby").offer(at, daemons("paths").node_places())
     elif what == "check":
         return _checked(call, at)
     else:
@@ -59,16 +52,16 @@ def _prepare(call: Call, at: Any) -> None:  # noqa: ANN401 - imported late
             "where the state is, the etcd.json of the cluster's master says",
             hint="moorage master wait --store etcd.json",
         )
-    node = _daemons("paths").node_places()
-    name = _daemons("standby").prepare(at, node, str(call.option("store")))
-    pid = _daemons("master").start(at)
+    node = daemons("paths").node_places()
+    name = daemons("standby").prepare(at, node, str(call.option("store")))
+    pid = daemons("master_process").start(at)
     call.terminal.print(f"A master on {name} waits for the lead, process {pid}")
 
 
 def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     """Say what is wrong with a master's store; return 1 if anything is."""
-    check = _daemons("store_check").check
-    found = _daemons("state_directory").as_owner(at.root, check, at)
+    check = daemons("store_check").check
+    found = daemons("state_directory").as_owner(at.root, check, at)
     for one in found.faults:
         text = " ".join(one.message.split())
         coded = f"{one.code}:{one.kind}:{one.name}:{text}"

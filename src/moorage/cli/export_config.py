@@ -8,6 +8,7 @@ from pathlib import Path
 from moorage.errors import BadInput, Failed
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons
 from .state_backup import places
 
 
@@ -22,7 +23,7 @@ def _export(call: Call) -> None:
         address = formats.Address(_checked(ip), device, _bits(ip, call))
     elif call.option("master_netdev") or call.option("master_netmask"):
         raise BadInput("--master-netdev and --master-netmask are about --master-ip")
-    module = import_module("moorage.daemons.config_export")
+    module = daemons("config_export")
     try:
         made = module.export(places(call), target, version, address)
     except OSError as error:

@@ -9,11 +9,12 @@ from msgspec import to_builtins
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons
 from .state_backup import places
 
 
 def _import(call: Call) -> int:
-    module = import_module("moorage.daemons.config_import")
+    module = daemons("config_import")
     plan_module = import_module("moorage.config_data.importing_plan")
     if call.option("guests_are_down") and call.option("guests_run_on"):
         raise BadInput("--guests-are-down and --guests-run-on do not go together")

@@ -2,9 +2,9 @@
 """How a daemon writes its log: lines for people, or an object of JSON each."""
 
 import os
-from importlib import import_module
 
 from .command import Call, Option
+from .daemons_side import daemons
 from .terminal import Terminal
 
 LOG_FORMAT = Option(
@@ -20,7 +20,7 @@ def choose(call: Call) -> None:
     BadInput
         If there is no such format.
     """
-    log = import_module("moorage.daemons.log_limit")
+    log = daemons("log_limit")
     given = call.option("log_format")
     as_json = log.as_json(given)
     if given:
@@ -49,5 +49,5 @@ class JsonTerminal(Terminal):
 
     @staticmethod
     def _made(line: str, level: str = "INFO") -> str:
-        log = import_module("moorage.daemons.log_limit")
+        log = daemons("log_limit")
         return f"{log.json_line(level, 'moorage.watcher', line)}\n"

@@ -12,6 +12,7 @@ from typing import Any
 from moorage.errors import BadInput
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons, to_run
 from .log_format import LOG_FORMAT, choose
 from .state_backup import places
 
@@ -19,12 +20,8 @@ _SETTINGS = Option(("--settings",), "its settings (/etc/moorage/rapi.toml)", "FI
 _NAME = Operand("NAME")
 
 
-def _daemons(name: str) -> Any:  # noqa: ANN401 - slow to import
-    return import_module(f"moorage.daemons.{name}")
-
-
 def _settings(call: Call) -> Any:  # noqa: ANN401 - imported late
-    module = _daemons("rapi")
+    module = daemons("rapi_settings")
     given = call.option("settings")
     if given and not Path(given).exists():
         raise BadInput(f"there is no file {given}")
@@ -33,13 +30,14 @@ def _settings(call: Call) -> Any:  # noqa: ANN401 - imported late
 
 def _run(call: Call) -> None:
     choose(call)
-    _daemons("rapi").run(_settings(call))
+    module = to_run("rapi")
+    module.run(_settings(call))
 
 
 def _certificate(call: Call) -> None:
     path = Path(_settings(call).certificate)
     name = call.words[0] if call.words else os.uname().nodename
-    made = _daemons("rapi_keys").renew(places(call), path, name)
+    made = daemons("rapi_keys").renew(places(call), path, name)
     told = f"has a new certificate for {name}" if made else "has one that lasts"
     call.terminal.print(f"{path} {told}")
 
@@ -67,14 +65,14 @@ def _add_token(call: Call) -> None:
     role = import_module("moorage.api.rapi.roles").Role.named(call.option("role"))
     settings, days = _settings(call), call.option("days")
     files = Path(settings.tokens), Path(settings.users)
-    token = _daemons("rapi_keys").add_token(files[0], name, role, days, files[1])
+    token = daemons("rapi_keys").add_token(files[0], name, role, days, files[1])
     call.terminal.print(token)
     call.terminal.talk("It is shown this once")
 
 
 def _list_tokens(call: Call) -> None:
     now = time.time()
-    for user in _daemons("rapi_keys").tokens(Path(_settings(call).tokens)):
+    for user in daemons("rapi_keys").tokens(Path(_settings(call).tokens)):
         until = time.strftime("%Y-%m-%d", time.gmtime(user.until))
         over = ", over" if user.until is not None and user.until <= now else ""
         call.terminal.print(f"{user.name} {user.role.word} until {until}{over}")
@@ -82,7 +80,7 @@ def _list_tokens(call: Call) -> None:
 
 def _remove_token(call: Call) -> None:
     (name,) = call.words
-    _daemons("rapi_keys").remove_token(Path(_settings(call).tokens), name)
+    daemons("rapi_keys").remove_token(Path(_settings(call).tokens), name)
 
 
 _ROLE = Option(

@@ -10,6 +10,7 @@ from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.units import counted, is_whole
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons
 from .options import DEBUG
 
 _DIR = Operand("DIR")
@@ -17,7 +18,7 @@ _DIR = Operand("DIR")
 
 def _clusters() -> ModuleType:
     """Return the module of scratch clusters, which is slow to import."""
-    return import_module("moorage.daemons.devcluster")
+    return daemons("devcluster")
 
 
 def _up(call: Call) -> None:
@@ -57,7 +58,7 @@ def _number(text: str) -> int:
 
 def _what(root: Path) -> ModuleType:
     """Return the module of what a directory has: a scratch cloud, or a cluster."""
-    clouds = import_module("moorage.daemons.devcloud")
+    clouds = daemons("devcloud")
     return clouds if clouds.is_one(root) else _clusters()
 
 

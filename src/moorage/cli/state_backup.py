@@ -3,13 +3,13 @@
 
 import sys
 from getpass import getpass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput, Failed
 
 from .command import Call, Command, Operand, Option
+from .daemons_side import daemons
 
 _FILE = Operand("FILE")
 _DIR = Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR")
@@ -20,7 +20,7 @@ _SECRET = Option(
 
 def places(call: Call) -> Any:  # noqa: ANN401 - imported late
     """Return where the master keeps its files."""
-    paths = import_module("moorage.daemons.paths")
+    paths = daemons("paths")
     given = call.option("dir")
     return paths.MasterPlaces(Path(given)) if given else paths.master_places()
 
@@ -59,7 +59,7 @@ def _backup(call: Call) -> None:
                 "nobody can be asked for a passphrase: this is no terminal",
                 hint=f"moorage backup --passphrase-file SECRET {target}",
             )
-    module = import_module("moorage.daemons.backup")
+    module = daemons("backup")
     try:
         made = module.backup(places(call), target, secret)
     except OSError as error:
@@ -74,9 +74,9 @@ def _backup(call: Call) -> None:
 
 def _restore(call: Call) -> None:
     source = Path(call.words[0])
-    node = import_module("moorage.daemons.paths").node_places()
+    node = daemons("paths").node_places()
     force = bool(call.option("force"))
-    module = import_module("moorage.daemons.backup")
+    module = daemons("backup")
     secret = _passphrase(call)
     try:
         if not secret and module.sealed(source):

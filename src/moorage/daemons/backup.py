@@ -47,7 +47,7 @@ from moorage.store.base import ADVICE
 from moorage.store.etcd import EtcdSettings, EtcdStore
 from moorage.store.records import copied
 
-from . import master, voting
+from . import master_process, voting
 from .lead_record import hand_over
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
@@ -109,7 +109,7 @@ def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manif
     Failed
         If there is no room for a copy, or what is there is no store.
     """
-    master.check_cluster(places)
+    master_process.check_cluster(places)
     if target.exists():
         hint = f"moorage backup {target}.new"
         raise Exists(f"there is a file {target} already", hint=hint)

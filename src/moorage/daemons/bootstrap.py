@@ -54,7 +54,7 @@ from moorage.store import (
 from moorage.store.etcd import EtcdSettings, to_bytes
 from moorage.units import counted
 
-from . import etcd_prefix, master
+from . import etcd_prefix, master, master_process
 from .paths import KEPT, MasterPlaces, master_places
 from .state_directory import as_owner, claim
 
@@ -97,7 +97,7 @@ def init(
     etcd = etcd_prefix.of_new(store, change) if store else None
     as_owner(places.root, _found, places, change, invitation, etcd)
     if start:
-        master.start(places)
+        master_process.start(places)
 
 
 def _found(
@@ -120,7 +120,7 @@ def _found(
 def _check_free(places: MasterPlaces) -> None:
     """Refuse to make a cluster over anything of another one."""
     if places.founding.exists():
-        master.check_cluster(places)
+        master_process.check_cluster(places)
     kept = [*places.root.glob(f"{places.store.name}*"), *places.keys.glob("*")]
     for path in (*kept, *places.root.glob(places.etcd.name)):
         if path.name != f"{places.store.name}.lock":
@@ -136,7 +136,7 @@ def _begin(places: MasterPlaces) -> None:
     try:
         os.close(os.open(places.founding, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        master.check_cluster(places)
+        master_process.check_cluster(places)
 
 
 def _invitation(token: str | None) -> Token:
@@ -317,15 +317,15 @@ def destroy() -> None:
     if places.founding.exists():
         as_owner(places.root, _dissolve, places, MoorageError)
         return
-    master.check_cluster(places)
+    master_process.check_cluster(places)
     if places.etcd.exists():  # who stops gives the lead away: it is refused before
         as_owner(places.root, _check_empty_now, places)
-    was_running = master.stop(places)
+    was_running = master_process.stop(places)
     try:
         as_owner(places.root, _dissolve, places)
     except BaseException:
         if was_running:
-            master.start(places)
+            master_process.start(places)
         raise
     places.socket.unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from moorage.errors import BadInput, Exists, Failed
 from moorage.store import inspect, loaded
 from moorage.store.base import ADVICE
 
-from . import master, process
+from . import master_process, process
 from .paths import MasterPlaces
 
 BESIDE = ".moorage"
@@ -60,7 +60,7 @@ def export(
     Failed
         If the store is damaged.
     """
-    master.check_cluster(places)
+    master_process.check_cluster(places)
     beside = target.with_name(target.name + BESIDE)
     for one in (target, beside):
         if one.exists():

@@ -40,7 +40,7 @@ from moorage.model.misfit import UNREADABLE, misfit
 from moorage.store import ConfigStore, inspect, loaded, store_at
 from moorage.store.base import ADVICE
 
-from . import master, process
+from . import master_process, process
 from .config_export import BESIDE
 from .paths import MasterPlaces
 from .state_directory import as_owner
@@ -133,7 +133,7 @@ class Import:
 
     def check(self) -> None:
         """Raise `NotFound` if there is no cluster for it to come into."""
-        master.check_cluster(self._places)
+        master_process.check_cluster(self._places)
 
     def do(self) -> None:
         """Make it the cluster's state; the master is stopped and started.
@@ -151,12 +151,12 @@ class Import:
     def _do(self) -> None:
         _check(self.plan.findings)
         _check_idle(_state(self._places)[1].get("job", {}))
-        was_running = master.stop(self._places)
+        was_running = master_process.stop(self._places)
         try:
             as_owner(self._places.root, self._written)
         finally:
             if was_running:
-                master.start(self._places)
+                master_process.start(self._places)
 
     def _written(self) -> None:
         asyncio.run(self._write())

@@ -24,7 +24,7 @@ from moorage.errors import BadInput, Exists, Failed, NotFound
 from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.jobs.job import FINISHED
 
-from . import agent, bootstrap, cleanup, master, process, scratch_note
+from . import agent, bootstrap, cleanup, process, scratch_note
 from .furnishing import furnish
 from .paths import MasterPlaces, NodePlaces
 from .state_directory import claim
@@ -180,7 +180,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
     Failed
         If it does not come up; the sentence ends with its last words.
     """
-    known = process.running(scratch.node(name).pid, master.WORD)
+    known = process.running(scratch.node(name).pid, process.WORD)
     if known:
         return known
     pid = _begin_agent(scratch, name)

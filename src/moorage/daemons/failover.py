@@ -24,7 +24,7 @@ from moorage.protocol import GetStanding, HeedTerm, Standing, silent
 from moorage.protocol.sender import HIGHEST
 from moorage.units import counted
 
-from . import handing, master, process, voting
+from . import handing, master_process, process, voting
 from .handing import Ending
 from .heritage import Heritage, heritage_at, read
 from .lead_record import settle
@@ -80,7 +80,7 @@ def failover(
 
     told = asyncio.run(promoted())
     with _told_to_repeat():
-        master.start(places)
+        master_process.start(places)
     return told
 
 

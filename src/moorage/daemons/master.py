@@ -13,7 +13,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from moorage import durable, ops
-from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.copies import CommitLog, Replication
@@ -21,7 +20,6 @@ from moorage.directories import SOCKET
 from moorage.errors import (
     Failed,
     MoorageError,
-    NotFound,
     WrongState,
 )
 from moorage.jobs import Engine, queue
@@ -32,7 +30,7 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, StoreLost
+from moorage.store import ConfigStore, StoreLost
 
 from . import (
     chores,
@@ -47,16 +45,12 @@ from . import (
     watched,
 )
 from .leadership import Standing, fenced
+from .master_process import LEAVE, check_cluster, no_store
 from .opening import STORE_LOST
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
-_LEAVE = 10.0
-"""Seconds that running jobs get to end when the master stops, and then their tasks."""
-_STOP = 4 * _LEAVE
-"""Seconds after which a master that does not stop is killed."""
-_START = 30.0
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
 BROKEN = 70
@@ -64,7 +58,6 @@ BROKEN = 70
 HANDED_OVER = 3
 """Exit status of a master that another node has followed, and whose store is aside: it
 is not started again, and nothing failed."""
-WORD = "moorage.cli.moorage"
 
 
 def run(places: MasterPlaces) -> None:
@@ -105,32 +98,6 @@ def run(places: MasterPlaces) -> None:
             status = BROKEN
     if status:
         sys.exit(status)
-
-
-def check_cluster(places: MasterPlaces) -> None:
-    """Raise an error that tells what is there instead of a cluster."""
-    if places.founding.exists():
-        raise WrongState(
-            f"the making of the cluster in {places.root} was interrupted",
-            hint="gnt-cluster destroy --yes-do-it, then gnt-cluster init NAME",
-        )
-    if places.etcd.exists():
-        return
-    if places.store.exists():
-        if not places.store.stat().st_size:
-            raise _no_store(f"{places.store} is empty")
-    elif places.keys.exists() and any(places.keys.iterdir()):
-        raise _no_store(f"{places.store} is not there, but the cluster's keys are")
-    else:
-        raise NotFound(
-            f"there is no cluster in {places.root}",
-            hint="gnt-cluster getmaster tells a node where its master is; "
-            "gnt-cluster init NAME makes a cluster",
-        )
-
-
-def _no_store(what: str) -> Damaged:
-    return Damaged(f"{what}: mount it, or put a copy in its place")
 
 
 def authority(places: MasterPlaces) -> Authority:
@@ -186,7 +153,7 @@ async def _serve(
     """Serve until the end; return the exit status."""
     if not config_store.config.objects:
         await config_store.close()
-        raise _no_store(f"{places.store} holds no cluster")
+        raise no_store(f"{places.store} holds no cluster")
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
     opened = log, config_store, records
@@ -271,7 +238,7 @@ async def _ended(
     When the store is lost, those who wait still learn that.
     """
     if not config_store.lost.is_set():
-        await engine.leave(_LEAVE)
+        await engine.leave(LEAVE)
     if config_store.lost.is_set():
         return False
     await server.stop()  # nobody asks for what could no longer be written
@@ -319,76 +286,3 @@ async def _able(
         raise RuntimeError("nodes can be asked no more")
     if copying.done():
         copying.result()
-
-
-def start(places: MasterPlaces) -> int:
-    """Start the master, supervised, and return its pid when it answers.
-
-    One that runs already, or that its supervisor is about to start again, is it.
-
-    Raises
-    ------
-    MoorageError
-        If there is no cluster, its store is damaged, or others could write to it.
-    Failed
-        If it does not come up; the sentence ends with its last words.
-    """
-    check_cluster(places)
-    said = _length(places.log)
-    supervisor = process.holder(places.supervisor)
-    if supervisor:
-        os.kill(supervisor, signal.SIGHUP)
-    elif process.holder(places.lock):
-        pass
-    elif systemd.has_master(places):
-        systemd.start_master()
-    else:
-        claim(places.root, KEPT)
-        arguments = ["master", "run", "--restart", "--dir", str(places.root)]
-        supervisor = process.spawn(arguments, places.log)
-
-    def settled() -> bool:
-        begun = supervisor is not None and process.alive(supervisor)
-        locks = (places.lock, places.supervisor)
-        return _answers(places) or not (begun or any(map(process.holder, locks)))
-
-    process.wait_until(settled, _START)
-    pid = process.holder(places.lock)
-    if pid is None or not _answers(places):
-        if systemd.has_master(places):
-            raise Failed("the master does not come up", hint=systemd.LOOK)
-        with places.log.open(errors="replace") as log:
-            log.seek(said if said <= _length(places.log) else 0)
-            words = log.read().splitlines()[-5:]
-        raise process.not_up("the master", _START, words)
-    return pid
-
-
-def _length(log: Path) -> int:
-    return log.stat().st_size if log.exists() else 0
-
-
-def _answers(places: MasterPlaces) -> bool:
-    """Whether the master that holds the lock has opened its store."""
-    if not process.holder(places.lock):
-        return False
-    try:
-        with LuxiClient(str(places.socket)) as luxi:
-            luxi.call("QueryConfigValues", ["drain_flag"])
-    except MoorageError as error:
-        return bool(error.facts.keys() & {"led", "barred"})  # it waits, and is to
-    return True
-
-
-def stop(places: MasterPlaces) -> bool:
-    """Stop the master as planned; return whether there was one."""
-    found = False
-    if systemd.has_master(places) and process.holder(places.lock):
-        found = True
-        systemd.stop_master()
-    for lock in (places.supervisor, places.lock):
-        pid = process.holder(lock)
-        if pid:
-            process.end(pid, patience=_STOP)
-            found = True
-    return found

@@ -5,15 +5,16 @@ The agent answers there: it says who is the master, and reaches the guests that 
 this node, whether or not the master can be reached.
 """
 
+import asyncio
 import logging
 import shlex
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.api.luxi_line import ConnectInstance
-from moorage.api.luxi_server import LuxiServer
+from moorage.api.luxi_request import ConnectInstance, Request, read
+from moorage.api.luxi_socket import LuxiSocket
 from moorage.errors import Failed, MoorageError, WrongState
 from moorage.node.agent import Agent
 from moorage.node.lines import Line, StreamLine
@@ -23,14 +24,39 @@ from .paths import NodePlaces
 _LOG = logging.getLogger(__name__)
 
 
-async def serve(places: NodePlaces, agent: Agent) -> LuxiServer | None:
-    """Answer on the node's own socket; its owner alone can reach it.
+class NodeSocket(LuxiSocket):
+    """Answers on the node's own socket; its owner alone can reach it."""
+
+    def __init__(self, agent: Agent, path: Path) -> None:
+        super().__init__(path)
+        self._agent = agent
+
+    def read(self, name: str, args: list[Any]) -> Request:
+        """Return what is asked for; which of the master's methods, matters not."""
+        connects = name == ConnectInstance.__name__
+        return read(ConnectInstance, args) if connects else Request()
+
+    async def answer(self, wanted: Request, gone: asyncio.Task[Any]) -> bytes:  # noqa: ARG002
+        """Say where the master is."""
+        raise elsewhere(self._agent)
+
+    async def line(self, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
+        """Return a line to a guest of this node."""
+        agent = self._agent
+        found = await agent.guest(wanted.instance)
+        if found is None:
+            raise _not_here(agent, wanted.instance)
+        line = replace(found, kind=wanted.kind, ticket=wanted.ticket)
+        told = {"instance": found.name, "node": agent.name}
+        return told, await StreamLine.over(await agent.line(line))
+
+
+async def serve(places: NodePlaces, agent: Agent) -> NodeSocket | None:
+    """Answer on the node's own socket.
 
     Returns None, and says so in the log, where no socket can be.
     """
-    server = LuxiServer(None, places.socket)
-    server.excuse = partial(elsewhere, agent)
-    server.lines = partial(_line, agent)
+    server = NodeSocket(agent, places.socket)
     try:
         await server.start()
     except (Failed, OSError) as error:
@@ -56,16 +82,6 @@ def elsewhere(agent: Agent) -> MoorageError:
         f"this is not the master node, please connect to {agent.master}",
         hint=f"ssh {agent.master}",
     )
-
-
-async def _line(agent: Agent, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
-    """Return a line to a guest of this node."""
-    found = await agent.guest(wanted.instance)
-    if found is None:
-        raise _not_here(agent, wanted.instance)
-    line = replace(found, kind=wanted.kind, ticket=wanted.ticket)
-    told = {"instance": found.name, "node": agent.name}
-    return told, await StreamLine.over(await agent.line(line))
 
 
 def _not_here(agent: Agent, word: str) -> MoorageError:

@@ -23,13 +23,15 @@ from moorage.errors import Failed, WrongState
 _STEP = 0.02
 _STARTED: list[subprocess.Popen[bytes]] = []
 """Children that live on; kept, lest Python complains that they were forgotten."""
+WORD = "moorage.cli.moorage"
+"""The module of all these processes; among the words of their command lines."""
 _FLOCK = "hhqqi4x"
 """``struct flock`` of Linux: type, whence, start, length, pid."""
 
 
 def command(*arguments: str) -> list[str]:
     """Return the command line of ``moorage ARGUMENTS``, by this very Python."""
-    return [sys.executable, "-m", "moorage.cli.moorage", *arguments]
+    return [sys.executable, "-m", WORD, *arguments]
 
 
 @contextmanager

@@ -8,74 +8,23 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, toml
-
 from moorage.api.luxi_async import AsyncLuxi
 from moorage.api.rapi.application import Door
 from moorage.api.rapi.events import LISTENER, Hub
-from moorage.api.rapi.limits import Gate, Limits
+from moorage.api.rapi.limits import Gate
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, look_after, serve
 from moorage.api.rapi.users import Users
-from moorage.directories import DOOR, RAPI_USERS
-from moorage.errors import BadInput
 from moorage.jobs.turns import give_back
 from moorage.model.addresses import place
-from moorage.model.misfit import misfit
 from moorage.web.serving import WebPages
 
 from . import log_limit, pauses, systemd
+from .rapi_settings import Settings
 
 _LOG = logging.getLogger(__name__)
-SETTINGS = Path("/etc/moorage/rapi.toml")
 _TIDY = 60.0
 """Seconds between two looks for what connections left behind in circles."""
-
-
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the door is to run.
-
-    Attributes
-    ----------
-    address, port
-        Where it listens; ``0.0.0.0`` is everywhere.
-    socket
-        The master's for doors.
-    certificate
-        A file with a key, its certificate, and those of who signed it. The one that is
-        named here is the administrator's, unless ``moorage rapi certificate`` wrote it.
-    users
-        Ganeti's file of users.
-    tokens
-        What ``moorage rapi token`` writes.
-    limits
-        What one user, or one address, gets.
-    """
-
-    address: str = "0.0.0.0"  # noqa: S104
-    port: int = 5080
-    socket: str = DOOR
-    certificate: str = "/var/lib/moorage-rapi/rapi.pem"
-    users: str = RAPI_USERS
-    tokens: str = "/var/lib/moorage-rapi/tokens"
-    limits: Limits = Limits()
-
-
-def read_settings(path: Path = SETTINGS) -> Settings:
-    """Return the settings in a file; the defaults if there is none.
-
-    Raises
-    ------
-    BadInput
-        If the file holds something else.
-    """
-    try:
-        return toml.decode(path.read_bytes(), type=Settings)
-    except FileNotFoundError:
-        return Settings()
-    except (DecodeError, UnicodeError) as error:
-        told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(f"{path} does not hold settings: {told}") from None
 
 
 def run(settings: Settings) -> None:

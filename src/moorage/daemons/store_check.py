@@ -23,7 +23,7 @@ from moorage.model.story import REMOVED, Event
 from moorage.store import audit, feed, inspect, stories, whole
 from moorage.units import counted
 
-from . import master, process, standby
+from . import master, master_process, process, standby
 from .paths import MasterPlaces
 
 _OTHERS = frozenset(
@@ -70,7 +70,7 @@ def check(places: MasterPlaces) -> Checked:
     MoorageError
         If there is none, or it cannot be read.
     """
-    master.check_cluster(places)
+    master_process.check_cluster(places)
     live = process.holder(places.lock) is not None
     try:
         found = inspect(places.store, live=live)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from moorage.errors import Failed, MoorageError, WrongState
+from moorage.errors import Failed, MoorageError, WrongState, sentence
 from moorage.model import Config, Instance
 from moorage.model.audit import CANCEL
 from moorage.model.caller import MASTER, Caller
@@ -17,7 +17,7 @@ from .asking import Asker, Nodes
 from .deciding import Deciding, Decision, reported_again
 from .dry_run import Parse, planned
 from .effects import REAL, Effects
-from .executor import Executor, Parked, sentence
+from .executor import Executor, Parked
 from .hooks import Hooks, HooksOf
 from .job import (
     BEGUN,

@@ -13,13 +13,12 @@ The rules, in the order in which they matter:
 * A disk whose undo failed is quarantined: it stays visible, and nobody can use it.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import convert, to_builtins
 
-from moorage.errors import Failed, MoorageError, Refused, Unreachable
+from moorage.errors import Failed, MoorageError, Refused, Unreachable, sentence
 from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.model import change as changes
 from moorage.model.story import Occasion
@@ -33,8 +32,6 @@ from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, Suspect, stamp, user_words
 from .queue import Queue
 from .staying import doubtful, failing, left, stopped
 from .task import Commit, Run, Task, today
-
-_LOG = logging.getLogger(__name__)
 
 
 class Parked(BaseException):
@@ -386,11 +383,3 @@ def _overtaken(config: Config, op: Op, uuid: str) -> str:
         f"began is neither carried on nor undone ({op.summary}, step {op.cursor + 1} "
         f"of {len(op.tasks)})"
     )
-
-
-def sentence(error: Exception) -> MoorageError:
-    """Return an error of ours; a defect of ours becomes one, and is logged."""
-    if isinstance(error, MoorageError):
-        return error
-    _LOG.error("a task broke", exc_info=error)
-    return Failed(f"internal error: {type(error).__name__}: {error}")

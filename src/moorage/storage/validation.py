@@ -2,8 +2,9 @@
 """Words of a request that templates and providers share: names, flags, values."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from moorage.errors import BadInput
 
@@ -20,6 +21,8 @@ _OURS = re.compile(
 :meth:`moorage.storage.Template.logical_id`."""
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
+KERNELSPACE, USERSPACE = "kernelspace", "userspace"
+"""How a guest reaches a disk: by a device of its node's kernel, or by itself."""
 
 
 def check_name(kind: str, name: str) -> str:
@@ -166,3 +169,24 @@ def check_image_directory(setting: str, path: str) -> None:
         raise BadInput(f"{option} is an absolute path, not '{path}'")
     if path and is_of_the_system(pure):
         raise BadInput(f"{option} cannot be {path}: system directories hold no images")
+
+
+def checked_access(params: Mapping[str, Any]) -> str:
+    """Return how a disk with some parameters is reached.
+
+    Raises
+    ------
+    BadInput
+        If there is no such way.
+    """
+    access = str(params.get("access", KERNELSPACE))
+    if access not in (KERNELSPACE, USERSPACE):
+        raise BadInput(
+            f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'", access=access
+        )
+    return access
+
+
+def is_userspace(params: Mapping[str, Any]) -> bool:
+    """Whether the hypervisor reaches the disk by its URI."""
+    return params.get("access") == USERSPACE

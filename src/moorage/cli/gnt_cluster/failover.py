@@ -2,18 +2,14 @@
 """The master: whether it is there, and another one in its place."""
 
 from importlib import import_module
-from typing import Any
 
 from moorage.cli.command import Call, Command, Option
+from moorage.cli.daemons_side import daemons
 from moorage.cli.options import DEBUG, moot
 
 
-def _daemons(name: str) -> Any:  # noqa: ANN401 - a module of the daemons' side, slow to import
-    return import_module(f"moorage.daemons.{name}")
-
-
 def _failover(call: Call) -> None:
-    paths = _daemons("paths")
+    paths = daemons("paths")
 
     def agreed(warnings: list[str]) -> None:
         for line in warnings:
@@ -21,7 +17,7 @@ def _failover(call: Call) -> None:
         if not call.option("yes_do_it"):
             call.ask("Make this node the master?")
 
-    told = _daemons("failover").failover(
+    told = daemons("failover").failover(
         paths.master_places(),
         paths.node_places(),
         voting=not call.option("no_voting"),
@@ -34,7 +30,7 @@ def _failover(call: Call) -> None:
 
 def heard() -> str:
     """Return the master's node as the node of this machine heard it; empty if not."""
-    node = _daemons("paths").node_places()
+    node = daemons("paths").node_places()
     known = import_module("moorage.node.records.leader").read(node.run)
     return str(known.sender.node) if known else ""
 

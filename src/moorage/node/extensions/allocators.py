@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.errors import AllocatorFailed, CommandFailed, NotFound
-from moorage.model.hvparams import Parameters
-from moorage.model.uidpool import UidPool
 from moorage.node.machine import commands, users
 from moorage.node.machine.scripts import Scripts
 from moorage.node.machine.trust import distrust
@@ -77,7 +75,9 @@ class Allocators:
             )
         if problem := distrust(program):
             raise AllocatorFailed(f"{program} is not run: {problem}")
-        user_of = _user(asked.uid_pool) if self.apart else nullcontext(users.User())
+        user_of = (
+            users.lent(asked.uid_pool) if self.apart else nullcontext(users.User())
+        )
         with user_of as user, _directory(user) as place:
             file = place / _MESSAGE
             _write(file, asked.message, user)
@@ -116,17 +116,6 @@ def _entries(place: Path) -> list[Path]:
 
 def _runs(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
-
-
-@contextmanager
-def _user(pool: UidPool) -> Iterator[users.User]:
-    """Yield a user that nobody else is; an agent that is not root has but its own."""
-    user = users.take(Parameters(), pool)
-    try:
-        yield user
-    finally:
-        if user.lock is not None:
-            os.close(user.lock)
 
 
 @contextmanager

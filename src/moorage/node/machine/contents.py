@@ -35,7 +35,6 @@ from qemu.qmp import ExecuteError, QMPClient, QMPError
 
 from moorage import durable
 from moorage.errors import Failed
-from moorage.model.hvparams import Parameters
 from moorage.model.uidpool import UidPool
 from moorage.node.text import clean
 from moorage.storage import Content
@@ -134,7 +133,7 @@ class Contents:
             )
         durable.make(self._directory)
         async with AsyncExitStack() as stack:
-            user = stack.enter_context(_taken(pool))
+            user = stack.enter_context(users.lent(pool))
             front = await asyncio.to_thread(self._room.words, user)
             front += self._bound
             given = list(images.values())
@@ -244,17 +243,6 @@ class _Monitor:
 
 def _said(error: BaseException) -> str:
     return clean(str(error)[:_SAID]) or type(error).__name__
-
-
-@contextmanager
-def _taken(pool: UidPool) -> Iterator[users.User]:
-    """Yield a user that nobody else is; the program holds it by an open lock."""
-    user = users.take(Parameters(), pool)
-    try:
-        yield user
-    finally:
-        if user.lock is not None:
-            os.close(user.lock)
 
 
 def _words(images: Sequence[Image], monitor: int) -> Iterator[str]:

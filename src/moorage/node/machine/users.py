@@ -12,7 +12,7 @@ import os
 import pwd
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -90,6 +90,25 @@ def take(given: Parameters, pool: UidPool, locks: Path = LOCKS) -> User:
     if given.security_model == "user":
         return _named(given.security_domain)
     return _own(pool, locks)
+
+
+@contextmanager
+def lent(pool: UidPool) -> Iterator[User]:
+    """Lend a user that nobody else is to a program, which inherits its open lock.
+
+    An agent that is not root has but its own.
+
+    Raises
+    ------
+    Failed
+        If all users of the pool are taken.
+    """
+    user = take(Parameters(), pool)
+    try:
+        yield user
+    finally:
+        if user.lock is not None:
+            os.close(user.lock)
 
 
 def _named(name: str) -> User:

@@ -12,7 +12,6 @@ from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.objects import REUSE
 from moorage.storage import limits
-from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
@@ -29,9 +28,12 @@ from moorage.storage.command import (
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import lists, not_found, room_key
 from moorage.storage.validation import (
+    KERNELSPACE,
+    USERSPACE,
     check_name,
     check_parameter_name,
     check_provider_name,
+    checked_access,
     text,
 )
 from moorage.units import Mib

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, CommandFailed, Failed
 from moorage.model import Disk, Need, Unit, Volume
-from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
@@ -21,7 +20,7 @@ from moorage.storage.command import (
     Steps,
     Where,
 )
-from moorage.storage.validation import check_name
+from moorage.storage.validation import check_name, checked_access, is_userspace
 
 from .file import PROGRAMS, File
 

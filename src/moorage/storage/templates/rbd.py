@@ -9,10 +9,10 @@ from typing import Any
 from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, Need, Unit, Volume
-from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
+from moorage.storage.validation import checked_access, is_userspace
 from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain
