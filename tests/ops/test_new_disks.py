@@ -221,3 +221,12 @@ async def test_two_are_made_on_a_node_side_by_side(tmp_path: Path) -> None:
     for number in made:
         assert (await sim.finished(number)).status == "success"
     await sim.stop()
+
+
+async def test_who_wants_a_name_that_is_being_given_waits(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    fields = {"disk_template": "plain", "size": 64, "node": "node1", "name": "new"}
+    one = {"OP_ID": "OP_DISK_ADD", **fields}
+    (error,) = await sim.at_once(one, one)
+    assert isinstance(error, Exists)  # and nothing was made that is taken back
+    await sim.stop()
