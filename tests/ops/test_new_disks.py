@@ -230,3 +230,10 @@ async def test_who_wants_a_name_that_is_being_given_waits(tmp_path: Path) -> Non
     (error,) = await sim.at_once(one, one)
     assert isinstance(error, Exists)  # and nothing was made that is taken back
     await sim.stop()
+
+
+async def test_one_without_a_name_is_told_as_such(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    fields = {"disk_template": "plain", "size": 1 << 30, "node": "node1"}
+    error = await sim.refused("OP_DISK_ADD", **fields)
+    assert "disk without a name" in error.message
