@@ -109,3 +109,17 @@ async def test_two_disks_swap_their_names_in_one_request(at: Desk) -> None:
     swap = "--disk root:modify,name=swap --disk swap:modify,name=root"
     said = await at.refused(f"gnt-instance modify {swap} web1")
     assert "has a disk named 'swap' already" in said
+
+
+async def test_a_name_is_free_for_what_is_changed_behind_its_going(at: Desk) -> None:
+    """Names are swapped at once; what goes between two changes is gone for the later.
+
+    Both disks keep what they were but for their names.
+    """
+    await at.types("gnt-instance modify --disk add:size=64,name=data web1")
+    await at.types(
+        "gnt-instance modify --disk 0:modify,name=boot --disk data:detach "
+        "--disk 0:modify,name=data,mode=ro web1"
+    )
+    shown = await at.types("gnt-disk list --no-headers -o name,mode web1/data data")
+    assert sorted(shown.split()) == ["data", "data", "ro", "rw"]

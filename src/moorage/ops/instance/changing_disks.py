@@ -9,6 +9,7 @@ once, with or without ``--hotplug``.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace as with_fields
@@ -187,19 +188,21 @@ class DiskChanges(Changes):
         """
         tasks: list[Task] = []
         now = self.view
-        with_first = {id(one) for one in self._renames[1:]}
-        for one in self.changes:
-            if id(one) in with_first:
-                continue
-            made = list(self._changed(now, *one))
+        for step in self._steps():
+            made = list(self._changed(now, step))
             tasks += made
             now = after(now, made)
         return sorted(tasks, key=_acts), now
 
-    def _changed(
-        self, now: View, mod: Mod, disk: Disk | None, words: DiskWords | None
-    ) -> Iterator[Task]:
+    def _steps(self) -> Iterator[list[Change]]:
+        """Yield what is changed at once: what is modified in a row may swap names."""
+        for modified, row in groupby(self.changes, _modifies):
+            step = list(row)
+            yield from [step] if modified else ([one] for one in step)
+
+    def _changed(self, now: View, step: Sequence[Change]) -> Iterator[Task]:
         instance = self.request.instance(now)
+        mod, disk, words = step[0]
         hot = runs(now, instance)
         if words or mod.action in ("attach", "detach", "remove"):
             check_ours(now, instance, "a disk that comes or goes")
@@ -215,24 +218,17 @@ class DiskChanges(Changes):
             ends = mod.action == "remove"
             yield from detach_tasks(now, instance, disk, hot=hot, ends=ends)
         else:
-            own = Change(mod, disk, None)
-            mods = self._renames if own in self._renames else [own]
-            yield from self._modified(now, mods)
-
-    @cached_property
-    def _renames(self) -> list[Change]:
-        """The changes that give disks names: done at once, for two may swap theirs."""
-        mods = (one for one in self.changes if one.mod.action == "modify")
-        return [one for one in mods if "name" in one.mod.params]
+            yield from self._modified(now, step)
 
     def _modified(self, now: View, mods: Sequence[Change]) -> Iterator[Task]:
         """Change disks in one commit, each from what the one before made of it."""
         config, made = now.config, dict[str, Disk]()
         known = [config.disk(one.disk.uuid) for one in mods if one.disk]
-        for old, one in zip(known, mods, strict=True):
+        pairs = list(zip(known, mods, strict=True))
+        renamed = {old.uuid for old, one in pairs if "name" in one.mod.params}
+        for old, one in pairs:
             last = made.get(old.uuid, old)
-            others = {other.uuid for other in known} - {old.uuid}
-            fields = disk_mods.modified(config, last, one.mod, others)
+            fields = disk_mods.modified(config, last, one.mod, renamed - {old.uuid})
             new = successor(old, now.now) if last is old else last
             made[old.uuid] = with_fields(new, **fields)
             if disk_mods.parameters(one.mod):
@@ -296,6 +292,10 @@ class DiskChanges(Changes):
         """Return the changes in Ganeti's words."""
         names = freed_names(self.view.config, self._disks("detach"))
         return [_told(self.view, self.instance, names, *one) for one in self.changes]
+
+
+def _modifies(one: Change) -> bool:
+    return one.mod.action == "modify"
 
 
 def _change(
