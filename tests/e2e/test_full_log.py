@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,3 +53,27 @@ async def test_a_program_that_cannot_be_started_is_tried_again(tmp_path: Path) -
     program.write_text("#!/bin/sh\nexit 75\n")
     program.chmod(0o755)
     assert await supervisor.lived([str(program)], stopped) == os.EX_TEMPFAIL
+
+
+HURRIED = """
+import os, signal, sys
+from pathlib import Path
+from moorage.daemons import supervisor
+from moorage.daemons.paths import MasterPlaces
+
+def hurried(begun):
+    begun.close()
+    os.kill(os.getpid(), signal.SIGHUP)
+    return 0
+
+supervisor.asyncio.run = hurried
+sys.exit(supervisor.run(MasterPlaces(Path(sys.argv[1]))))
+"""
+
+
+def test_who_starts_a_master_ends_no_supervisor_that_has_just_begun(
+    tmp_path: Path,
+) -> None:
+    """Two start it at once: one sees the other's lock before its first moment."""
+    done = subprocess.run([sys.executable, "-c", HURRIED, tmp_path], check=False)
+    assert done.returncode == 0

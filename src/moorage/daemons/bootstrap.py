@@ -225,7 +225,8 @@ def _clear(places: MasterPlaces) -> None:
     for path in places.root.glob(f"{places.store.name}*"):
         path.unlink()
     durable.remove(places.etcd)
-    for path in (places.lock, places.supervisor, places.pid, places.founding):
+    locks = (places.lock, places.supervisor, places.importing)
+    for path in (*locks, places.pid, places.founding):
         path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # its log may be of use
         places.root.rmdir()

@@ -3,6 +3,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from moorage.api.luxi import LuxiClient
@@ -64,7 +65,8 @@ def start(places: MasterPlaces) -> int:
     said = _length(places.log)
     supervisor = process.holder(places.supervisor)
     if supervisor:
-        os.kill(supervisor, signal.SIGHUP)
+        with suppress(ProcessLookupError):  # it ended just now
+            os.kill(supervisor, signal.SIGHUP)
     elif process.holder(places.lock):
         pass
     elif systemd.has_master(places):

@@ -37,6 +37,7 @@ def run(places: MasterPlaces) -> int:
         If another supervisor does so already.
     """
     argv = process.command("master", "run", "--dir", str(places.root))
+    signal.signal(signal.SIGHUP, lambda *_: None)  # who sees the lock may be in a hurry
     refusal = f"the master in {places.root} is supervised"
     with process.held(places.supervisor, refusal, "moorage master stop"):
         return asyncio.run(_supervised(argv))
