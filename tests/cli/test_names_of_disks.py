@@ -108,7 +108,7 @@ async def test_two_disks_swap_their_names_in_one_request(at: Desk) -> None:
     await at.types("gnt-disk attach swap web1")
     swap = "--disk root:modify,name=swap --disk swap:modify,name=root"
     said = await at.refused(f"gnt-instance modify {swap} web1")
-    assert "has a disk named 'swap' already" in said
+    assert "the volume of disk swap was made as 'swap'" in said
 
 
 async def test_a_name_is_free_for_what_is_changed_behind_its_going(at: Desk) -> None:

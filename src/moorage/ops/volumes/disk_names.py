@@ -88,7 +88,8 @@ def check_unused(
         if one.uuid not in renamed or (sole and name in _at_storage(one))
     ]
     if others:
-        raise _taken(config, name, others[0], owner)
+        leaves = others[0].uuid in renamed
+        raise _taken(config, name, others[0], owner, leaves=leaves)
 
 
 def _at_storage(disk: Disk) -> set[str]:
@@ -97,11 +98,22 @@ def _at_storage(disk: Disk) -> set[str]:
 
 
 def _taken(
-    config: Config, name: str, other: Disk, owner: Instance | None = None
+    config: Config,
+    name: str,
+    other: Disk,
+    owner: Instance | None = None,
+    *,
+    leaves: bool = False,
 ) -> Exists:
-    """Return why a disk, of an instance if one is to have it, cannot have a name."""
+    """Return why a disk, of an instance if one is to have it, cannot have a name.
+
+    Parameters
+    ----------
+    leaves
+        Whether the other one is to be called otherwise; its volume is not.
+    """
     hint = f"gnt-disk info {config.word_for(other)}"
-    if other.name != name:
+    if leaves or other.name != name:
         return Exists(
             f"the volume of disk {other.label} was made as '{name}', and storage "
             "scripts still know it by that name",
