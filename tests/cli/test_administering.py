@@ -95,6 +95,10 @@ def test_power_is_switched_by_a_program_of_the_masters_node(at: Harbour) -> None
     assert at.cluster.config.node("node2").powered
     told = at.refuses("gnt-node power -f cycle node1")
     assert "nobody knows" in told
+    at.types("gnt-node modify --node-parameters oob_program=gone node3")
+    told = at.refuses("gnt-node power -f cycle node2 node3")
+    assert "This was done, and stays: power-cycle of node node2" in told
+    assert "nothing was changed" not in told
 
 
 def test_a_node_is_rebooted_once(at: Harbour) -> None:

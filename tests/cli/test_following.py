@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.luxi_messages import error_to_wire
 from moorage.cli.command import Call, Finished
 from moorage.cli.dry_run import plan_lines
 from moorage.cli.follow import Follower, follow
@@ -15,7 +16,7 @@ from moorage.cli.gnt_disk import PROGRAM
 from moorage.cli.progress import ProgressBar, amount
 from moorage.cli.terminal import Terminal
 from moorage.client import Change, Client, Socket
-from moorage.errors import CommandFailed, Conflict, NoCapacity, NotFound
+from moorage.errors import CommandFailed, Conflict, Failed, NoCapacity, NotFound
 
 LOG = [[1, [86400, 0], "message", "attach disk data1 on node2"]]
 
@@ -138,6 +139,24 @@ def test_a_canceled_job_is_a_failure(master, typed) -> None:
     master.answers["QueryJobs"] = [["canceled", [""], ["canceled"], [None]]]
     screen = typed("gnt-disk detach x")
     assert (screen.status, "job 1 was canceled" in screen.err) == (1, True)
+    assert "nothing was changed" in screen.err
+
+
+def test_a_canceled_job_that_did_something_does_not_say_that_it_did_nothing(
+    master, typed
+) -> None:
+    """An operation before it has ended, or what it did cannot be taken back."""
+    cause = Failed("the job was canceled")
+    kept = Failed(cause.message)
+    kept.facts["done_before"] = True
+    ends = (["success", "canceled"], cause), (["canceled"] * 2, kept)
+    for number, (states, last) in enumerate(ends, 1):
+        results = [error_to_wire(last)] * 2
+        master.answers["WaitForJobChange"] = [["canceled"], []]
+        master.answers["QueryJobs"] = [["canceled", ["", ""], states, results]]
+        err = typed("gnt-disk detach x").err
+        assert f"job {number} was canceled" in err
+        assert f"gnt-job info {number} says what was done before" in err
 
 
 def test_one_job_of_several_fails(master, typed) -> None:

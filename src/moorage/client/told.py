@@ -79,19 +79,18 @@ class Job(NamedTuple):
     @property
     def error(self) -> MoorageError | None:
         """Why it has ended without success; None if it has not."""
-        if self.status == "canceled":
-            return WrongState(f"job {self.number} was canceled", job=self.number)
-        if self.status != "error":
+        if self.status not in ("error", "canceled"):
             return None
+        found: MoorageError = Failed(f"job {self.number} ended as '{self.status}'")
         for state, result in zip(self.states, self.results, strict=True):
-            if state == "error":
+            if state == self.status:
                 found = error_from_wire(result)
-                done = list(self.states).count("success")
-                before = done or found.facts.get("done_before", 0)
-                facts = {"job": self.number, "done_before": before}
-                found.facts = {**found.facts, **facts}
-                return found
-        return Failed(f"job {self.number} ended as 'error'", job=self.number)
+                break
+        before = list(self.states).count("success") or found.facts.get("done_before", 0)
+        if self.status == "canceled":
+            found = WrongState(f"job {self.number} was canceled")
+        found.facts = {**found.facts, "job": self.number, "done_before": before}
+        return found
 
     def outcome(self) -> Sequence[Any]:
         """Return the results of its operations, once it has ended.

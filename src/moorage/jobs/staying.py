@@ -60,6 +60,8 @@ def left(op: Op, error: MoorageError, *, doubt: bool) -> None:
         error.message += f". This was done, and stays: {_told(done)}"
     if unknown:
         error.message += f". Nobody knows whether this was done: {_told(unknown)}"
+    if done or unknown:
+        error.facts["done_before"] = True  # so it is no refusal that changed nothing
 
 
 def _told(names: Sequence[str]) -> str:
