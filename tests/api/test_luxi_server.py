@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from moorage import __version__
+from moorage.api import luxi_socket
 from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.api.luxi_messages import END, VERSION
+from moorage.api.luxi_messages import END, VERSION, encode_request
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import BadInput, Failed, NotFound, WrongState
@@ -478,3 +479,21 @@ async def test_a_client_of_ours_after_one_of_ganetis_is_told_all(side):
     await side.raw(asks("QueryTags", "node", "absent"))
     with pytest.raises(NotFound, match="absent"):
         await side.call("QueryTags", "node", "absent")
+
+
+async def test_a_client_that_reads_nothing_does_not_keep_a_master_from_its_end(
+    tmp_path, monkeypatch
+):
+    """A command that was stopped by Ctrl-Z, or whose pager waits."""
+    monkeypatch.setattr(luxi_socket, "_FAREWELL", 0.1)
+    server = LuxiServer(None, tmp_path / "luxi")
+    await server.start()
+    _, writer = await asyncio.open_unix_connection(str(server.path))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.5):
+            while True:
+                writer.write(encode_request("QueryTags", ["cluster", "x" * 1000]) * 100)
+                await writer.drain()
+    async with asyncio.timeout(10):
+        await server.stop()
+    writer.transport.abort()

@@ -37,7 +37,7 @@ LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
 _BACKLOG = 1024
 _FAREWELL = 2.0
-"""Seconds that requests under way get when the server stops."""
+"""Seconds that clients, and requests under way, get when the server stops."""
 _BELIEVED: ContextVar[Believed | None] = ContextVar("_BELIEVED", default=None)
 """Whose word is taken for who asks, on the connection that is served."""
 
@@ -73,7 +73,7 @@ class LuxiSocket(ABC):
         self._inboxes = Inboxes(longest, most)
         self._piece = min(PIECE, longest)
         self._servers: dict[Path, asyncio.Server] = {}
-        self._clients: set[asyncio.Task[Any]] = set()
+        self._clients: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @abstractmethod
@@ -136,13 +136,11 @@ class LuxiSocket(ABC):
         )
 
     async def stop(self) -> None:
-        """Stop listening, and hang up on every client."""
+        """Stop listening, and hang up on every client, were it in mid-sentence."""
         servers, self._servers = self._servers, {}
         for one in servers.values():
             one.close()
-        for client in self._clients:
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await self._hang_up()
         if self._under_way:
             _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL)
             for request in late:
@@ -150,6 +148,17 @@ class LuxiSocket(ABC):
         for path, one in servers.items():
             await one.wait_closed()
             path.unlink(missing_ok=True)
+
+    async def _hang_up(self) -> None:
+        """Let clients read what they were told; who does not is waited for no more."""
+        for client in self._clients:
+            client.cancel()
+        if self._clients:
+            await asyncio.wait(self._clients, timeout=_FAREWELL)
+        for writer in self._clients.values():
+            writer.transport.abort()
+        if self._clients:
+            await asyncio.wait(self._clients, timeout=_FAREWELL)
 
     async def _client(
         self,
@@ -159,8 +168,8 @@ class LuxiSocket(ABC):
     ) -> None:
         task = asyncio.current_task()
         if task is not None:
-            self._clients.add(task)
-            task.add_done_callback(self._clients.discard)
+            self._clients[task] = writer
+            task.add_done_callback(self._clients.pop)
         inbox = self._inboxes.open(reader)
         try:
             uid, caller = peer(writer)
