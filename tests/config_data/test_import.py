@@ -25,13 +25,14 @@ from moorage.config_data import (
     upgrade,
 )
 from moorage.config_data.importing import Imported, expected, imported
-from moorage.config_data.importing_plan import ERROR, findings
+from moorage.config_data.importing_plan import ERROR, NOTICE, findings
 from moorage.daemons.bootstrap import first
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply, assembled
 from moorage.model.change import Change
 from moorage.model.token import Token
+from moorage.model.uidpool import STANDARD
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from support.damage import damage
 from support.sampling import SEED
@@ -275,6 +276,9 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"max_running_jobs": 0}, "max running jobs is a number from 1 to"),
     ("cluster", {"candidate_pool_size": 5000}, "candidate pool size is a number from"),
     ("cluster", {"mac_prefix": "01:00:00"}, "a MAC prefix that begins with 01"),
+    ("cluster", {"uid_pool": [[0, 7]]}, "0-7 is no range of user-ids"),
+    ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
+    ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
     ("cluster", {"ndparams": {"oob_program": "/sbin/oob"}}, "put a script there"),
     ("nodegroups", {"ndparams": {"cpu_speed": -1}}, "cpu_speed=-1 goes out again"),
@@ -298,9 +302,24 @@ def test_settings_that_no_request_could_make_are_told_and_go_out_again(
     cluster = found.config.cluster
     assert (cluster.max_running_jobs, cluster.mac_prefix[:2]) == (20, "aa")
     assert cluster.candidate_pool_size <= 10
+    assert (cluster.uid_pool, cluster.default_iallocator) == (STANDARD, "")
     assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
     out = exported(found.config, NEWEST).document
     assert [*differences(comparable(out), comparable(document))] == []
+
+
+@pytest.mark.oracle
+def test_users_are_lent_though_ganetis_guests_had_none_of_their_own(
+    ganeti: Ganeti,
+) -> None:
+    """Ganeti's default is root and an empty pool: who reads exports needs a user."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    assert document["cluster"]["uid_pool"] == []
+    found, target = came_in(document), here(*names(document))
+    assert found.config.cluster.uid_pool == STANDARD
+    told = [one for one in findings(found, target, down=True) if one.level == NOTICE]
+    assert "security_model=none: guests run as root" in " ".join(map(str, told))
+    assert exported(found.config, NEWEST).document["cluster"]["uid_pool"] == []
 
 
 @pytest.mark.oracle

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from moorage.errors import MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
-from moorage.model import Cluster, hvparams
+from moorage.model import Cluster, hvparams, uidpool
 from moorage.model.nicparams import checked_prefix
 from moorage.ops import ndparams
 from moorage.ops.cluster import defaults
+from moorage.ops.planning import allocators
 from moorage.storage import TEMPLATES
 
 from .document import Part
@@ -81,11 +82,17 @@ def of_nodes(part: Part) -> Settled:
 
 
 def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
-    """Return what is ours where the file's word is none that a request could set."""
-    found: Part = {}
+    """Return what is ours where the file's word is none that a request could set.
+
+    An empty pool of users is Ganeti's word for none; whoever reads exports needs one.
+    """
+    found: Part = {} if part.get("uid_pool") else {"uid_pool": here.uid_pool}
     checks: dict[str, Callable[[Any], object]] = {
         **{name: partial(defaults.check_number, name) for name in _NUMBERS},
         "mac_prefix": checked_prefix,
+        "uid_pool": uidpool.checked,
+        "default_iallocator": allocators.check,
+        "default_iallocator_params": allocators.check_words,
     }
     for name, check in checks.items():
         value = part.get(name)
@@ -95,7 +102,8 @@ def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
             check(value)
         except MoorageError as error:
             own = getattr(here, name)
-            aside.append(f"{error.message}: it is {own}, and the word goes out again")
+            told = uidpool.shown(own) if name == "uid_pool" else own or "none"
+            aside.append(f"{error.message}: it is {told}, and the word goes out again")
             found[name] = own
     return found
 
