@@ -361,6 +361,19 @@ def test_nothing_is_called_as_a_path(ganeti: Ganeti, place: str, key: str) -> No
     assert any("nothing can be called '../../etc/cron.d/x'" in one for one in wrong)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("place", ["cluster", "nodegroups", "networks", "disks"])
+def test_no_name_is_more_than_a_line(ganeti: Ganeti, place: str) -> None:
+    """Files of nodes (``ssconf``) list such names, and hooks and terminals get them."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    part, key = document[place], "cluster_name"
+    if place != "cluster":
+        part, key = next(iter(part.values())), "name"
+    part[key] = "one\nother"
+    wrong = came_in(document).wrong
+    assert [one for one in wrong if "nothing can be called 'one\nother'" in one]
+
+
 MADE: list[tuple[str, dict[str, Any]]] = [
     ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0"}}),
     (

@@ -227,11 +227,9 @@ class _Reading:
                 self.wrong.append(
                     f"{word} has the uuid {made.uuid}, and the key {uuid}"
                 )
-            self.wrong += [
-                f"{word}: nothing can be called '{one[:80]}'"
-                for one in _words(made)
-                if not _WORD.fullmatch(one)
-            ]
+            odd = [one for one in _words(made) if not _WORD.fullmatch(one)]
+            odd += [one for one in _names(made) if not one.isprintable()]
+            self.wrong += [f"{word}: nothing can be called '{one[:80]}'" for one in odd]
             yield made
 
     def _leave(self, word: str, why: str) -> None:
@@ -332,8 +330,16 @@ def _words(made: Entity) -> Iterator[str]:
     yield made.uuid
     if isinstance(made, Node | Instance):
         yield made.name
+    if isinstance(made, Cluster):
+        yield made.cluster_name
     if isinstance(made, Instance):
         yield from (nic.uuid for nic in made.nics)
+
+
+def _names(made: Entity) -> Iterator[str]:
+    """Yield what lists of one name a line may call an object."""
+    if isinstance(made, NodeGroup | Network | Disk | StoragePool):
+        yield made.name or ""
 
 
 def _theirs(cls: type[Struct], part: Part) -> Part:
