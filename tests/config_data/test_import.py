@@ -362,16 +362,32 @@ def test_nothing_is_called_as_a_path(ganeti: Ganeti, place: str, key: str) -> No
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("place", ["cluster", "nodegroups", "networks", "disks"])
-def test_no_name_is_more_than_a_line(ganeti: Ganeti, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        ("cluster", "cluster_name"),
+        *((one, "name") for one in ("nodegroups", "networks", "disks")),
+        ("instances", "os"),
+    ],
+)
+def test_no_name_is_more_than_a_line(ganeti: Ganeti, place: str, key: str) -> None:
     """Files of nodes (``ssconf``) list such names, and hooks and terminals get them."""
     document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
-    part, key = document[place], "cluster_name"
-    if place != "cluster":
-        part, key = next(iter(part.values())), "name"
-    part[key] = "one\nother"
+    part = document[place]
+    (part if place == "cluster" else next(iter(part.values())))[key] = "one\nother"
     wrong = came_in(document).wrong
     assert [one for one in wrong if "nothing can be called 'one\nother'" in one]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("size", [-5, 10**30])
+def test_a_disk_of_no_size_that_there_is_stands_in_the_way(
+    ganeti: Ganeti, size: int
+) -> None:
+    """One of them, and no planner would read the cluster."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    next(iter(document["disks"].values()))["size"] = size
+    assert f"a disk has 0 to 17179869184 MiB, not {size}" in came_in(document).wrong[0]
 
 
 MADE: list[tuple[str, dict[str, Any]]] = [
