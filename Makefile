@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: takeovers pictures walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -77,6 +77,12 @@ fast-tests: $(INSTALLED)
 
 pictures: $(INSTALLED) ## Make the pictures of the page in docs/pictures anew, from a running cluster
 	MOORAGE_PICTURES=$(CURDIR)/docs/pictures $(BIN)/pytest tests/web/test_in_a_browser.py
+
+clicks: $(INSTALLED) guest ## Walk the main ways through the page by clicks, on real guests (root)
+	$(BIN)/python tests/real/clicks.py
+
+looks: $(INSTALLED) ## Make pictures of every page at three widths, light and dark, to be looked at: WHERE=DIR
+	$(BIN)/python scripts/looks.py $(or $(WHERE),$(BUILD)/looks)
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
@@ -232,6 +238,7 @@ bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on
 	$(BIN)/python tests/htools/bench.py
 	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/doors.py
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/cloud.py
 
 walks: $(INSTALLED) ## Count the modules and calls of a request, from the command to the script

@@ -43,7 +43,7 @@ from moorage.testing.storage import San
 from moorage.units import Mib
 
 PER_NODE = 10
-"""Instances of each node."""
+"""Instances of each node, unless somebody asks for more."""
 PAIR = ("node2", "node1")
 """The volumes of the second one's instances are there on the first one, too."""
 _LACKING = 20
@@ -116,14 +116,14 @@ def _works(process: int) -> bool:
 
 
 @contextmanager
-def fleet(directory: Path, nodes: int) -> Iterator[Fleet]:
+def fleet(directory: Path, nodes: int, per_node: int = PER_NODE) -> Iterator[Fleet]:
     """Yield a cluster with that many nodes; its master has asked each of them once."""
     places = MasterPlaces(directory / "master")
     addresses = _addresses(nodes)
-    asyncio.run(_found(places, directory, addresses))
+    asyncio.run(_found(places, directory, addresses, per_node))
     turn = _SPAWN.Value("d", 0.0)
     serving, over = _SPAWN.Event(), _SPAWN.Event()
-    shared = (directory, addresses, serving, over)
+    shared = (directory, addresses, per_node, serving, over)
     processes = [_SPAWN.Process(target=_run_agents, args=shared)]
     processes[0].start()
     try:
@@ -155,14 +155,22 @@ def lacks(number: int) -> bool:
     return number % _LACKING == _LACKING - 1
 
 
-def _home(instance: int) -> int:
+def _home(instance: int, per_node: int) -> int:
     """Return the number of the node of an instance: one that has the provider."""
-    node = instance // PER_NODE
+    node = instance // per_node
     return node - 1 if lacks(node) else node
 
 
+def _memory(per_node: int) -> Mib:
+    """Return what an instance has: a node has room for twice as many."""
+    return Mib(_MEMORY * PER_NODE // max(PER_NODE, per_node))
+
+
 async def _found(
-    places: MasterPlaces, directory: Path, addresses: Sequence[tuple[str, int]]
+    places: MasterPlaces,
+    directory: Path,
+    addresses: Sequence[tuple[str, int]],
+    per_node: int,
 ) -> None:
     """Write the master's directory, and the keys of the nodes."""
     places.root.mkdir(mode=0o700)
@@ -180,11 +188,12 @@ async def _found(
             pins=(pin,),
             master_candidate=number == 0,
         )
-    for number in range(len(addresses) * PER_NODE):
-        home = f"node{_home(number) + 1}"
+    memory = _memory(per_node)
+    for number in range(len(addresses) * per_node):
+        home = f"node{_home(number, per_node) + 1}"
         builder.disk(f"d{number}", last_node=home)
         fields = {"admin_state": "up", "disks_active": True}
-        fields |= {"beparams": {"maxmem": _MEMORY, "minmem": _MEMORY}}
+        fields |= {"beparams": {"maxmem": memory, "minmem": memory}}
         builder.instance(f"old{number}", home, (f"d{number}",), **fields)
     store = SqliteStore(places.store)
     await create(store, builder.change())
@@ -203,26 +212,35 @@ def _lodge(authority: Authority, keys: Path, name: str) -> str:
 
 
 def _run_agents(
-    directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
+    directory: Path,
+    addresses: Sequence[tuple[str, int]],
+    per_node: int,
+    serving: Event,
+    over: Event,
 ) -> None:
     allow_descriptors()
     os.nice(_LOWER)  # a node works on a machine of its own, and keeps no master waiting
-    asyncio.run(_serve(directory, addresses, serving, over))
+    asyncio.run(_serve(directory, addresses, per_node, serving, over))
 
 
 async def _serve(
-    directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
+    directory: Path,
+    addresses: Sequence[tuple[str, int]],
+    per_node: int,
+    serving: Event,
+    over: Event,
 ) -> None:
     # A master serves nobody by HTTP, and is not to be weighed with what does.
     from moorage.node import server  # noqa: PLC0415
 
     for number, (address, port) in enumerate(addresses):
-        await server.serve(*await _agent(directory, number), address, port)
+        agent = await _agent(directory, number, per_node)
+        await server.serve(*agent, address, port)
     serving.set()
     await asyncio.to_thread(over.wait)
 
 
-async def _agent(directory: Path, number: int) -> tuple[Agent, Keys]:
+async def _agent(directory: Path, number: int, per_node: int) -> tuple[Agent, Keys]:
     """Return an agent whose guests run with their disks, on storage of its own."""
     name = f"node{number + 1}"
     san = San()
@@ -231,19 +249,19 @@ async def _agent(directory: Path, number: int) -> tuple[Agent, Keys]:
     held = Attachments(place / "held", machine.memory().bootid)
     if lacks(number):
         machine.installed = [one for one in PROVIDERS if one.name != "san"]
-    for one in range(number * PER_NODE, (number + 2) * PER_NODE):
-        if _home(one) == number:
+    for one in range(number * per_node, (number + 2) * per_node):
+        if _home(one, per_node) == number:
             guest = f"old{one}"
             san.volumes[f"vol-d{one}"] = dict(_VOLUME)
             where = Where(f"/dev/san/vol-d{one}", block=True)
             held.put(_disk(one), where)
             drive = Drive(disk=f"d{one}", slot=0, size=_SIZE, where=where)
-            memory = Mib(_MEMORY)
+            memory = _memory(per_node)
             await hypervisor.start(
                 GuestSpec(uuid=guest, name=guest, memory=memory, drives=(drive,))
             )
     if name == PAIR[0]:
-        san.volumes |= {f"vol-d{one}": dict(_VOLUME) for one in range(PER_NODE)}
+        san.volumes |= {f"vol-d{one}": dict(_VOLUME) for one in range(per_node)}
     keys = Keys(directory / name / "keys")
     return Agent(name, place, machine, {"kvm": hypervisor}, keys=keys), keys
 

@@ -22,7 +22,8 @@ class Seen(NamedTuple):
     @property
     def words(self) -> str:
         """What is read on it: no markup, and a space for each gap."""
-        return " ".join(unescape(re.sub(r"<[^>]+>", " ", self.text)).split())
+        text = self.text.replace("<wbr>", "")
+        return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
     @property
     def hidden(self) -> dict[str, str]:

@@ -95,7 +95,7 @@ def _text(stream: object) -> str:
 async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
     """Serve a cluster's master on a socket in a directory, and type at it."""
     made = cluster.config_store, cluster.nodes, cluster.engine
-    sources = Sources(*made, clock=cluster.clock)
+    sources = Sources(*made, clock=cluster.clock, lines=cluster.nodes.line)
     doors = {directory / "door.sock": Believed(os.geteuid(), most=Role.ROOT)}
     server = LuxiServer(sources, directory / "luxi.sock", doors=doors)
     await server.start()

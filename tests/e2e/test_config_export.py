@@ -26,7 +26,9 @@ def hands(scratch_of: Callable[[str], Scratch]) -> Typist:
     return typist
 
 
-def test_a_cluster_is_written_for_ganeti(hands: Typist, tmp_path: Path) -> None:
+def test_a_cluster_is_written_for_ganeti_and_what_cannot_be_is_not(
+    hands: Typist, tmp_path: Path
+) -> None:
     file = tmp_path / "config.data"
     said = hands.refused(f"moorage export-config {file}")
     assert "Ganeti's master has an address of its own" in said
@@ -49,13 +51,6 @@ def test_a_cluster_is_written_for_ganeti(hands: Typist, tmp_path: Path) -> None:
     kept = json.loads(beside.read_bytes())["disks"]
     assert kept[web1["disks"][0]]["epoch"] > 0
 
-
-def test_what_cannot_be_is_refused_and_nothing_is_written(
-    hands: Typist, tmp_path: Path
-) -> None:
-    hands.type("gnt-cluster modify -N link=br0")
-    file = tmp_path / "config.data"
-    hands.type(f"moorage export-config {ADDRESS} {file}")
     before = file.read_bytes()
     assert "already" in hands.refused(f"moorage export-config {ADDRESS} {file}")
     old = tmp_path / "old.data"

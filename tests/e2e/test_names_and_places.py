@@ -120,7 +120,7 @@ def test_a_console_goes_through_the_agent_and_makes_no_job(harbour: Any) -> None
             assert came.startswith(b"web2.example.org serial: ")
         told, line, came = luxi.line("web2.example.org", "vnc", "ticket")
         with line:
-            assert b"vnc: " in said_by(line, came, b"vnc: ")
+            said_by(line, came, b"RFB 003.008\n")
             me = f"uid {os.getuid()}, pid {os.getpid()}"
             screen = "the screen of web2.example.org"
             at_master = f"{screen} on node2.example.com is opened by {me}"
@@ -242,10 +242,10 @@ def test_a_screen_is_served_to_viewers_of_this_machine(harbour: Any) -> None:
             assert len(serving.stdout.readline().split()[1]) == 8  # the ticket
             viewers = [socket.create_connection((host, int(port))) for _ in range(2)]
             for viewer in viewers:
-                said_by(viewer, b"", b"web2.example.org vnc: ")
+                said_by(viewer, b"", b"RFB 003.008\n")
             viewers[0].close()
-            viewers[1].sendall(b"still here")
-            said_by(viewers[1], b"", b"still here")
+            viewers[1].sendall(b"RFB 003.008\n\1\1")
+            said_by(viewers[1], b"", b"web2.example.org")
             viewers[1].close()
         finally:
             serving.send_signal(signal.SIGINT)

@@ -30,7 +30,7 @@ def test_each_loss_is_in_the_picture_once(seed):
     for one in every:
         away = ", offline or drained already" if one.away else ""
         assert titles(root).count(f"{one.name}{away}: {one.verdict}") == 1
-    rows = root.findall(".//table[@class='fates']/tbody/tr")
+    rows = root.findall(".//table[@class='fates losses']/tbody/tr")
     told = {words(row[0]): [words(cell) for cell in row[2:]] for row in rows}
     assert len(rows) == min(ROWS, len(every))
     for one in every:
@@ -45,7 +45,7 @@ def test_each_loss_is_in_the_picture_once(seed):
 def test_everybody_who_is_concerned_has_one_lane_and_one_row(seed):
     found = certificate(seed)
     for one in losses(found):
-        root = parsed(one_of(found, one.key))
+        root = parsed(one_of(losses(found), one.key))
         assert_inside(root)
         rows = [row for row in root.findall(".//table/tbody/tr") if len(row) == 5]
         told = [(words(row[1]), words(row[2])) for row in rows]
@@ -61,7 +61,7 @@ def test_who_stays_down_is_told_with_the_reason(make, some_node, some_inst):
     insts = [some_inst("big", 0, 6000), some_inst("small", 0, 100)]
     insts += [some_inst(f"other{at}", at, 3000) for at in (1, 2)]
     found = certify(load(make(nodes, insts)).state)
-    picture = one_of(found, "node/n0")
+    picture = one_of(losses(found), "node/n0")
     assert picture.lead == "1 of 2 instances restart, 1 would stay down."
     root = parsed(picture)
     (row,) = (row for row in root.iter("tr") if "big" in words(row))
@@ -81,12 +81,12 @@ def test_names_full_of_markup_do_no_harm(make, some_node, some_inst):
     assert root.find(".//script") is None
     links = [a.get("href") for a in root.iter("a")]
     assert all(re.fullmatch(r"/lose\?it=[\w/%.~-]+", link) for link in links)
-    root = parsed(one_of(found, losses(found)[0].key))
+    root = parsed(one_of(losses(found), losses(found)[0].key))
     assert any(title.startswith(f"i{BAD} ") for title in titles(root))
 
 
 def test_a_loss_that_there_is_not():
-    assert one_of(certificate(1, nodes=2, instances=4), "node/nobody") is None
+    assert one_of(losses(certificate(1, nodes=2, instances=4)), "node/nobody") is None
 
 
 def test_three_hundred_nodes_are_small_enough():

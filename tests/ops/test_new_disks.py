@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a new disk has, and which nodes make it where the request leaves that open."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pooling import pooled, town
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import BadInput, Exists, WrongState
 from moorage.model import pair_of
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
@@ -183,3 +184,56 @@ async def test_a_pair_that_is_wanted_takes_its_numbers_at_once(tmp_path: Path) -
     pairs = [pair_of(sim.config.disk(name)) for name in "ab"]
     numbers = [number for pair in pairs if pair for number in pair.reserved()]
     assert len(numbers) == len(set(numbers)) == 6
+
+
+async def test_one_is_made_under_no_name_that_another_has(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    fields = {"disk_template": "plain", "size": 64, "node": "node1"}
+    await add(sim, **fields)
+    error = await sim.refused("OP_DISK_ADD", name="new", **fields)
+    assert isinstance(error, Exists)
+    assert error.facts["name"] == "new"
+
+
+async def test_each_node_of_a_mirrored_one_has_its_volume_group(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(2))
+    sim.nodes.san.groups["node1 slow"] = {"devices": {"/dev/sdb": 512}}
+    fields = {**MIRRORED, "params": {"vg": "slow"}, "ignore_capacity": True}
+    error = await sim.refused("OP_DISK_ADD", node="node1:node2", **fields)
+    assert "node2" in error.message
+    assert "slow" in error.message
+
+
+async def test_two_are_made_on_a_node_side_by_side(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    begun: list[str] = []
+    both = asyncio.Event()
+
+    async def point(name: str) -> None:
+        if name.startswith("before create disk"):
+            begun.append(name)
+            if len(begun) == 2:
+                both.set()
+            await asyncio.wait_for(both.wait(), 60)
+
+    sim.extra_point = point
+    made = [await sim.submit("OP_DISK_ADD", name=name, **SHARED) for name in "ab"]
+    for number in made:
+        assert (await sim.finished(number)).status == "success"
+    await sim.stop()
+
+
+async def test_who_wants_a_name_that_is_being_given_waits(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    fields = {"disk_template": "plain", "size": 64, "node": "node1", "name": "new"}
+    one = {"OP_ID": "OP_DISK_ADD", **fields}
+    (error,) = await sim.at_once(one, one)
+    assert isinstance(error, Exists)  # and nothing was made that is taken back
+    await sim.stop()
+
+
+async def test_one_without_a_name_is_told_as_such(tmp_path: Path) -> None:
+    sim = await started(tmp_path, ClusterBuilder(1))
+    fields = {"disk_template": "plain", "size": 1 << 30, "node": "node1"}
+    error = await sim.refused("OP_DISK_ADD", **fields)
+    assert "disk without a name" in error.message

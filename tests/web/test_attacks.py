@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What other sites send, and what names and logs bring along."""
 
-import pytest
+import asyncio
+import re
+import time
+from collections import Counter
+from functools import partial
+from hashlib import sha256
+from urllib.parse import urlencode
 
-from browsing import Browser
+import pytest
+from msgspec import json
+
+from browsing import COOKIE, Browser
+from moorage.web.deeds import DEEDS
 from moorage.web.serving import HEADERS
 
 SCRIPT = "<script>alert(1)</script>"
@@ -117,7 +127,7 @@ async def test_markup_is_text_wherever_it_stands(browser):
     for path in ("/ui", "/ui/job", f"/ui/job/{number}"):
         seen = await browser.open(path)
         assert SCRIPT not in seen.text
-        assert "alert(1)" in seen.text
+        assert "alert(1)" in seen.words
 
 
 @pytest.mark.parametrize(
@@ -145,3 +155,69 @@ async def test_files_are_the_page_s_own_alone(door):
     ).status == 304
     for path in ("serving.py", "..%2Fserving.py", "..%2F..%2F..%2Fetc%2Fpasswd"):
         assert (await browser.send("GET", f"/ui/static/{path}")).status in (401, 404)
+
+
+async def test_who_may_only_look_does_nothing_by_any_form(door):
+    """Whatever he sends: each form is asked for by its address, and filled in."""
+    browser = Browser(door)
+    secret = (await browser.sign_in("eye")).hidden["secret"]
+    before, config = jobs(browser), door.cluster.config
+    for deed in DEEDS:
+        ops = [deed.opcode("web1", {})]
+        mark = sha256(json.encode(ops, order="sorted")).hexdigest()
+        form = {"on": "web1", "secret": secret, "looked": mark}
+        for step in ("look", "do"):
+            path = f"/ui/do/{deed.kind}/{deed.word}"
+            seen = await browser.post(path, form | {"step": step})
+            assert seen.status in (200, 400, 403, 404), (path, seen.status)
+    number = await door.cluster.submit("OP_TEST_DELAY", duration=0.0)
+    for step in ({"step": "cancel"}, {"step": "priority", "priority": "-20"}):
+        seen = await browser.post(f"/ui/job/{number}", {"secret": secret, **step})
+        assert "this takes" in seen.words or seen.status == 403
+    await door.cluster.finished(number)
+    assert jobs(browser) == before + 1
+    assert door.cluster.config is config
+
+
+async def test_an_older_cookie_is_no_good_once_somebody_signed_in_anew(browser):
+    old = browser.cookie
+    await browser.post("/ui/sign-in", {"name": "eye", "password": "secret"})
+    assert browser.cookie != old
+    browser.cookie = old
+    assert (await browser.send("GET", "/ui")).status == 303
+
+
+async def test_pages_that_are_open_keep_nobody_from_asking(door, browser):
+    headers = {"Cookie": f"{COOKIE}={browser.cookie}"}
+    url = f"https://127.0.0.1:{door.port}/ui/events"
+    get = partial(door._session.get, url, headers=headers)
+    most = door.pages._door.gate.limits.under_way
+    answers = await asyncio.gather(*(get() for _ in range(most + 8)))
+    assert Counter(one.status for one in answers) == {200: most, 429: 8}
+    assert (await browser.open("/ui/instance")).status == 200
+    for one in answers:
+        one.close()
+
+
+async def test_a_thousand_wrong_passwords_keep_nobody_out_for_long(door, browser):
+    """Of one address most are not even looked at; who is in already stays in."""
+    began = time.process_time()
+    wrong = {"name": "root", "password": "x" * 1000}
+    guesses = (Browser(door).post("/ui/sign-in", wrong) for _ in range(1000))
+    statuses = Counter(one.status for one in await asyncio.gather(*guesses))
+    assert set(statuses) == {401, 429}
+    assert statuses[401] <= door.pages._door.gate.limits.failures
+    assert (await browser.open("/ui")).status == 200
+    assert time.process_time() - began < 10
+    door.forgive()
+
+
+async def test_what_a_terminal_would_obey_is_no_part_of_a_command(browser):
+    text = "name == '\x1b[201~\nreboot'"
+    seen = await browser.open("/ui/instance?" + urlencode({"filter": f"not {text}"}))
+    (line,) = re.findall("<code>(gnt-instance list[^<]*)</code>", seen.text)
+    assert line.isprintable()
+    odd = urlencode({"on": "\x1b]52;c;eA==\x07"})
+    seen = await browser.open(f"/ui/do/instance/migrate?{odd}")
+    (line,) = re.findall('<div class="command"><code>([^<]*)</code>', seen.text)
+    assert line.isprintable()

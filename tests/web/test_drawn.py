@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pictures in the browser: what the planner says, pools by nodes, a disk's walk."""
 
+import asyncio
 import re
+import time
 from itertools import count
 
+import pytest
 from msgspec import json
 
+from browsing import Browser
 from moorage.api.cluster_info import cluster_info
+from moorage.errors import Failed
+from moorage.web.drawn.apart import Apart
 from moorage.web.drawn.planner import Planner
 from moorage.web.visit import Visit
 
@@ -54,6 +60,33 @@ async def test_how_the_cluster_would_be_balanced(browser):
     assert "take the score from" in page.words
     assert re.search(r"migrate (-f )?-n node[23] web\d", page.words)
     assert "hbal -L -G default -C" in page.words
+    assert "hbal -L -G default -X" in page.words
+    stale = await browser.post("/ui/balance", {**page.hidden, "looked": "x"})
+    assert stale.status == 400
+    assert "this plan is not known any more: nothing was done" in stale.text
+    before = len(cluster.engine.jobs)
+    eye = Browser(browser.door)
+    await eye.sign_in("eye")
+    seen = await eye.open("/ui/balance")
+    assert "this takes operate" in seen.words
+    assert "Do these steps" not in seen.words
+    refused = await eye.fill(seen, "/ui/balance")
+    assert refused.status == 403
+    done = await browser.fill(page, "/ui/balance")
+    again = await browser.fill(page, "/ui/balance")  # a second click makes nothing
+    made = sorted(cluster.engine.jobs)[before:]
+    assert f"gnt-job list {' '.join(map(str, made))}" in done.words
+    assert re.findall(r"/ui/job/(\d+)", again.text) == [str(one) for one in made]
+    for number in made:
+        await cluster.finished(number)
+    done = await browser.open(f"/ui/moves?jobs={','.join(map(str, made))}")
+    assert "All of them succeeded." in done.words
+    named = map(cluster.config.instance, (f"web{number}" for number in range(1, 6)))
+    homes = {cluster.config.home(one).name for one in named}
+    assert homes == {"node1", "node2", "node3"}
+    assert "Do these steps" not in (await browser.open("/ui/balance")).words
+    for odd in ("", "x", "999", "1,,2"):
+        assert (await browser.open(f"/ui/moves?jobs={odd}")).status == 404
 
 
 async def test_pools_by_nodes(browser):
@@ -112,16 +145,41 @@ async def test_a_certificate_is_kept_for_twenty_times_what_it_took(door):
     at = count()  # it takes one second, and serves for twenty
     planner, client = Planner(lambda: float(next(at))), Told(info)
 
-    def visit(user):
-        return Visit(client, user, "read", "", None, None)
+    def visit(user, role="read"):
+        return Visit(client, user, role, "", None, None)
 
     await planner.survival(visit("anna"))
     once = client.asked
-    for _ in range(20):
-        page = await planner.survival(visit("anna"))
+    for user in ("anna", "bert") * 10:  # who has the same role is told the same
+        page = await planner.survival(visit(user))
     assert client.asked == once
     assert "There is no node. As of " in page.values["picture"].lead
-    await planner.survival(visit("bert"))
-    assert client.asked == 2 * once
     await planner.survival(visit("anna"))
+    assert client.asked == 2 * once
+    await planner.survival(visit("anna", "write"))
     assert client.asked == 3 * once
+
+
+async def test_many_are_planned_for_in_a_process_and_asked_about_once(door):
+    """Who asks the same meanwhile waits for it."""
+    door.pages._planner._apart = Apart(many=0)
+    browsers = [Browser(door) for _ in range(3)]
+    for one in browsers:
+        await one.sign_in()
+    pages = await asyncio.gather(*(one.open("/ui/survival") for one in browsers))
+    assert all("Any one of 3 nodes can be lost." in one.words for one in pages)
+    assert len({one.words for one in pages}) == 1  # as of the same moment
+
+
+async def test_a_planner_that_is_stopped_leaves_nobody_waiting():
+    apart = Apart(many=0)
+    told = asyncio.create_task(apart.plan(sleepy, {"instances": {"data": [1]}}))
+    while not apart._running:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.01)
+    apart.close()
+    with pytest.raises(Failed):
+        await told
+
+
+def sleepy(_answers):
+    time.sleep(600)

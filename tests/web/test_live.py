@@ -5,6 +5,7 @@ import asyncio
 import json
 
 from browsing import COOKIE, Browser
+from moorage.web.shared import TOGETHER
 
 
 async def heard(browser, door):
@@ -33,6 +34,14 @@ async def test_a_stream_says_what_changed_and_ends_with_the_session(door, browse
     assert all(number not in one["jobs"] for one in told)
 
 
+async def test_who_may_less_from_now_on_hears_no_more(door, browser):
+    lines = heard(browser, door)
+    await anext(lines)
+    door.users.write_text("root secret\n")
+    await door.cluster.run("OP_DISK_RENAME", disk="data1", new_name="data2")
+    assert [line async for line in lines if b"disk" in line] == []
+
+
 async def test_a_stranger_hears_nothing(door):
     browser = Browser(door)
     for path in ("/ui/events", "/ui/strip"):
@@ -50,12 +59,43 @@ async def test_the_strip_has_what_runs(door, browser):
     go = asyncio.Event()
     door.cluster.extra_point = lambda _name: go.wait()
     assert "INSTANCE" not in (await browser.open("/ui/strip")).words
-    now = [1e9]
-    door.pages._strips._clock = lambda: now[0]
     number = await door.cluster.submit("OP_INSTANCE_STARTUP", instance_name="web2")
     page = await browser.open("/ui/strip")
     assert f"{number} INSTANCE_STARTUP(web2)" in page.words
     go.set()
     await door.cluster.finished(number)
-    now[0] += 2
     assert "INSTANCE_STARTUP" not in (await browser.open("/ui/strip")).words
+
+
+SCRIPT = {"Sec-Fetch-Mode": "cors"}
+"""Of what a page's script fetches."""
+
+
+async def test_pages_that_are_live_ask_the_master_once_for_all(door, browser):
+    """Also for another one with the same role; what is opened is always asked anew."""
+    path = "/ui/instance?filter=web"
+    other = Browser(door)
+    await other.sign_in("root")
+    lines = heard(browser, door)
+    await anext(lines)
+    asked = door.cluster.nodes.calls
+    await browser.send("GET", path, headers=SCRIPT)
+    once = len(asked)
+    for one in (browser, other) * 5:
+        seen = await one.send("GET", path, headers=SCRIPT)
+        assert "web2" in seen.words
+    assert len(asked) == once
+    await browser.open(path)
+    assert len(asked) > once
+
+
+async def test_a_page_that_is_fetched_for_a_change_shows_it(door, browser):
+    lines = heard(browser, door)
+    await anext(lines)
+    path = "/ui/disk?filter=a"
+    assert "data1" in (await browser.send("GET", path, headers=SCRIPT)).words
+    await door.cluster.run("OP_DISK_RENAME", disk="data1", new_name="data2")
+    while b"disk" not in await anext(lines):
+        pass
+    await asyncio.sleep(TOGETHER)  # the script waits for longer
+    assert "data2" in (await browser.send("GET", path, headers=SCRIPT)).words

@@ -2,13 +2,17 @@
 """Pages as somebody meets them who has no JavaScript: looked at, and worked with."""
 
 import asyncio
-from urllib.parse import urlencode
+import subprocess
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from browsing import Browser
+from moorage.client import qfilter
 from moorage.errors import NotFound
 from moorage.web.kinds import KINDS
+from moorage.web.overview import _of_instances
+from moorage.web.tables import filter_of
 
 
 def rows(page):
@@ -22,6 +26,16 @@ async def test_the_overview_says_in_a_sentence_whether_all_is_well(browser):
     assert "All is well: 3 nodes, 1 of 2 instances running." in page.words
     assert "ext san" in page.words
     assert "INSTANCE_CREATE(web2)" in page.words
+
+
+def test_instances_of_a_lost_node_are_one_thing_that_wants_a_person():
+    down = {"status": "ERROR_nodedown", "status.reason": "it does not answer"}
+    (one,) = _of_instances([{"name": f"web{at}", **down} for at in range(34)])
+    assert one.sentence == "34 instances are ERROR_nodedown."
+    query = parse_qs(urlsplit(one.href).query)
+    assert query == {"filter": ['status == "ERROR_nodedown"']}
+    few = _of_instances([{"name": f"web{at}", **down} for at in range(3)])
+    assert [one.href for one in few] == [f"/ui/instance/web{at}" for at in range(3)]
 
 
 async def test_what_wants_a_person_is_told_and_leads_there(browser):
@@ -66,14 +80,22 @@ async def test_a_table_filters_sorts_and_says_the_command(browser):
     ]
 
 
+def read_by_a_shell(word):
+    echo = ["bash", "-c", f"printf %s {word}"]
+    return subprocess.run(echo, capture_output=True, check=True).stdout.decode()
+
+
 async def test_a_command_finds_what_the_table_shows(browser):
     """Whatever was typed: a lone word, quotes, and words that a shell would obey."""
     for text, typed in (
-        ("eb2", "--filter 'name =~ \"eb2\"'"),
+        ("eb2", "--filter 'name =~ m/eb2/'"),
+        ("status == '\x1b[201~'", r"--filter $'status == \'\x1b[201~\''"),
         ("status == 'running'", "--filter 'status == '\"'\"'running'\"'\"''"),
     ):
         page = await browser.open("/ui/instance?" + urlencode({"filter": text}))
         assert typed in page.words
+        told = read_by_a_shell(typed.removeprefix("--filter "))
+        assert qfilter.parse(told) == filter_of(KINDS["instance"], text)
     wrong = urlencode({"filter": "x'; reboot; '"})
     page = await browser.open(f"/ui/instance?{wrong}")
     assert page.status == 400
@@ -207,6 +229,7 @@ async def test_what_the_master_refuses_is_told_with_its_hint(browser):
     )
     assert "disk root1 is attached to instance web1" in plan.words
     assert "gnt-disk detach root1" in plan.words
+    assert 'value="do"' not in plan.text
 
 
 async def test_a_field_that_is_none_changes_nothing(browser):
@@ -220,11 +243,13 @@ async def test_a_field_that_is_none_changes_nothing(browser):
 
 async def test_a_deed_for_several_makes_a_job_for_each(browser):
     picked = await browser.open("/ui/do/instance?deed=add-tags&on=web1&on=web2")
-    assert "Add tags 2 instances" in picked.words
+    assert "Add tags: 2 instances" in picked.words
     path, on = "/ui/do/instance/add-tags", ["web1", "web2"]
     plan = await browser.fill(picked, path, step="look", on=on, tags="blue green")
     page = await browser.fill(plan, path, step="do", on=on, tags="blue green")
-    assert "gnt-instance add-tags web2 blue green" not in page.words
+    line = "gnt-instance add-tags web{} blue green"
+    assert f"<code>{line.format(1)}\n{line.format(2)}</code>" in plan.text
+    assert line.format(2) not in page.words
     assert rows(page)
     for job in list(browser.door.cluster.engine.jobs):
         await browser.door.cluster.finished(job)
@@ -240,13 +265,17 @@ async def test_an_instance_is_made_by_its_form(browser):
         "pnode": "node3",
         "no_install": "on",
         "beparams.memory": "2G",
-        "disks.size": "1G",
-        "disks.provider": "san",
+        "disks.0.size": "1G",
+        "disks.0.provider": "san",
         "disk_template": "ext",
     }
+    form = await browser.fill(form, "/ui/do/instance/add", step="more", **fields)
+    assert "Disk 1 Size" in form.words
+    fields |= {"disks.1.size": "2G", "disks.1.provider": "san"}
     plan = await browser.fill(form, "/ui/do/instance/add", step="look", **fields)
     line = "gnt-instance add -n node3 --no-install -t ext -B memory=2G"
-    assert f"{line} --disk 0:size=1G,provider=san web3" in plan.words
+    disks = "--disk 0:size=1G,provider=san --disk 1:size=2G,provider=san"
+    assert f"{line} {disks} web3" in plan.words
     assert "start web3 on node3" in plan.words
     before = len(browser.door.cluster.engine.jobs)
     await browser.fill(plan, "/ui/do/instance/add", step="do", **fields)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import DecodeError
 from msgspec.json import Decoder
@@ -18,13 +18,15 @@ from msgspec.json import Decoder
 from moorage.errors import BadInput, NoMaster, Unreachable
 
 from .luxi import LARGEST_ANSWER, Splitter
-from .luxi_messages import encode_request, error_from_wire
+from .luxi_messages import END, encode_request, error_from_wire
 
 _PIECE = 1 << 18
 _KEPT = 32
 """Connections that are kept for the next requests."""
 _LONG = 1 << 19
 """Bytes of an answer that is decoded in a thread: others get their turn meanwhile."""
+Ends: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+"""Of a connection."""
 
 
 class _Link:
@@ -156,16 +158,39 @@ class AsyncLuxi:
             return _result(message)
         return await asyncio.to_thread(_result, message)
 
+    async def line(self, *args: str) -> tuple[Any, Ends]:
+        """Open a line to a guest (``ConnectInstance``), on a connection of its own.
+
+        Returns what is told of it, and both ends of the connection, which is the
+        guest's from now on. Raises as :meth:`call` does.
+        """
+        reader, writer = await self._connected()
+        try:
+            async with asyncio.timeout(self._timeout):
+                writer.write(encode_request("ConnectInstance", args, self.caller))
+                await writer.drain()
+                message = await reader.readuntil(END)
+            return _result(message.removesuffix(END)), (reader, writer)
+        except (ConnectionError, EOFError, asyncio.LimitOverrunError) as error:
+            writer.close()
+            raise Unreachable(
+                f"the connection to the master broke: {error}", lost="master"
+            ) from error
+        except BaseException:
+            writer.close()
+            raise
+
     def close(self) -> None:
         """Hang up: at once where nobody waits, and after their answer elsewhere."""
         self._idle.close()
 
     async def _link(self) -> _Link:
-        if link := self._idle.take():
-            return link
+        return self._idle.take() or _Link(*await self._connected())
+
+    async def _connected(self) -> Ends:
         for path in filter(None, (self.path, self._other)):
             with suppress(OSError):
-                return _Link(*await asyncio.open_unix_connection(path, limit=_PIECE))
+                return await asyncio.open_unix_connection(path, limit=_PIECE)
         raise NoMaster(f"no master listens on {self.path}")
 
 

@@ -27,6 +27,8 @@ _HOW: Final = {
     RESTART: "restarts with its disks",
     ANEW: "is made anew",
 }
+_NEAREST: Final = 4
+"""Nodes that could nearly take somebody who stays down; the others are counted."""
 _NAMED: Final = 8
 """Names that one sentence tells."""
 
@@ -51,7 +53,9 @@ class Fate(NamedTuple):
     left : int
         MiB of memory that are left on the node then.
     reasons : tuple of str
-        Why it stays down: what each node lacks, the nearest first.
+        Why it stays down: what a node lacks, of those that lack the least.
+    others : int
+        Nodes that lack more.
     """
 
     instance: str
@@ -59,6 +63,7 @@ class Fate(NamedTuple):
     way: str = ""
     left: int = 0
     reasons: tuple[str, ...] = ()
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +181,10 @@ def _fate(state: State, one: Restart) -> Fate:
     inst = state.insts[one.inst]
     if one.node >= 0:
         return Fate(inst.alias, state.nodes[one.node].alias, _HOW[how(inst)], one.left)
-    reasons = tuple(located(state, found) for found in nearest(one.reasons))
-    return Fate(inst.alias, reasons=reasons or ("no node is left",))
+    found = list(nearest(one.reasons))
+    reasons = tuple(located(state, each) for each in found[:_NEAREST])
+    others = max(0, len(found) - _NEAREST)
+    return Fate(inst.alias, reasons=reasons or ("no node is left",), others=others)
 
 
 def _names(state: State, places: list[int]) -> tuple[str, ...]:

@@ -61,7 +61,11 @@ def survival(found: Certificate, address: str | None = None) -> Picture:
         Without one tiles lead nowhere, and the first losses that leave somebody down
         are told here.
     """
-    every = losses(found)
+    return all_of(losses(found), address)
+
+
+def all_of(every: Sequence[Lost], address: str | None = None) -> Picture:
+    """Return the picture of all losses, as :func:`survival`, of what they would do."""
     bad = [] if address is not None else [lost for lost in every if lost.down]
     body = drawn(
         "survival.html",
@@ -73,9 +77,8 @@ def survival(found: Certificate, address: str | None = None) -> Picture:
     return Picture("What survives a loss", _lead(every), body)
 
 
-def one_of(found: Certificate, key: str) -> Picture | None:
+def one_of(every: Sequence[Lost], key: str) -> Picture | None:
     """Return the picture of the loss that a key names; None if there is none."""
-    every = losses(found)
     return next((one_loss(lost) for lost in every if lost.key == key), None)
 
 
@@ -160,17 +163,22 @@ def _tiles(kind: Kind, every: Sequence[Lost], address: str | None) -> dict[str, 
 
 
 _SAID: Final = {
-    "trouble": "leave somebody down",
-    "warn": "take data with them",
-    "fine": "let everybody restart",
-    "idle": "stop nobody",
+    "trouble": ("leaves somebody down", "leave somebody down"),
+    "warn": ("takes data with it", "take data with them"),
+    "fine": ("lets everybody restart", "let everybody restart"),
+    "idle": ("stops nobody", "stop nobody"),
 }
+"""What a loss does, and what several do."""
 
 
 def _summed(some: Iterable[Lost]) -> str:
     """Say how many losses do what."""
     sums = Counter(map(look, some))
-    return ", ".join(f"{sums[name]} {_SAID[name]}" for name in _SAID if sums[name])
+    return ", ".join(
+        f"{sums[name]} {words[sums[name] > 1]}"
+        for name, words in _SAID.items()
+        if sums[name]
+    )
 
 
 def _tile(

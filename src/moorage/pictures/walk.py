@@ -38,7 +38,8 @@ class Stop(NamedTuple):
     owner : str
         The instance that has the disk; empty for none.
     node : str
-        Where the disk is, or where its guest was last; several with commas.
+        Where the disk is, several with commas. Of one that many nodes reach it is told
+        while nobody has it: where it was last. An instance's node, its own story tells.
     size : int or None
         In MiB.
     more : tuple of str
@@ -73,7 +74,8 @@ def stops(events: Sequence[Mapping[str, Any]]) -> Iterator[Stop]:
             for name, (old, new) in changed.items()
             if name not in _STATE and not made and not gone
         ]
-        nodes = now.get("nodes") or [now.get("last_node") or ""]
+        last = "" if now.get("instance") else now.get("last_node") or ""
+        nodes = now.get("nodes") or [last]
         yield Stop(
             time=float(event.get("time", 0.0)),
             what=str(event.get("what") or event.get("kind", "changed")),
@@ -191,11 +193,7 @@ def _rows(
                 f"M{x} {y}C{x} {y + _ROW / 2} {to} {num(y + _ROW / 2)} {to} {y + _ROW}"
             )
         where = f"{stop.owner or 'nobody'}{f' on {stop.node}' if stop.node else ''}"
-        when = " \N{MIDDLE DOT} ".join(
-            filter(
-                None, (moment(stop.time), where, f"job {stop.job}" if stop.job else "")
-            )
-        )
+        when = f"{moment(stop.time)} \N{MIDDLE DOT} {where}"
         facts = _facts(stop, shown[at - 1] if at else None)
         rows.append(
             {
@@ -223,4 +221,5 @@ def _facts(stop: Stop, before: Stop | None) -> str:
         facts.append(f"pool {stop.pool}")
     if before is None or before.epoch != stop.epoch:
         facts.append(f"epoch {stop.epoch}")
-    return " \N{MIDDLE DOT} ".join([*facts, *stop.more])
+    jobs = [f"job {stop.job}"] if stop.job else []
+    return " \N{MIDDLE DOT} ".join([*jobs, *facts, *stop.more])

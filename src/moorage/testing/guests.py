@@ -3,7 +3,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import PurePosixPath
 from socket import socket, socketpair
 from typing import Any
@@ -16,7 +16,7 @@ from moorage.model import Accelerator, ForeignGuest, GuestState, hvparams
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
-from . import contents, exports
+from . import contents, exports, screens
 from .storage import San
 
 
@@ -345,7 +345,10 @@ class SimHypervisor:
         return f"/sim/{self._node}/{uuid}/console"
 
     async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
-        """Return a connection to a guest that says its name, and then what it hears."""
+        """Return a connection to a guest that says its name, and then what it hears.
+
+        A screen has a colour instead, and another one with each key.
+        """
         del ticket
         guest = await self.find(uuid)
         if guest is None or guest.state != "running":
@@ -353,7 +356,12 @@ class SimHypervisor:
         ours, theirs = socketpair()
         theirs.setblocking(False)
         loop = asyncio.get_running_loop()
-        self._talking.add(loop.create_task(_echo(theirs, f"{guest.name} {kind}: ")))
+        talk = (
+            _shown(theirs, guest.name)
+            if kind == "vnc"
+            else _echo(theirs, f"{guest.name} {kind}: ")
+        )
+        self._talking.add(loop.create_task(talk))
         return ours
 
     async def tend(self) -> None:
@@ -424,6 +432,13 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         cards=spec.seats,
         machine=hvparams.of_machine(spec.hvparams),
     )
+
+
+async def _shown(line: socket, name: str) -> None:
+    """Show a screen until nobody looks."""
+    reader, writer = await asyncio.open_connection(sock=line)
+    with closing(writer), suppress(OSError, EOFError, KeyError):
+        await screens.show(reader, writer, name)
 
 
 async def _echo(line: socket, greeting: str) -> None:

@@ -14,6 +14,7 @@ from moorage.model import Node
 from moorage.node.agent import Agent
 from moorage.node.calling import key_issuing
 from moorage.node.certificates.keys import Keys
+from moorage.node.lines import Line, StreamLine
 from moorage.protocol import (
     EnrolNode,
     ExpelNode,
@@ -28,6 +29,7 @@ from moorage.protocol import (
     silent,
     to_wire,
 )
+from moorage.protocol.line import GuestLine
 
 from .guests import SimHypervisor
 from .machine import SimMachine
@@ -159,6 +161,13 @@ class SimNodes:
     ) -> list[object]:
         """Ask one after the other."""
         return await one_by_one(lambda one: self.call(node, one, term, silent), calls)
+
+    async def line(self, node: Node, wanted: GuestLine, term: int) -> Line:
+        """Open a line to a guest."""
+        target = self.nodes[node.name]
+        if not target.powered:
+            raise Unreachable(f"node {node.name} does not answer", sent=False)
+        return await StreamLine.over(await target.agent.line(wanted, term))
 
     def _over(self, work: asyncio.Task[Any]) -> None:
         self.under_way.discard(work)

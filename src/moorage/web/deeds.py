@@ -6,185 +6,10 @@ and whether it can be done, the door and the master say; only what an object's o
 shows to be pointless is said before anybody asks.
 """
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from typing import Any
 
-from moorage.units import parse_size
-
+from .deed import Deed, Input, Object, Why
 from .kinds import KINDS
-from .values import ROOT
-
-Opcode = dict[str, Any]
-Object = Mapping[str, Any]
-"""The fields of an object, by name."""
-
-
-class Why(NamedTuple):
-    """Why something cannot be done, and the deed that would help; empty for none."""
-
-    sentence: str
-    deed: str = ""
-
-
-class Input(NamedTuple):
-    """A field of a form.
-
-    Attributes
-    ----------
-    name
-        The opcode's field.
-    label
-        What stands before it.
-    option
-        The command's; empty for an operand.
-    pick
-        The kind of objects that it names one of.
-    fits
-        A filter of those that can be named; None for all.
-    many
-        Whether it takes several words.
-    within
-        Where the field holds several values by name, the one that is meant.
-    kind, unit, words
-        Of that one: its type, unit and meaning, as of a field.
-    """
-
-    name: str
-    label: str
-    option: str = ""
-    pick: str = ""
-    fits: Sequence[Any] | None = None
-    many: bool = False
-    within: str = ""
-    kind: str = "str"
-    unit: str = ""
-    words: str = ""
-
-    @property
-    def called(self) -> str:
-        """Its name in the form."""
-        return f"{self.name}.{self.within}" if self.within else self.name
-
-
-class Deed(NamedTuple):
-    """Something that can be done.
-
-    Attributes
-    ----------
-    word
-        Its name in addresses.
-    kind
-        Of the objects that it is done to.
-    label
-        What stands on its button.
-    op, key
-        The opcode, and its field that names the object.
-    command
-        Does the same, with the object, then operands, then options behind it.
-    inputs
-        The fields of its form.
-    fixed
-        Fields that are always so.
-    why_not
-        Says why it is pointless, of an object's fields; None for no reason.
-    destroys
-        Whether data, or an object, is gone afterwards.
-    last
-        Whether the command names the object behind its operands.
-    makes
-        Whether it makes an object, and is done to none.
-    """
-
-    word: str
-    kind: str
-    label: str
-    op: str
-    key: str
-    command: str
-    inputs: tuple[Input, ...] = ()
-    fixed: Mapping[str, Any] = {}
-    why_not: Callable[[Object], Why | None] = lambda _: None
-    destroys: bool = False
-    last: bool = False
-    makes: bool = False
-
-    def href(self, *on: object) -> str:
-        """Return where it is done to some objects.
-
-        >>> named("instance", "migrate").href("web1")
-        '/ui/do/instance/migrate?on=web1'
-        """
-        query = urlencode([("on", str(one)) for one in on])
-        place = f"{ROOT}/do/{self.kind}/{self.word}"
-        return f"{place}?{query}" if query else place
-
-    def opcode(self, on: str, given: Mapping[str, Any]) -> Opcode:
-        """Return the request, of an object and what was filled in."""
-        named = {} if self.makes else {self.key: on}
-        return {"OP_ID": self.op, **self.fixed, **named, **given}
-
-    def typed(self, on: str, words: Mapping[str, Sequence[str]]) -> str:
-        """Return the command that does the same.
-
-        Parameters
-        ----------
-        words
-            What was filled in, by the names of fields; a switch has ``on``.
-        """
-        options, operands = list[str](), list[str]()
-        parts: dict[str, list[str]] = {}
-        for one in self.inputs:
-            filled = [word for word in words.get(one.called, ()) if word]
-            if not filled:
-                continue
-            if one.within:
-                parts.setdefault(one.option, []).append(f"{one.within}={filled[0]}")
-            elif not one.option:
-                operands += filled
-            elif filled == ["on"]:
-                options.append(one.option)
-            else:
-                options += [one.option, *filled]
-        for option, values in parts.items():
-            name, _, before = option.partition(" ")
-            options += [name, before + ",".join(values)]
-        named = [*operands, on] if self.last else [on, *operands]
-        words_ = [*options, *(operands if self.makes else named)]
-        return f"{self.command} {shlex.join(words_)}".rstrip()
-
-
-def value_of(kind: str, unit: str, words: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return what a field is filled in with, of its words; the master judges it.
-
-    Parameters
-    ----------
-    kind, unit
-        The field's type, and its unit.
-
-    Raises
-    ------
-    BadInput
-        If a size is none.
-
-    >>> value_of("int", "MiB", ["1G"]), value_of("tuple[str]", "", ["a", "b"])
-    (1024, ['a', 'b'])
-    """
-    if kind.startswith(("tuple", "list")):
-        return list(words)
-    (word,) = words
-    if unit == "MiB":
-        return parse_size(word)
-    if "bool" in kind:
-        return word in ("on", "yes", "true")
-    for read in (int, float):
-        if read.__name__ in kind:
-            try:
-                return read(word)
-            except ValueError:
-                return word
-    return word
 
 
 def _up(one: Object) -> Why | None:
@@ -289,7 +114,7 @@ def _tags(kind: str, program: str) -> tuple[Deed, Deed]:
 
 
 _MEMORY = "How much memory it gets."
-_DISK = "--disk 0:"
+_DISK = "--disk"
 DEEDS: tuple[Deed, ...] = (
     _instance(
         "add",
@@ -307,19 +132,20 @@ DEEDS: tuple[Deed, ...] = (
             words="How many it sees.",
         ),
         Input(
-            "disks", "Size of its disk", _DISK, within="size", kind="int",
-            unit="MiB", words="Of the first disk; others are attached later.",
+            "disks", "Size", _DISK, within="size", kind="int", unit="MiB",
+            words="How large it is.",
         ),
         Input(
-            "disks", "Provider of its disk", _DISK, within="provider",
+            "disks", "Provider", _DISK, within="provider",
             words="The ExtStorage provider that makes it.",
         ),
         Input(
-            "disks", "Pool of its disk", _DISK, "pool", within="pool",
+            "disks", "Pool", _DISK, "pool", within="pool",
             words="The storage pool that it is made in.",
         ),
-        Input("disk_template", "Template of its disk", "-t"),
+        Input("disk_template", "Template of its disks", "-t"),
         op="OP_INSTANCE_CREATE", command="gnt-instance add", makes=True,
+        several=("disks", "disk"),
     ),
     _disk(
         "add",
@@ -404,6 +230,14 @@ DEEDS: tuple[Deed, ...] = (
     *_tags("pool", "gnt-storage pool "),
 )  # fmt: skip
 """In the order of the page."""
+
+
+CONSOLE = _instance("console", "Console", command="gnt-instance console", why_not=_down)
+SCREEN = CONSOLE._replace(
+    word="screen", label="Screen", command="gnt-instance console --vnc"
+)
+LINES = (CONSOLE, SCREEN)
+"""Lines to a guest: they have pages of their own, and no form."""
 
 
 def of(kind: str) -> tuple[Deed, ...]:

@@ -7,7 +7,8 @@ One form is for one object or for several; each gets a job of its own.
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -18,12 +19,15 @@ from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.jobs.fields import Field
 
 from . import deeds
-from .deeds import Deed, Input, Opcode
+from .deed import Deed, Input, Opcode, value_of
+from .jobs import STEPS
 from .kinds import KINDS
 from .tables import natural
 from .values import ROOT, address, called
 from .visit import Elsewhere, Page, Visit, Wish
 
+ROWS = 16
+"""Rows of a form that makes several: as many disks as an instance has."""
 MOST = 200
 """Objects of one form."""
 _PICKED = 500
@@ -45,6 +49,8 @@ class Shown(NamedTuple):
         What can be chosen, or is offered: values, and what they are called.
     words
         What was filled in.
+    about
+        What several fields are about together; empty for the object itself.
     """
 
     name: str
@@ -54,14 +60,22 @@ class Shown(NamedTuple):
     options: Sequence[tuple[str, str]]
     words: str
     required: bool
+    about: str = ""
 
 
 class Told(NamedTuple):
-    """What would become of an object: steps with their nodes, or why it is refused."""
+    """What would become of an object: steps with their nodes, or why it is refused.
+
+    Attributes
+    ----------
+    left
+        Steps that are not shown.
+    """
 
     name: str
     steps: Sequence[Mapping[str, Any]]
     error: MoorageError | None = None
+    left: int = 0
 
 
 async def form(visit: Visit) -> Page:
@@ -81,12 +95,15 @@ async def chosen(visit: Visit) -> Elsewhere:
 
 async def answered(visit: Visit) -> Page | Elsewhere:
     """Say what would be done, or do it."""
-    deed = _deed(visit)
+    rows = _rows(visit)
+    deed = _deed(visit, rows)
     on = [] if deed.makes else _objects(visit.form)
     words = {
         one.called: [word.strip() for word in visit.form.get(one.called, ())]
         for one in deed.inputs
     }
+    if visit.filled("step") == "more":
+        return await _page(visit, _deed(visit, min(rows + 1, ROWS)), on, words, ())
     wish = visit.wish(deed.op)
     try:
         given = given_of(deed, wish.fields, words)
@@ -110,11 +127,18 @@ def _mark(ops: Sequence[Opcode]) -> str:
     return hashlib.sha256(json.encode(ops, order="sorted")).hexdigest()
 
 
-def _deed(visit: Visit) -> Deed:
+def _rows(visit: Visit) -> int:
+    """Return how many rows a form has of what it can make several of."""
+    words = visit.filled("rows", "1")
+    known = words.isascii() and words.isdecimal() and len(words) < 3
+    return min(max(1, int(words)), ROWS) if known else 1
+
+
+def _deed(visit: Visit, rows: int = 1) -> Deed:
     found = deeds.named(visit.path["kind"], visit.path["deed"])
     if found is None:
         raise NotFound("there is no such deed")
-    return found
+    return found.with_rows(rows)
 
 
 def _objects(words: Mapping[str, Sequence[str]]) -> list[str]:
@@ -144,19 +168,22 @@ def given_of(
         If a size is none.
     """
     found: dict[str, Any] = {}
+    rows: dict[tuple[str, int | None], dict[str, Any]] = {}
     for one in deed.inputs:
         filled = [word for word in _split(one, words) if word]
         if not filled:
             continue
         field = fields[one.name]
         if not one.within:
-            found[one.name] = deeds.value_of(field.type, field.unit, filled)
+            found[one.name] = value_of(field.type, field.unit, filled)
             continue
-        value = deeds.value_of(one.kind, one.unit, filled)
-        if field.type.startswith("list"):
-            found.setdefault(one.name, [{}])[0][one.within] = value
-        else:
+        value = value_of(one.kind, one.unit, filled)
+        if one.row is None:
             found.setdefault(one.name, {})[one.within] = value
+        else:
+            rows.setdefault((one.name, one.row), {})[one.within] = value
+    for (name, _), row in rows.items():
+        found.setdefault(name, []).append(row)
     return found
 
 
@@ -169,6 +196,13 @@ async def look(visit: Visit, ops: Sequence[Opcode], on: Sequence[str]) -> list[T
             *(_told(visit, *pair) for pair in zip(on, numbers, strict=True))
         )
     )
+
+
+def _few(told: Sequence[Told]) -> Iterator[Told]:
+    """Yield what would become of objects with as many steps as a page holds."""
+    most = max(1, STEPS // max(1, len(told)))
+    for one in told:
+        yield one._replace(steps=one.steps[:most], left=len(one.steps[most:]))
 
 
 async def _told(visit: Visit, name: str, number: int | MoorageError) -> Told:
@@ -223,7 +257,7 @@ async def _page(  # noqa: PLR0913 - what a form shows
     looked: str = "",
 ) -> Page:
     wish, names = visit.wish(deed.op), await _names(visit, deed, on)
-    shown = [await _shown(visit, one, wish, words) for one in deed.inputs]
+    shown = [await _shown(visit, one, wish, words, deed) for one in deed.inputs]
     known = dict(zip(on, names, strict=True))
     split = {one.called: _split(one, words) for one in deed.inputs}
     values = {
@@ -231,15 +265,21 @@ async def _page(  # noqa: PLR0913 - what a form shows
         "kind": KINDS[deed.kind],
         "wish": wish,
         "on": list(zip(on, names, strict=True)),
-        "inputs": shown,
+        "inputs": [(about, list(group)) for about, group in groupby(shown, _about)],
+        "rows": len({one.about for one in shown if one.about}),
+        "more": deed.several[1],
         "commands": [deed.typed(name, split) for name in names or [""]],
-        "told": [one._replace(name=known.get(one.name, "")) for one in told],
+        "told": [one._replace(name=known.get(one.name, "")) for one in _few(told)],
         "error": error,
         "made": made,
         "key": visit.filled("key") or new_key(),
         "looked": looked,
     }
     return Page("deed", values, 400 if error or made else 200)
+
+
+def _about(one: Shown) -> str:
+    return one.about
 
 
 def _split(one: Input, words: Mapping[str, Sequence[str]]) -> list[str]:
@@ -279,7 +319,7 @@ async def _names(visit: Visit, deed: Deed, on: Sequence[str]) -> list[str]:
 
 
 async def _shown(
-    visit: Visit, one: Input, wish: Wish, words: Mapping[str, Sequence[str]]
+    visit: Visit, one: Input, wish: Wish, words: Mapping[str, Sequence[str]], deed: Deed
 ) -> Shown:
     field = wish.fields[one.name]
     if one.within:
@@ -293,7 +333,9 @@ async def _shown(
         control = "switch"
     elif one.pick:
         options = await _picked(visit, one)
-    return Shown(one.called, one.label, control, hint, options, filled, field.required)
+    told = "" if one.row is None else f"{deed.several[1].capitalize()} {one.row}"
+    needed = field.required
+    return Shown(one.called, one.label, control, hint, options, filled, needed, told)
 
 
 async def _picked(visit: Visit, one: Input) -> list[tuple[str, str]]:

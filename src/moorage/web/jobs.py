@@ -2,6 +2,7 @@
 """Jobs: the last ones, one with its steps and its log, and what may be done to it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from moorage.api.luxi_messages import error_from_wire
@@ -17,6 +18,14 @@ _LAST = 8
 """Jobs that are shown as the last ones."""
 _LINES = 500
 """Lines of a log that are shown: the last ones."""
+_CHARACTERS = 100_000
+"""Of all lines that are shown."""
+_LONGEST = 2_000
+"""Characters of a line."""
+STEPS = 400
+"""Steps of a job, or of a plan, that are shown: the first ones."""
+_OPS = 10
+"""Operations of a job that a line names."""
 _SUMMARY = ("id", "status", "summary", "caller", "received_ts", "end_ts")
 _WHOLE = (
     *_SUMMARY,
@@ -48,9 +57,19 @@ def _brief(row: Sequence[Any]) -> Brief:
     tone = JOB.tones.get(status, "bad")
     told = moment(received[0]) if received else ""
     return Brief(
-        number, address("job", number), status, tone, "; ".join(summary),
+        number, address("job", number), status, tone, named(summary),
         caller or "", told,
     )  # fmt: skip
+
+
+def named(summary: Sequence[str]) -> str:
+    """Return what a job does, in a line.
+
+    >>> named(["A"] * 12)
+    'A; A; A; A; A; A; A; A; A; A and 2 more'
+    """
+    more = f" and {len(summary) - _OPS} more" if len(summary) > _OPS else ""
+    return "; ".join(summary[:_OPS]) + more
 
 
 async def shown(visit: Visit) -> Page:
@@ -73,6 +92,7 @@ async def _told(
         raise NotFound(f"job {number} is not known")
     job = dict(zip(_WHOLE, row, strict=True))
     running = job["status"] not in ENDED
+    steps = [step for each in job["tasks"] or () for step in each]
     return {
         "job": _brief([job[one] for one in _SUMMARY]),
         "running": running,
@@ -80,7 +100,8 @@ async def _told(
         "ended": _time(job["end_ts"]),
         "priority": job["priority"],
         "progress": progress_of(job["progress"]) if running else None,
-        "steps": [step for each in job["tasks"] or () for step in each],
+        "steps": steps[:STEPS],
+        "unshown": len(steps[STEPS:]),
         "log": _log(job["oplog"]),
         "errors": _errors(job["opstatus"], job["opresult"]),
         "plans": _plans(job["opresult"]) if job["status"] == "success" else (),
@@ -107,11 +128,13 @@ def progress_of(told: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
 def _log(logs: Sequence[Sequence[Any]]) -> list[tuple[str, str]]:
     """Return time and text of the last lines."""
     lines = [
-        (moment(stamp[0]), _line(kind, text))
+        (moment(stamp[0]), _line(kind, text)[:_LONGEST])
         for log in logs or ()
         for _, stamp, kind, text in log
     ]
-    return lines[-_LINES:]
+    sizes = accumulate(len(text) for _, text in reversed(lines[-_LINES:]))
+    fits = sum(size <= _CHARACTERS for size in sizes)
+    return lines[len(lines) - fits :]
 
 
 def _line(kind: str, text: Any) -> str:  # noqa: ANN401

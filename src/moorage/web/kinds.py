@@ -79,6 +79,7 @@ TITLES: Mapping[str, str] = {
     "external_reservations": "Kept free",
     "free_count": "Free",
     "group_list": "Groups",
+    "groups": "Groups",
     "inst_list": "Instances",
     "iv_name": "Slot",
     "last_node": "Last node",

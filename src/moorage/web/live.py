@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What keeps pages live: a stream of what changed, and the strip of running jobs.
 
-The door hears of changes once for all who listen, and asks for running jobs once for
-each change and second, whoever looks.
+The door hears of changes once for all who listen.
 """
 
 import asyncio
@@ -17,14 +16,12 @@ from moorage.client.aio import AsyncClient
 from moorage.client.told import Entry
 from moorage.errors import MoorageError
 
-from .jobs import progress_of
+from .jobs import named, progress_of
 from .values import address
 from .way import InsideWay
 
 _WRITE = 10.0
 """Seconds that a browser may take to read what changed."""
-_LASTS = 1.0
-"""Seconds for which a strip is good enough."""
 _MOST = 5
 """Jobs that a strip shows."""
 _FIELDS = ("id", "status", "summary", "progress", "oplog")
@@ -74,40 +71,8 @@ class Line(NamedTuple):
     last: str
 
 
-class Strips:
-    """The strip, by role: all who may look see the same jobs.
-
-    Parameters
-    ----------
-    clock
-        The time in seconds, from anywhere.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._known: dict[str, tuple[float, int | None, dict[str, Any]]] = {}
-        self._one = asyncio.Lock()
-
-    async def of(
-        self, role: str, client: AsyncClient, newest: int | None
-    ) -> dict[str, Any]:
-        """Return what the strip shows.
-
-        Parameters
-        ----------
-        newest
-            Where the feed is: a strip from before is none.
-        """
-        async with self._one:  # who comes meanwhile gets what the first one was told
-            at, number, found = self._known.get(role, (0.0, None, {}))
-            late = self._clock() - at >= _LASTS
-            if not found or late or number != newest:
-                found = await _strip(client)
-                self._known[role] = self._clock(), newest, found
-            return found
-
-
-async def _strip(client: AsyncClient) -> dict[str, Any]:
+async def strip(client: AsyncClient) -> dict[str, Any]:
+    """Return what the strip of running jobs shows."""
     states = ("running", "waiting", "canceling", "queued")
     chosen = ["|", *(["==", "status", one] for one in states)]
     jobs = (await client.query("job", _FIELDS, chosen)).objects()
@@ -120,5 +85,5 @@ def _line(job: dict[str, Any]) -> Line:
     last = said[-1] if said and isinstance(said[-1], str) else ""
     told = progress_of(job["progress"])
     number = job["id"]
-    summary = "; ".join(job["summary"])
+    summary = named(job["summary"])
     return Line(number, address("job", number), job["status"], summary, told, last)

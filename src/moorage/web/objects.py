@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 from moorage.client import Field
 
 from . import deeds
-from .deeds import Deed
+from .deed import Deed
 from .kinds import DISK, KINDS, Kind
 from .lookup import named
 from .rooms import together
-from .values import ABSENT, Cell, address, called, cell, moment
+from .values import ABSENT, Cell, address, called, cell, moment, plain
 from .visit import Page, Visit
+
+_LINES = {"instance": deeds.LINES}
+
+
+_EVENTS = 200
+"""Events of a story that are shown: the last ones."""
 
 
 class Fact(NamedTuple):
@@ -59,7 +65,10 @@ async def shown(visit: Visit) -> Page:
         if kind.state
         else None,
         "tags": sorted(values.get("tags", ())),
-        "may": [_may(visit, one, key, values) for one in deeds.of(kind.name)],
+        "may": [
+            *(_line(visit, one, key, values) for one in _LINES.get(kind.name, ())),
+            *(_may(visit, one, key, values) for one in deeds.of(kind.name)),
+        ],
         "command": _info(kind, called(kind, values.get("name"), key)),
     }
     more = {"instance": _instance, "disk": _disk, "node": _node}.get(kind.name)
@@ -91,6 +100,11 @@ def _may(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> Ma
     if helps is None:
         return May(deed, href, why.sentence)
     return May(deed, href, why.sentence, helps.label, helps.href(key))
+
+
+def _line(visit: Visit, deed: Deed, key: object, values: Mapping[str, Any]) -> May:
+    found = _may(visit, deed, key, values)
+    return found._replace(href=address(deed.word, key))
 
 
 async def _instance(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +144,7 @@ def _pairs(
 
 async def _disk(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
     story = await visit.client.story(values["uuid"])
+    shown = story["events"][::-1][:_EVENTS]
     events = [
         {
             "time": moment(one["time"]),
@@ -141,13 +156,14 @@ async def _disk(visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:
                 for name, (before, after) in one.get("changed", {}).items()
             ],
         }
-        for one in reversed(story["events"])
+        for one in shown
     ]
-    return {"story": events, "left_out": story["left_out"]}
+    more = len(story["events"]) - len(shown)
+    return {"story": events, "left_out": story["left_out"], "more": more}
 
 
 def _short(value: object) -> str:
-    return ABSENT if value in (None, "", [], {}) else str(value)
+    return ABSENT if value in (None, "", [], {}) else plain(value)
 
 
 async def _node(_visit: Visit, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,19 +5,22 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from moorage.units import counted
 
 from .jobs import recent
 from .kinds import DISK
 from .rooms import Rooms
-from .values import address, called, moment
+from .values import ROOT, address, called, moment
 from .visit import Page, Visit
 
 _WEEKS = 14 * 86400.0
 """Seconds before a certificate's end at which somebody is told."""
 _MOST = 20
 """Lines of what wants a person."""
+_EACH = 4
+"""Instances of one status that have a line each; a node that is lost has many."""
 
 
 class Wants(NamedTuple):
@@ -44,8 +47,8 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
     client = visit.client
     nodes, instances, disks = await asyncio.gather(
         client.query("node", _NODE),
-        client.query("instance", ("name", "status", "status.reason")),
-        client.query("disk", ("uuid", "name", "quarantine", "behind")),
+        client.query("instance", ("name", "status", "status.reason"), _NOT_UP),
+        client.query("disk", ("uuid", "name", "quarantine", "behind"), _OFF),
     )
     info, jobs = await asyncio.gather(client.info(), recent(client))
     drained, paused = await asyncio.gather(client.drained(), client.watcher_pause())
@@ -60,7 +63,7 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
         wants.append(Wants("warn", sentence, "", "gnt-cluster watcher continue"))
     values = {
         "cluster": info["name"],
-        "sentence": _sentence(wants, every[0], every[1]),
+        "sentence": _sentence(wants, every[0], len(every[1])),
         "well": not wants,
         "wants": wants[:_MOST],
         "left": len(wants) - _MOST,
@@ -74,16 +77,19 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
 
 _NODE = (
     *("name", "role", "offline", "drained", "silence", "copy", "copy.why"),
-    "certificate_ends",
+    *("certificate_ends", "pinst_cnt"),
 )
+_NOT_UP = ("|", ("!=", "status", "running"), ("?", "status.reason"))
+"""Of thousands that run, all that is shown is how many they are."""
+_OFF = ("|", ("?", "quarantine"), ("?", "behind"))
 
 
 def _sentence(
-    wants: Sequence[Wants], nodes: Sequence[Any], instances: Sequence[Any]
+    wants: Sequence[Wants], nodes: Sequence[Mapping[str, Any]], down: int
 ) -> str:
-    running = sum(one["status"] == "running" for one in instances)
-    known = counted(len(nodes), "node"), counted(len(instances), "instance")
-    size = f"{known[0]}, {running} of {known[1]} running"
+    number = sum(one["pinst_cnt"] or 0 for one in nodes)
+    known = counted(len(nodes), "node"), counted(number, "instance")
+    size = f"{known[0]}, {number - down} of {known[1]} running"
     if not wants:
         return f"All is well: {size}."
     verb = "wants" if len(wants) == 1 else "want"
@@ -109,15 +115,22 @@ def _of_nodes(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:
 
 
 def _of_instances(instances: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:
+    by_status: dict[str, list[Mapping[str, Any]]] = {}
     for one in instances:
         status = str(one["status"])
         if status.startswith("ERROR") or one["status.reason"]:
+            by_status.setdefault(status, []).append(one)
+    for status, those in by_status.items():
+        tone = "bad" if status.startswith("ERROR") else "warn"
+        if len(those) > _EACH:
+            query = urlencode({"filter": f'status == "{status}"'})
+            told = f"{len(those):,} instances are {status}."
+            yield Wants(tone, told, f"{ROOT}/instance?{query}")
+            continue
+        for one in those:
             why = f": {one['status.reason']}" if one["status.reason"] else ""
-            yield Wants(
-                "bad" if status.startswith("ERROR") else "warn",
-                f"Instance {one['name']} is {status}{why}.",
-                address("instance", one["name"]),
-            )
+            told = f"Instance {one['name']} is {status}{why}."
+            yield Wants(tone, told, address("instance", one["name"]))
 
 
 def _of_disks(disks: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:

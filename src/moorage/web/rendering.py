@@ -2,9 +2,10 @@
 """Templates, with each value escaped; and what pages refer to: style and script."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,6 +16,7 @@ from .kinds import KINDS, TITLES
 from .values import ROOT, address, moment
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES |= {"mjs": "text/javascript"}
 
 
 class Asset(NamedTuple):
@@ -64,10 +66,18 @@ def asset(name: str) -> Asset | None:
 
 @cache
 def _assets() -> Mapping[str, Asset]:
-    every = (files(__package__) / "static").iterdir()
-    found = {one.name: one.read_bytes() for one in every}
+    found = dict(_below(files(__package__) / "static"))
     found["pictures.css"] = STYLE.encode()
     return {name: _asset(name, content) for name, content in found.items()}
+
+
+def _below(place: Traversable, before: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield all that is served: names with what their directories are called."""
+    for one in place.iterdir():
+        if one.is_dir():
+            yield from _below(one, f"{before}{one.name}/")
+        elif one.name.rpartition(".")[2] in _TYPES:
+            yield before + one.name, one.read_bytes()
 
 
 def _asset(name: str, content: bytes) -> Asset:

@@ -8,7 +8,7 @@ own name; what he may, these and the master say.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hmac import compare_digest
 from typing import Any, Final, TypeAlias
@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, quote
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import json
 
 from moorage.api.rapi.application import MADE, USER, Door, arrived, caller
 from moorage.api.rapi.inside import Inside
@@ -27,12 +28,15 @@ from moorage.jobs.fields import fields
 from moorage.jobs.words import about
 from moorage.ops import OPERATIONS
 
-from . import drawn, forms, jobs, objects, overview, tables
+from . import consoles, drawn, forms, jobs, objects, overview, tables, words
+from .answers import HEADERS, after, goes, html
+from .drawn.planner import Planner
 from .kinds import KINDS
-from .live import Strips, stream
-from .rendering import asset, render
+from .live import stream, strip
+from .rendering import asset
 from .rooms import Rooms
 from .sessions import Session, Sessions
+from .shared import Shared
 from .signing import authorization, came_from_here
 from .values import ROOT
 from .visit import Elsewhere, Page, Visit, Wish
@@ -44,19 +48,6 @@ COOKIE: Final = "__Host-moorage"
 _FORM: Final = 64 * 1024
 """Bytes of a form."""
 _FIELDS: Final = 1000
-HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-"""Of every answer."""
 Shows: TypeAlias = Callable[[Visit], Awaitable[Page | Elsewhere]]
 
 
@@ -74,30 +65,44 @@ class WebPages:
     def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
         self._door = door
         self.sessions = Sessions(door.users.still, clock)
-        self._strips = Strips(clock)
+        self._shared = Shared(clock, lambda: door.hub.newest)
+        self._consoles = consoles.Consoles()
+        self._planner = Planner()
+        draw, run = drawn.pages(self._planner)
         kinds = "|".join(KINDS)
         kind = f"{ROOT}/{{kind:{kinds}}}"
         deed = f"{ROOT}/do/{{kind:{kinds}}}/{{deed}}"
         self.routes: Sequence[tuple[str, str, Handler]] = (
             ("GET", ROOT, self._shows(partial(overview.overview, Rooms(clock)))),
-            *(
-                ("GET", f"{ROOT}/{name}", self._shows(page))
-                for name, page in drawn.pages().items()
-            ),
-            ("GET", f"{ROOT}/static/{{file}}", self._asset),
+            *(("GET", f"{ROOT}/{end}", self._shows(one)) for end, one in draw.items()),
+            *(("POST", f"{ROOT}/{end}", self._takes(one)) for end, one in run.items()),
+            ("GET", f"{ROOT}/static/{{file:.+}}", self._asset),
             ("GET", f"{ROOT}/sign-in", self._sign_in),
             ("POST", f"{ROOT}/sign-in", self._signed_in),
             ("POST", f"{ROOT}/sign-out", self._signed_out),
             ("GET", f"{ROOT}/events", self._events),
             ("GET", f"{ROOT}/strip", self._strip),
+            ("GET", f"{ROOT}/words/{{kind:{kinds}}}", self._words),
             ("GET", f"{ROOT}/job/{{name}}", self._shows(jobs.shown)),
             ("POST", f"{ROOT}/job/{{name}}", self._takes(jobs.changed)),
+            *self._lines(),
             ("GET", kind, self._shows(tables.table)),
             ("GET", f"{kind}/{{name}}", self._shows(objects.shown)),
             ("GET", f"{ROOT}/do/{{kind:{kinds}}}", self._shows(forms.chosen)),
             ("GET", deed, self._shows(forms.form)),
             ("POST", deed, self._takes(forms.answered)),
         )
+
+    def _lines(self) -> Iterator[tuple[str, str, Handler]]:
+        for one in consoles.LINES:
+            path = f"{ROOT}/{one.deed.word}/{{name}}"
+            yield "GET", path, self._shows(partial(consoles.shown, one))
+            yield "GET", f"{path}/line", partial(self._line, one)
+
+    async def close(self) -> None:
+        """Hang up on all who are at a guest, and plan no more."""
+        self._planner.close()
+        await self._consoles.close()
 
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Return the answer to a request, whatever comes of it."""
@@ -116,7 +121,8 @@ class WebPages:
             _LOG.exception("a page broke: %s", request.rel_url.raw_path)
             answer = self._wrong(request, HttpError(500))
         if not answer.prepared:
-            answer.headers.update(HEADERS)
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
             answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
@@ -124,7 +130,9 @@ class WebPages:
         """Return a page that says what is wrong."""
         known = self._known(request)
         values = {"error": error.error, "explain": error.explain, "at": error.status}
-        return _html(Page("wrong", values, error.status), *(known or (None, None)))
+        return html(
+            Page("wrong", values, error.status), **_who(*known) if known else {}
+        )
 
     # -- signing in --------------------------------------------------------------------
 
@@ -136,25 +144,26 @@ class WebPages:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if self._known(request):
-            return _goes(_next(request.query.get("next", "")))
+            return goes(after(request.query.get("next", "")))
         values = {"next": request.query.get("next", ""), "wrong": ""}
-        return _html(Page("sign-in", values))
+        return html(Page("sign-in", values))
 
     async def _signed_in(self, request: web.Request) -> web.StreamResponse:
         came_from_here(request)
         form = await self._form(request)
-        words = {name: values[0] for name, values in form.items()}
-        leads = words.get("next", "")
+        filled = {name: values[0] for name, values in form.items()}
+        leads = filled.get("next", "")
         try:
-            shown = authorization(words)
+            shown = authorization(filled)
             line = await self._door.admit(shown, request.remote or "")
         except HttpError as error:
             wrong = {401: "Nobody is known by this name with this password."}
             told = wrong.get(error.status, error.explain)
-            values = {"next": leads, "wrong": told, "name": words.get("name", "")}
-            return _html(Page("sign-in", values, error.status))
+            values = {"next": leads, "wrong": told, "name": filled.get("name", "")}
+            return html(Page("sign-in", values, error.status))
         request[USER] = line.user
-        answer = _goes(_next(leads))
+        self.sessions.end(request.cookies.get(COOKIE, ""))
+        answer = goes(after(leads))
         answer.set_cookie(
             COOKIE,
             self.sessions.begin(line),
@@ -170,7 +179,7 @@ class WebPages:
         if found:
             await self._own_form(request, found[0])
         self.sessions.end(request.cookies.get(COOKIE, ""))
-        answer = _goes(f"{ROOT}/sign-in")
+        answer = goes(f"{ROOT}/sign-in")
         answer.del_cookie(
             COOKIE, path="/", secure=True, httponly=True, samesite="Strict"
         )
@@ -185,12 +194,13 @@ class WebPages:
         if refused := inside.refused("GET", "/2/events"):
             raise HttpError(403, refused)
         await self._door.hub.ready()
-        way = InsideWay(inside, self._door.hub)
+        way = self._way(request, inside)
 
         def still() -> bool:
-            return self._known(request, counts=False) is not None
+            return self._may_as_before(request, user, counts=False)
 
-        with self._door.gate.within(user.name):
+        # Pages that are open keep nobody from asking.
+        with self._door.gate.within(f"{user.name}, listening,"):
             return await stream(request, way, HEADERS, still)
 
     async def _strip(self, request: web.Request) -> web.StreamResponse:
@@ -198,10 +208,38 @@ class WebPages:
         session, user = self._present(request)
         visit, _ = self._visit(request, session, user, {})
         with self._door.gate.within(user.name):
-            values = await self._strips.of(
-                user.role.word, visit.client, self._door.hub.newest
-            )
-        return _html(Page("strip", values))
+            values = await strip(visit.client)
+        return html(Page("strip", values))
+
+    async def _line(
+        self, kind: consoles.Kind, request: web.Request
+    ) -> web.StreamResponse:
+        """Carry a line to a guest, for a script of our own pages."""
+        came_from_here(request)
+        session, user = self._present(request)
+        shown = request.headers.get("Sec-WebSocket-Protocol", "").split(",")[-1]
+        if not compare_digest(shown.strip().encode(), session.secret.encode()):
+            raise HttpError(403, "This is not of a page of yours: open it again.")
+        _, inside = self._visit(request, session, user, {})
+
+        def still(doing: bool) -> bool:
+            return self._may_as_before(request, user, counts=doing)
+
+        with self._door.gate.within(user.name):
+            return await self._consoles.serve(request, kind, inside.line, still)
+
+    async def _words(self, request: web.Request) -> web.StreamResponse:
+        """Say how a filter may go on."""
+        session, user = self._present(request)
+        visit, _ = self._visit(request, session, user, {})
+        with self._door.gate.within(user.name):
+            found = await words.offered(visit)
+        return web.json_response(found, dumps=lambda one: json.encode(one).decode())
+
+    def _may_as_before(self, request: web.Request, user: User, *, counts: bool) -> bool:
+        """Whether somebody is signed in still, and may no less than when he came."""
+        found = self._known(request, counts=counts)
+        return found is not None and found[1].role >= user.role
 
     def _present(self, request: web.Request) -> tuple[Session, User]:
         """Return who has signed in, for what a script asks unasked."""
@@ -216,11 +254,10 @@ class WebPages:
 
         async def shows(request: web.Request) -> web.StreamResponse:
             # What a page's script fetches unasked is no use of a session.
-            mode = request.headers.get("Sec-Fetch-Mode", "navigate")
-            found = self._known(request, counts=mode == "navigate")
+            found = self._known(request, counts=_is_opened(request))
             if found is None:
                 here = quote(request.rel_url.raw_path_qs, safe="")
-                return _goes(f"{ROOT}/sign-in?next={here}")
+                return goes(f"{ROOT}/sign-in?next={here}")
             return await self._answer(request, found, page, {})
 
         return shows
@@ -251,8 +288,8 @@ class WebPages:
         with self._door.gate.within(user.name):
             told = await page(visit)
         if isinstance(told, Elsewhere):
-            return _goes(told.address)
-        return await asyncio.to_thread(_html, told, session, user)
+            return goes(told.address)
+        return await asyncio.to_thread(html, told, **_who(session, user))
 
     def _visit(
         self,
@@ -263,7 +300,7 @@ class WebPages:
     ) -> tuple[Visit, Inside]:
         luxi = self._door.luxi.of(caller(user, request))
         inside = Inside(self._door, user, luxi)
-        client = AsyncClient(InsideWay(inside, self._door.hub), patience=0.0)
+        client = AsyncClient(self._way(request, inside), patience=0.0)
         query = {name: request.query.getall(name) for name in request.query}
         visit = Visit(
             client,
@@ -277,6 +314,11 @@ class WebPages:
             form,
         )
         return visit, inside
+
+    def _way(self, request: web.Request, inside: Inside) -> InsideWay:
+        """Return the way of a request; what a script fetches may be a moment old."""
+        anew = _is_opened(request)
+        return InsideWay(inside, self._door.hub, self._shared, anew=anew)
 
     async def _own_form(
         self, request: web.Request, session: Session
@@ -321,6 +363,16 @@ class WebPages:
         )
 
 
+def _is_opened(request: web.Request) -> bool:
+    """Whether somebody asks, and no script that keeps a page live."""
+    return request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+
+
+def _who(session: Session, user: User) -> dict[str, str]:
+    """Return what a page is told of who has signed in."""
+    return {"user": user.name, "role": user.role.word, "secret": session.secret}
+
+
 def wish(user: User, op: str) -> Wish:
     """Return what the door knows of an operation, and whether somebody may ask for it.
 
@@ -338,27 +390,3 @@ def wish(user: User, op: str) -> Wish:
 def _declared(op: str) -> tuple[dict[str, Any], str]:
     kind = OPERATIONS[op]
     return {one.name: one for one in fields(kind)}, about(kind)
-
-
-def _next(asked: str) -> str:
-    """Return where somebody goes who has signed in: to one of our pages."""
-    below = asked == ROOT or asked.startswith((f"{ROOT}/", f"{ROOT}?"))
-    return asked if below and asked.isprintable() and "\\" not in asked else ROOT
-
-
-def _goes(address: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": address})
-
-
-def _html(
-    page: Page, session: Session | None = None, user: User | None = None
-) -> web.Response:
-    common = {
-        "user": user.name if user else "",
-        "role": user.role.word if user else "",
-        "secret": session.secret if session else "",
-    }
-    text = render(page.template, {**common, **page.values})
-    return web.Response(
-        text=text, status=page.status, content_type="text/html", charset="utf-8"
-    )

@@ -6,7 +6,6 @@ shown, of those alone that stand on the page. The address says all that is shown
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -19,11 +18,13 @@ from moorage.errors import NotFound
 
 from . import deeds
 from .kinds import KINDS, TITLES, Kind
-from .values import ROOT, Cell, address, called, cell
+from .values import ROOT, Cell, address, called, cell, in_shell
 from .visit import Page, Visit
 
 ROWS = 50
 """Rows of a page."""
+_LISTED = 10
+"""Values of a cell that has a list."""
 
 
 class Row(NamedTuple):
@@ -126,11 +127,11 @@ def typed(kind: Kind, text: str) -> str:
     """Return the filter of a command that finds the same.
 
     >>> typed(KINDS["node"], "de1"), typed(KINDS["node"], "not drained")
-    ('name =~ "de1"', 'not drained')
+    ('name =~ m/de1/', 'not drained')
     """
     if not re.fullmatch(r"[\w.+-]+", text):
         return text
-    name, pattern = kind.columns[0], json.encode(re.escape(text)).decode()
+    name, pattern = kind.columns[0], f"m/{re.escape(text)}/"
     if name != "id":
         return f"{name} =~ {pattern}"
     if _is_number(text):
@@ -178,7 +179,8 @@ def _command(asked: Listed) -> str:
     """Return the command that shows the same."""
     if not asked.text:
         return asked.kind.command
-    return f"{asked.kind.command} --filter {shlex.quote(typed(asked.kind, asked.text))}"
+    told = in_shell([typed(asked.kind, asked.text)])
+    return f"{asked.kind.command} --filter {told}"
 
 
 async def _keys(visit: Visit, asked: Listed, chosen: list[Any] | None) -> list[Any]:
@@ -239,7 +241,8 @@ async def _rows(
 def _row(
     kind: Kind, fields: Sequence[Field], key: object, row: Sequence[tuple[int, Any]]
 ) -> Row:
-    cells = [cell(kind, field, *one) for field, one in zip(fields, row, strict=False)]
+    pairs = zip(fields, row, strict=False)
+    cells = [cell(kind, field, *one, most=_LISTED) for field, one in pairs]
     name = called(kind, row[0][1], key)
     return Row(str(key), name, address(kind.name, key), cells)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How values are written: sizes, times, lists, and the words of states."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ _STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
 _STATES["role"] |= {"D": "drained", "O": "offline"}
 _SHORT = 8
 """Characters of a uuid that stands for a name."""
+_LONG = 20
+"""Characters from which on a text may stand in several lines."""
 ABSENT = "–"  # noqa: RUF001 - a dash is meant
 """Stands where there is nothing."""
 
@@ -51,6 +54,15 @@ class Cell(NamedTuple):
         return ", ".join(one.text for one in self.pieces)
 
     @property
+    def look(self) -> str:
+        """How it stands in a table: as a number, quiet, or in several lines."""
+        if self.number:
+            return "number quiet" if self.absent else "number"
+        if self.absent:
+            return "quiet"
+        return "words" if len(self.text) > _LONG else ""
+
+    @property
     def absent(self) -> bool:
         """Whether there is nothing."""
         return self.text == ABSENT
@@ -65,8 +77,20 @@ def address(kind: str, key: object) -> str:
     return f"{ROOT}/{kind}/{quote(str(key), safe='')}"
 
 
-def cell(kind: Kind, field: Field, status: int, value: Any) -> Cell:  # noqa: ANN401
-    """Return a value of an object as it is shown."""
+def cell(
+    kind: Kind,
+    field: Field,
+    status: int,
+    value: Any,  # noqa: ANN401
+    most: int = 40,
+) -> Cell:
+    """Return a value of an object as it is shown.
+
+    Parameters
+    ----------
+    most
+        Of a list, so many are shown: a group may have thousands of instances.
+    """
     number = field.kind in ("unit", "number")
     if status != NORMAL or value is None or value in ("", [], {}):
         return Cell([Piece(ABSENT)], number=number)
@@ -75,7 +99,9 @@ def cell(kind: Kind, field: Field, status: int, value: Any) -> Cell:  # noqa: AN
         return Cell([Piece(word)], tone=kind.tones.get(value, "bad"))
     many = value if isinstance(value, list) and not is_time(field, value) else [value]
     leads = kind.links.get(field.name)
-    return Cell([_piece(field, one, leads) for one in many], number=number)
+    pieces = [_piece(field, one, leads) for one in many[:most]]
+    left = [Piece(f"and {len(many) - most:,} more")] if len(many) > most else []
+    return Cell([*pieces, *left], number=number)
 
 
 def _piece(field: Field, value: Any, leads: str | None) -> Piece:  # noqa: ANN401
@@ -95,16 +121,17 @@ def _text(field: Field, value: Any) -> str:  # noqa: ANN401
         return moment(value)
     if is_time(field, value):
         return moment(value[0])
-    return _plain(value)
+    return plain(value)
 
 
-def _plain(value: Any) -> str:  # noqa: ANN401
+def plain(value: Any) -> str:  # noqa: ANN401
+    """Return a value as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{key}={one}" for key, one in sorted(value.items()))
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(str(one) for one in value if one not in ("", None))
     return str(value)
 
 
@@ -115,6 +142,29 @@ def moment(seconds: float) -> str:
     '1970-01-01 00:00:00'
     """
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+
+
+def in_shell(words: Iterable[str]) -> str:
+    r"""Return words as a shell reads them, in one line that a terminal does not obey.
+
+    >>> in_shell(["web1", "a b", "a\x1b'b"])
+    "web1 'a b' $'a\\x1b\\'b'"
+    """
+    return " ".join(map(_word, words))
+
+
+def _word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    told = "".join(
+        f"\\{one}" if one in "\\'" else one if one.isprintable() else _hex(one)
+        for one in word
+    )
+    return f"$'{told}'"
+
+
+def _hex(one: str) -> str:
+    return f"\\x{ord(one):02x}" if ord(one) < 0x80 else f"\\U{ord(one):08x}"
 
 
 def called(kind: Kind, name: object, key: object) -> str:

@@ -79,11 +79,14 @@ class Page(NamedTuple):
         What that needs.
     status
         As of HTTP.
+    paints
+        Whether its script makes pictures, out of what a guest's screen shows.
     """
 
     template: str
     values: Mapping[str, Any]
     status: int = 200
+    paints: bool = False
 
 
 class Elsewhere(NamedTuple):

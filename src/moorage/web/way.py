@@ -3,6 +3,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import json
@@ -14,6 +15,13 @@ from moorage.api.wanted import Wanted
 from moorage.client import rest, told
 from moorage.client.told import Entry
 
+from .shared import Shared
+
+_LOOKS = frozenset(
+    ("Query", "QueryClusterInfo", "QueryConfigValues", "QueryDiskStory", "QueryFields")
+) | {"QueryJobs"}
+"""Methods that only look: who has the same role gets the same answer."""
+
 
 class InsideWay:
     """Asks resources in the name of somebody who is in.
@@ -22,14 +30,27 @@ class InsideWay:
     ----------
     hub
         Hears what happens.
+    shared
+        Of a moment ago.
+    anew
+        Whether none of them is good enough.
     """
 
-    def __init__(self, inside: Inside, hub: Hub) -> None:
+    def __init__(self, inside: Inside, hub: Hub, shared: Shared, *, anew: bool) -> None:
         self._inside = inside
         self._hub = hub
+        self._shared = shared
+        self._anew = anew
 
     async def call(self, method: str, args: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return the result of a method of LUXI, as a resource tells it."""
+        ask = partial(self._asked, method, args)
+        if method not in _LOOKS:
+            return await ask()
+        question = self._inside.role, method, json.encode(args)
+        return await self._shared.of(question, ask, anew=self._anew)
+
+    async def _asked(self, method: str, args: Sequence[Any]) -> Any:  # noqa: ANN401
         http = rest.request(method, args)
         try:
             answer = await self._inside.ask(*http)

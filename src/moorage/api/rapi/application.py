@@ -64,6 +64,9 @@ class Pages(Protocol):
     async def enter(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Return the answer to a request, whatever comes of it."""
 
+    async def close(self) -> None:
+        """Hang up on all who would stay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Door:
@@ -136,6 +139,8 @@ def application(door: Door) -> web.Application:
 
     async def close(_app: web.Application) -> None:
         await door.hub.close()
+        if door.pages:
+            await door.pages.close()
 
     app.on_shutdown.append(close)
     return app

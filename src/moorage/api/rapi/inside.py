@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from moorage.api.luxi_async import AsyncLuxi
+from moorage.api.luxi_async import AsyncLuxi, Ends
 
 from .application import Door
 from .refusals import HttpError
-from .roles import User
+from .roles import Role, User
 from .route import Asked, Route
 
 _PART = re.compile(r"{(\w+)}")
@@ -37,6 +37,11 @@ class Inside:
     def __init__(self, door: Door, user: User, luxi: AsyncLuxi) -> None:
         self.made: list[int] = []
         self._door, self._user, self._luxi = door, user, luxi
+
+    @property
+    def role(self) -> Role:
+        """What he may do."""
+        return self._user.role
 
     def refused(self, method: str, path: str) -> str:
         """Return why he may not ask for something; empty if he may."""
@@ -81,6 +86,18 @@ class Inside:
                 return await route.serve(asked)
         except TimeoutError:
             raise HttpError(504) from None
+
+    async def line(self, name: str, kind: str, ticket: str) -> tuple[Any, Ends]:
+        """Open a line to a guest, as :meth:`AsyncLuxi.line`; the master asks his role.
+
+        Parameters
+        ----------
+        kind
+            ``serial``, or ``vnc``.
+        ticket
+            What VNC shall ask for, for two minutes.
+        """
+        return await self._luxi.line(name, kind, ticket)
 
 
 def _found(

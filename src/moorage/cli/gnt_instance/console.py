@@ -182,6 +182,6 @@ COMMANDS = (
                 "print what to type on another machine, within two minutes"
             ),
         },
-        here="lines to guests go through the master's socket, and no door carries them",
+        here="the door carries lines to guests for its page alone",
     ),
 )

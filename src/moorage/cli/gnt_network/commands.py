@@ -13,7 +13,6 @@ from moorage.cli.listing import Listing
 from moorage.cli.operation import Needs, Performs
 from moorage.cli.options import ASKING, DEBUG, JOB, JSON, refused
 from moorage.errors import BadInput
-from moorage.model.kinds import NicMode
 from moorage.units import counted
 
 PREFIX = "gnt-network"
@@ -25,17 +24,22 @@ _INFO = (
     *("mac_prefix", "free_count", "reserved_count", "map", "external_reservations"),
     *("group_list", "inst_list"),
 )
-_MODES = get_args(NicMode)
 _CONNECTION = ("mode", "link", "vlan")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
+
+
+def _is_mode(word: str) -> bool:
+    from moorage.model.kinds import NicMode  # noqa: PLC0415 - slow to load
+
+    return word in get_args(NicMode)
 
 
 def connect(call: Call) -> None:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
     connection = _connection(call)
-    if not connection and len(groups) > 1 and groups[0] in _MODES:
+    if not connection and len(groups) > 1 and _is_mode(groups[0]):
         mode, link, *others = groups
         if mode not in _all_groups(call):  # Ganeti's older order
             connection, groups = {"mode": mode, "link": link}, others

@@ -51,7 +51,7 @@ while :; do
   if read -r id command rest <&3; then
     [ -n "$command" ] || continue
     echo "$command" | base64 -d > /tmp/command 2>/dev/null || continue
-    sh /tmp/command </dev/null >/tmp/output 2>/tmp/errors 3<&-
+    /bin/sh /tmp/command </dev/null >/tmp/output 2>/tmp/errors 3<&- 4<&-
     code=$?
     said="$(base64 -w 0 < /tmp/output),$(base64 -w 0 < /tmp/errors)"
     printf '%s %s %s\n' "$id" "$code" "$said" >&3

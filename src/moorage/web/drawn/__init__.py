@@ -3,19 +3,23 @@
 
 from collections.abc import Awaitable, Callable
 
-from moorage.web.visit import Page, Visit
+from moorage.web.visit import Elsewhere, Page, Visit
 
 from .matrix import pools_by_nodes
+from .moving import moves
 from .planner import Planner
 from .walk import walk
 
+Shows = Callable[[Visit], Awaitable[Page | Elsewhere]]
 
-def pages() -> dict[str, Callable[[Visit], Awaitable[Page]]]:
-    """Return the pages of a door, by the end of their addresses."""
-    planner = Planner()
-    return {
+
+def pages(planner: Planner) -> tuple[dict[str, Shows], dict[str, Shows]]:
+    """Return the pages of a door, and what takes forms, by the ends of addresses."""
+    shown: dict[str, Shows] = {
         "survival": planner.survival,
         "balance": planner.balance,
         "pools-by-nodes": pools_by_nodes,
         "walk": walk,
+        "moves": moves,
     }
+    return shown, {"balance": planner.mover.run}

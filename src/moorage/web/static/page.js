@@ -3,8 +3,10 @@
 "use strict";
 
 const ROOT = "/ui";
-const SETTLED = 400; // ms: changes that come together are fetched together
+const SETTLED = 400; // ms: changes that come together are fetched together, and by all
+const APART = 320; // ms: what is fetched sooner after a change may be from before it
 const LATEST = 3000; // ms that a change waits at most, however many follow
+const RESTS = 10; // times what fetching a page took, until it is fetched again
 const LOOK = 2500; // ms between two looks at what runs: the feed tells no progress
 const PAUSES = [2000, 5000, 15000, 60000]; // ms between tries to be live again
 
@@ -87,10 +89,18 @@ async function strip() {
 let waiting = 0; // the timer
 let since = 0; // when the first change came that waits
 let wanted = false; // whether the page shows what was
+let changed = 0; // when the last change came
+let rested = 0; // when it may be fetched again
 async function settle() {
   since = 0;
   strip();
-  if (wanted) wanted = !(await renew());
+  if (!wanted || Date.now() < rested) return; // the next look at what runs tries again
+  wanted = false;
+  const began = Date.now();
+  const early = began - changed < APART;
+  const shown = await renew();
+  wanted ||= early || !shown;
+  rested = Date.now() + RESTS * (Date.now() - began);
 }
 
 function soon() {
@@ -107,6 +117,7 @@ function heard(told) {
     if (line) line.hidden = told.live;
     wanted ||= told.live; // what happened between the page and the stream is looked at
   } else {
+    changed = Date.now();
     const here = document.querySelector("[data-live]");
     const live = here ? here.dataset.live.split(" ") : [];
     const jobs = told.jobs.map((number) => `job:${number}`);
@@ -141,13 +152,39 @@ function listen() {
   navigator.locks.request("moorage-events", () => new Promise(connect));
 }
 
+// A filter is completed as it is typed: the door says how it may go on.
+function completed(input) {
+  const list = document.getElementById(input.getAttribute("list"));
+  let waiting = 0;
+  let asked = null;
+  async function offer() {
+    const text = input.value;
+    if (text === asked) return;
+    asked = text;
+    const told = await fetched(`${input.dataset.words}?${new URLSearchParams({ text })}`);
+    if (told === null || input.value !== text) return;
+    list.replaceChildren(...JSON.parse(told).map((one) => {
+      const option = new Option(one.label, one.value);
+      option.value = one.value;
+      return option;
+    }));
+  }
+  input.addEventListener("focus", offer);
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(offer, 120);
+  });
+}
+
 copyable(document);
+for (const input of document.querySelectorAll("[data-words]")) completed(input);
 if (document.querySelector("[data-strip]")) {
   strip();
   listen();
   document.addEventListener("visibilitychange", () => document.hidden || soon());
   setInterval(() => {
     if (document.querySelector("[data-strip] *")) strip();
-    if (wanted || document.querySelector("[data-running]")) settle();
+    if (document.querySelector("[data-running]")) wanted = true;
+    if (!since && wanted) settle();
   }, LOOK);
 }

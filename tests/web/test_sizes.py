@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""No page is too large, whatever there is to be told: 300 kB before compression.
+
+Objects are those that a client would tell; the page is made of them as the door does.
+"""
+
+import pytest
+
+from moorage.client import Field
+from moorage.web import jobs, objects
+from moorage.web.answers import html
+from moorage.web.forms import Told, _few
+from moorage.web.kinds import DISK, GROUP, INSTANCE, JOB
+from moorage.web.values import cell
+from moorage.web.visit import Visit, Wish
+
+LARGEST = 300_000
+LONG = "a-long-name-of-something.example.org"
+
+
+class Client:
+    """Tells of a job, or a disk's story, as long as they can be."""
+
+    async def jobs(self, numbers, fields):
+        stamp = [0, 0]
+        step = {"what": f"do {LONG} to {LONG}", "node": LONG, "state": "done"}
+        row = {
+            "id": 1,
+            "status": "running",
+            "summary": [f"INSTANCE_CREATE({LONG})"] * 1000,
+            "oplog": [[(at, stamp, "message", "x" * 5000) for at in range(1000)]],
+            "tasks": [[step] * 20] * 1000,
+            "received_ts": stamp,
+            "opstatus": [],
+            "opresult": [],
+        }
+        return [[row.get(one) for one in fields]] * len(numbers)
+
+    async def story(self, _uuid):
+        changed = {"instance": [LONG, LONG], "params": [{LONG: LONG}, {LONG: LONG}]}
+        event = {"time": 0.0, "what": f"give it to {LONG}", "job": 7, "by": LONG}
+        return {"events": [{**event, "changed": changed}] * 1000, "left_out": 5}
+
+
+def visit(**path):
+    def refused(*_):
+        return ""
+
+    return Visit(
+        Client(), "anna", "write", "", lambda _: Wish({}, "", ""), refused, path
+    )
+
+
+async def test_a_job_of_thousands_of_steps_and_a_long_log():
+    told = html(await jobs.shown(visit(name="1"))).text
+    assert len(told) < LARGEST
+    assert "And 19600 more." in told
+    assert "and 990 more" in told
+
+
+async def test_a_disk_with_a_long_story():
+    told = await objects._disk(visit(), {"uuid": "d"})
+    assert (len(told["story"]), told["more"]) == (200, 800)
+    assert sum(len(str(one)) for one in told["story"]) < LARGEST / 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(GROUP, "pinst_list"), (INSTANCE, "tags"), (DISK, "nodes"), (JOB, "summary")],
+)
+def test_a_list_of_thousands(kind, field):
+    shown = cell(kind, Field(field, field, "other", ""), 0, [LONG] * 10_200)
+    assert len(shown.pieces) == 41
+    assert shown.text.endswith("and 10,160 more")
+
+
+def test_what_would_be_done_to_two_hundred_objects():
+    steps = [{"what": f"do {LONG}", "node": LONG}] * 30
+    found = list(_few([Told(LONG, steps)] * 200))
+    assert sum(len(one.steps) for one in found) <= jobs.STEPS
+    assert all(len(one.steps) + one.left == 30 for one in found)
