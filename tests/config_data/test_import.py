@@ -280,6 +280,9 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
     ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
+    ("cluster", {"enabled_disk_templates": ["plain", "odd"]}, "disk template 'odd'"),
+    ("cluster", {"volume_group_name": "../x"}, "'../x' is not the name of a volume"),
+    ("cluster", {"file_storage_dir": "srv/x"}, "file-storage-dir is an absolute path"),
     ("cluster", {"ndparams": {"oob_program": "/sbin/oob"}}, "put a script there"),
     ("nodegroups", {"ndparams": {"cpu_speed": -1}}, "cpu_speed=-1 goes out again"),
     ("nodes", {"ndparams": {"ssh_port": 2222}}, "nodes are reached over TLS"),
@@ -303,6 +306,10 @@ def test_settings_that_no_request_could_make_are_told_and_go_out_again(
     assert (cluster.max_running_jobs, cluster.mac_prefix[:2]) == (20, "aa")
     assert cluster.candidate_pool_size <= 10
     assert (cluster.uid_pool, cluster.default_iallocator) == (STANDARD, "")
+    own = here(*names(document)).cluster
+    for name in ("volume_group_name", "file_storage_dir"):
+        assert getattr(cluster, name) == getattr(own, name)
+    assert list(cluster.enabled_disk_templates) == ["plain"]
     assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
     out = exported(found.config, NEWEST).document
     assert [*differences(comparable(out), comparable(document))] == []
