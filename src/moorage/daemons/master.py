@@ -49,15 +49,13 @@ from .master_process import LEAVE, check_cluster, no_store
 from .opening import STORE_LOST
 from .paths import KEPT, MasterPlaces
 from .state_directory import claim
+from .supervisor import HANDED_OVER
 
 _LOG = logging.getLogger(__name__)
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
-HANDED_OVER = 3
-"""Exit status of a master that another node has followed, and whose store is aside: it
-is not started again, and nothing failed."""
 
 
 def run(places: MasterPlaces) -> None:

@@ -17,9 +17,9 @@ from contextlib import suppress
 from . import process
 from .paths import MasterPlaces
 
-_HANDED_OVER = 3
-"""The master's exit status when another node leads; see :mod:`.master`, which is slow
-to import."""
+HANDED_OVER = 3
+"""Exit status of a master that another node has followed, and whose store is aside: it
+is not started again, and nothing failed."""
 _SHORT = 60.0
 """Seconds; who lives no longer than this is started again more and more slowly."""
 _LONGEST = 30.0
@@ -55,7 +55,7 @@ async def _supervised(argv: Sequence[str]) -> int:
         status = await lived(argv, stopped)
         if status in (0, 1) or stopped.is_set():
             return status
-        if status == _HANDED_OVER:
+        if status == HANDED_OVER:
             return 0
         if time.monotonic() - begun > _SHORT:
             pause = 0.0
