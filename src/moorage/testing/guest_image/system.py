@@ -56,7 +56,7 @@ while :; do
     said="$(base64 -w 0 < /tmp/output),$(base64 -w 0 < /tmp/errors)"
     printf '%s %s %s\n' "$id" "$code" "$said" >&3
   else
-    # Nobody listens. A program that sleeps costs a fork; not every shell can do without.
+    # Nobody listens. A program that sleeps costs a fork; not every shell does without.
     read -r -t 0.1 nothing <&4 || [ $? != 2 ] || sleep 0.05
   fi
 done
