@@ -99,6 +99,9 @@ def test_power_is_switched_by_a_program_of_the_masters_node(at: Harbour) -> None
     told = at.refuses("gnt-node power -f cycle node2 node3")
     assert "This was done, and stays: power-cycle of node node2" in told
     assert "nothing was changed" not in told
+    told = at.refuses("gnt-node power -f --ignore-status off node2 node3")
+    assert "This was done, and stays: power-off of node node2" in told
+    assert not at.cluster.config.node("node2").powered
 
 
 def test_a_node_is_rebooted_once(at: Harbour) -> None:

@@ -177,9 +177,8 @@ class Executor:
         if not committed:
             await self._turn_back(job, op, error, doubt=doubtful(error))
         else:  # there is neither a way forward nor one back
-            error.facts["done_before"] = (
-                True  # so it is no refusal that changed nothing
-            )
+            left(op, error, doubt=doubtful(error))
+            error.facts["done_before"] = True
             op.error = error.to_json()
             await self._queue.save(job)
         return False

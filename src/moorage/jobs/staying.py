@@ -41,7 +41,7 @@ def stopped(job: Job, op: Op) -> Failed:
 
 
 def left(op: Op, error: MoorageError, *, doubt: bool) -> None:
-    """Note what stays of an operation that turns back, and say it with its error.
+    """Note what stays of an operation that is cut off, and say it with its error.
 
     Parameters
     ----------
