@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from contextlib import AsyncExitStack
 from typing import Any
@@ -216,3 +217,24 @@ class _Pipe:
 
     async def close(self) -> None:
         self.closed = True
+
+
+async def test_a_guest_is_let_go_though_who_was_there_reads_nothing() -> None:
+    """Its input has ended, and its output goes to a pager that waits."""
+    (near, client), (far, guest) = socket.socketpair(), socket.socketpair()
+    with client, guest:
+        ends = [await lines.StreamLine.over(one) for one in (near, far)]
+        carried = asyncio.create_task(lines.carry(*ends))
+        reader, writer = await asyncio.open_connection(sock=guest)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                while True:
+                    writer.write(bytes(lines.PIECE))
+                    await writer.drain()
+        client.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+        writer.transport.abort()
+        client.close()
+        await carried

@@ -109,9 +109,12 @@ async def carry(one: Line, other: Line) -> None:
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-        for end in (one, other):
-            with suppress(OSError, RuntimeError):
-                await end.close()
+        await asyncio.gather(_close(one), _close(other))  # neither waits for the other
+
+
+async def _close(end: Line) -> None:
+    with suppress(OSError, RuntimeError):
+        await end.close()
 
 
 async def _copy(source: Line, target: Line) -> None:
