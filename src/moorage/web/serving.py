@@ -128,7 +128,7 @@ class WebPages:
 
     def _wrong(self, request: web.Request, error: HttpError) -> web.Response:
         """Return a page that says what is wrong."""
-        known = self._known(request)
+        known = self._known(request, counts=False)  # who opened it was counted before
         values = {"error": error.error, "explain": error.explain, "at": error.status}
         return html(
             Page("wrong", values, error.status), **_who(*known) if known else {}
