@@ -20,6 +20,7 @@ SCRIPT = "<script>alert(1)</script>"
 ELSEWHERE = (
     {"Origin": "https://evil.example"},
     {"Origin": "null"},
+    {"Origin": "https://[evil"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
 )

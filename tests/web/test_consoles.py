@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import ssl
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -71,6 +72,22 @@ async def test_another_site_opens_no_console(browser, secret):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await opened(browser, shown, **headers).__aenter__()
         assert refused.value.status == status
+
+
+async def test_a_secret_that_is_no_text_opens_no_console(browser):
+    """No library sends such a header: it is written byte by byte."""
+    port = browser.door.port
+    words = (
+        f"GET /ui/console/web1/line HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Cookie: {COOKIE}={browser.cookie}\r\nConnection: close\r\n"
+        "Sec-WebSocket-Protocol: moorage, "
+    )
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+    writer.write(words.encode() + b"\xff\r\n\r\n")
+    assert (await reader.readline()).split()[1] == b"403"
+    writer.close()
 
 
 async def test_who_only_looks_gets_no_console(door):

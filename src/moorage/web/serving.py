@@ -218,7 +218,8 @@ class WebPages:
         came_from_here(request)
         session, user = self._present(request)
         shown = request.headers.get("Sec-WebSocket-Protocol", "").split(",")[-1]
-        if not compare_digest(shown.strip().encode(), session.secret.encode()):
+        said = shown.strip().encode(errors="replace")  # a header may be any bytes
+        if not compare_digest(said, session.secret.encode()):
             raise HttpError(403, "This is not of a page of yours: open it again.")
         _, inside = self._visit(request, session, user, {})
 
