@@ -17,7 +17,7 @@ from moorage.client.asks import new_key, resolved
 from moorage.errors import BadInput, NotFound
 from moorage.htools.plans.balancing import Plan
 from moorage.htools.plans.plan import job_sets, opcodes
-from moorage.web.jobs import progress_of
+from moorage.web.jobs import named, progress_of
 from moorage.web.kinds import JOB
 from moorage.web.values import ROOT, address
 from moorage.web.visit import Elsewhere, Page, Visit
@@ -146,5 +146,5 @@ async def moves(visit: Visit) -> Page:
 def _line(number: int, status: str, summary: Sequence[str], progress: Any) -> Line:  # noqa: ANN401
     told = progress_of(progress) if status not in ENDED else None
     tone = JOB.tones.get(status, "bad")
-    words = "; ".join(summary)
+    words = named(summary)
     return Line(number, address("job", number), words, status, tone, told)
