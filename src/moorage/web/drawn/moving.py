@@ -112,11 +112,12 @@ class Mover:
                 if not made:
                     raise
                 break  # what was made is shown, and waits for nothing that is missing
-        return Elsewhere(f"{ROOT}/moves?jobs={','.join(map(str, made))}")
+        of = f"&of={len(jobs)}" if len(made) < len(jobs) else ""
+        return Elsewhere(f"{ROOT}/moves?jobs={','.join(map(str, made))}{of}")
 
 
 async def moves(visit: Visit) -> Page:
-    """Show how far the jobs of a plan are.
+    """Show how far the jobs of a plan are, and of how many steps they are.
 
     Raises
     ------
@@ -132,8 +133,12 @@ async def moves(visit: Visit) -> Page:
         raise NotFound("one of these jobs is not known")
     ended = [one for one in lines if one.status in ENDED]
     failed = [one for one in ended if one.status != "success"]
+    of = visit.asked("of")
+    known = of.isascii() and of.isdecimal() and len(of) < 4
+    refused = max(0, int(of) - len(lines)) if known else 0
     values = {
         "lines": lines,
+        "refused": refused,
         "ended": len(ended),
         "failed": len(failed),
         "live": " ".join(f"job:{one.number}" for one in lines),
