@@ -31,20 +31,23 @@ class Client:
     Attributes
     ----------
     wrong
-        What went wrong, as the master tells it.
+        What came of its operations, as the master tells it.
+    status
+        The job's.
     """
 
     wrong = ()
+    status = "running"
 
     async def jobs(self, numbers, fields):
         stamp = [0, 0]
         step = {"what": f"do {LONG} to {LONG}", "node": LONG, "state": "done"}
         row = {
             "id": 1,
-            "status": "running",
+            "status": self.status,
             "summary": [f"INSTANCE_CREATE({LONG})"] * 1000,
             "oplog": [[(at, stamp, "message", "x" * 5000) for at in range(1000)]],
-            "tasks": [[step] * 20] * 1000,
+            "tasks": [[step] * 20] * (0 if self.wrong else 1000),
             "received_ts": stamp,
             "opstatus": ["error"] * len(self.wrong),
             "opresult": self.wrong,
@@ -75,6 +78,15 @@ async def test_a_job_of_thousands_of_steps_and_a_long_log():
     assert len(told) < LARGEST
     assert "And 19600 more." in told
     assert "and 990 more" in told
+
+
+async def test_a_look_at_thousands_of_steps():
+    step = {"what": f"do {LONG}", "node": LONG, "final": False}
+    looked = visit([step] * 20, name="1")
+    looked.client.status = "success"
+    told = html(await jobs.shown(looked)).text
+    assert len(told) < LARGEST
+    assert "And 19600 more." in told.split("What would be done")[1]
 
 
 async def test_a_job_whose_words_are_as_long_as_requests_may_be():

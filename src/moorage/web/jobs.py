@@ -96,6 +96,7 @@ async def _told(
     running = job["status"] not in ENDED
     steps = [step for each in job["tasks"] or () for step in each]
     errors = _errors(job["opstatus"], job["opresult"])
+    plans = _plans(job["opresult"]) if job["status"] == "success" else ()
     return {
         "job": _brief([job[one] for one in _SUMMARY]),
         "running": running,
@@ -108,7 +109,8 @@ async def _told(
         "log": _log(job["oplog"]),
         "errors": errors[:_OPS],
         "unsaid": len(errors[_OPS:]),
-        "plans": _plans(job["opresult"]) if job["status"] == "success" else (),
+        "plans": plans[:STEPS],
+        "unplanned": len(plans[STEPS:]),
         "cancel": visit.refused("DELETE", f"/2/jobs/{number}"),
         "hasten": visit.refused("PUT", f"/2/jobs/{number}/priority"),
         "error": error,
