@@ -10,6 +10,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from browsing import COOKIE, Browser
 from moorage.web import consoles, rendering
@@ -111,6 +112,19 @@ async def test_a_console_ends_with_the_session_and_with_the_role(
         await link.receive_bytes()
         door.users.write_text(line)
         assert (await link.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+async def test_consoles_that_are_open_keep_nobody_from_asking(browser, secret):
+    gate = browser.door.pages._door.gate
+    gate.limits = replace(gate.limits, under_way=2)
+    word = await secret()
+    async with opened(browser, word) as one, opened(browser, word) as other:
+        for link in (one, other):
+            await link.receive_str()
+        assert (await browser.open("/ui/instance")).status == 200
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await opened(browser, word).__aenter__()
+        assert refused.value.status == 429
 
 
 async def test_a_guest_is_not_heard_faster_than_it_is_shown(browser, secret):

@@ -226,7 +226,7 @@ class WebPages:
         def still(doing: bool) -> bool:
             return self._may_as_before(request, user, counts=doing)
 
-        with self._door.gate.within(user.name):
+        with self._door.gate.within(f"{user.name}, at guests,"):
             return await self._consoles.serve(request, kind, inside.line, still)
 
     async def _words(self, request: web.Request) -> web.StreamResponse:
