@@ -43,6 +43,9 @@ function mend(terminal) {
   for (const prefix of [undefined, "?"]) terminal.parser.registerCsiHandler({ prefix, final: "J" }, breaks);
 }
 
+// The door takes no message of more than 64 KiB: what is pasted may be longer.
+const PIECE = 16384;
+
 const style = getComputedStyle(document.body);
 function made() {
   const terminal = new Terminal({
@@ -67,7 +70,10 @@ whenAsked((link) => {
   line = link;
   const bytes = new TextEncoder();
   const send = (data) => link.readyState === WebSocket.OPEN && link.send(data);
-  terminal.onData((text) => send(bytes.encode(text)));
+  terminal.onData((text) => {
+    const typed = bytes.encode(text);
+    for (let at = 0; at < typed.length; at += PIECE) send(typed.subarray(at, at + PIECE));
+  });
   terminal.onBinary((text) => send(Uint8Array.from(text, (one) => one.charCodeAt(0))));
   link.onmessage = ({ data }) => {
     if (typeof data === "string") return;
