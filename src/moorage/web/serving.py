@@ -353,10 +353,14 @@ class WebPages:
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         """Serve the stylesheet, the script and the picture: they hold no secret."""
-        found = asset(request.match_info["file"])
+        name = request.match_info["file"]
+        found = asset(name)
         if found is None:
             raise HttpError(404)
-        kept = {"Cache-Control": "public, max-age=3600", "ETag": found.tag}
+        # What is asked for without its tag or version may be another one tomorrow.
+        lasts = request.query_string or "/" in name
+        kept = {"Cache-Control": "public, max-age=3600" if lasts else "no-cache"}
+        kept["ETag"] = found.tag
         if request.headers.get("If-None-Match") == found.tag:
             return web.Response(status=304, headers=kept)
         return web.Response(
