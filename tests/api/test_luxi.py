@@ -30,6 +30,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON), st.integers(1, 7))
 def test_messages_survive_any_cut(results: list[object], width: int) -> None:
     stream = b"".join(luxi_messages.encode_result(result) for result in results)
@@ -39,6 +40,7 @@ def test_messages_survive_any_cut(results: list[object], width: int) -> None:
     assert [luxi_messages.decode_answer(m) for m in messages] == results
 
 
+@pytest.mark.slow
 @given(st.text(), st.lists(JSON))
 def test_a_request_comes_back(method: str, args: list[object]) -> None:
     (message,) = luxi.Splitter().feed(luxi_messages.encode_request(method, args))

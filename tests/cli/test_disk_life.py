@@ -101,9 +101,12 @@ def test_an_attached_disk_is_not_removed(types: Types) -> None:
 
 
 @pytest.mark.requirement("S3-12")
-def test_an_instances_nodes_are_those_of_its_disks(types: Types) -> None:
+def test_an_instances_nodes_are_those_of_its_disks(types: Types, sim: Served) -> None:
     shown = types("gnt-instance list --no-headers --separator=: -o name,pnode,snodes")
     assert shown == "web1:node1:\nweb2:node2:node3\n"
+    config = sim.cluster.config
+    found = config.nodes_of(config.instance("web2"))  # what the planner goes by
+    assert [node.name for node in found] == ["node2", "node3"]
     types("gnt-disk detach m1")
     shown = types("gnt-instance list --no-headers --separator=: -o name,pnode,snodes")
     assert shown == "web1:node1:\nweb2:node2:\n"

@@ -129,6 +129,7 @@ async def test_jobs(far: Desk) -> None:
     assert "instance 'web8' is not known" in many.err
 
 
+@pytest.mark.slow
 async def test_planners(far: Desk) -> None:
     add = "gnt-instance add -t ext --disk 0:size=128M,provider=san -o tiny -n node1"
     for name in ("web1", "web2", "web3"):

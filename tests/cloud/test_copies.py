@@ -132,6 +132,7 @@ def test_a_snapshot_is_one_job_on_the_server_and_is_called_by_a_counter(
     assert ours[0] == theirs | {"volume": called[0]}  # which Ganeti's has no word for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_volume_from_a_snapshot_has_its_bytes(quay: Quay, volume: Volume, size: int):
     snapshot = take_snapshot(quay.anna, volume)
@@ -248,6 +249,7 @@ def test_a_volume_from_an_image(quay: Quay, image: Image):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "left"),
     [

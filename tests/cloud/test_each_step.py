@@ -292,6 +292,7 @@ def succeeds_again(isle: Isle, name: str) -> None:
     ends_well(isle, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mishap", ON_THE_CLUSTER)
 @pytest.mark.parametrize("name", SOME)
 def test_at_each_point_of_its_jobs(begin: Begin, name: str, mishap: str) -> None:
@@ -306,6 +307,7 @@ def test_at_each_point_of_its_jobs(begin: Begin, name: str, mishap: str) -> None
         succeeds_again(isle, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VERBS)
 def test_with_each_script_that_fails(begin: Begin, name: str) -> None:
     isle = begin(name)

@@ -19,6 +19,7 @@ SEEDS = 1 << 32
 """What is added to a seed for more lives, where the first were too short."""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_whatever_happens_no_byte_is_lost(database: str, pytestconfig: pytest.Config):
     assert database

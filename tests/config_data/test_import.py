@@ -25,13 +25,14 @@ from moorage.config_data import (
     upgrade,
 )
 from moorage.config_data.importing import Imported, expected, imported
-from moorage.config_data.importing_plan import ERROR, findings
+from moorage.config_data.importing_plan import ERROR, NOTICE, findings
 from moorage.daemons.bootstrap import first
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply, assembled
 from moorage.model.change import Change
 from moorage.model.token import Token
+from moorage.model.uidpool import STANDARD
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from support.damage import damage
 from support.sampling import SEED
@@ -275,7 +276,13 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"max_running_jobs": 0}, "max running jobs is a number from 1 to"),
     ("cluster", {"candidate_pool_size": 5000}, "candidate pool size is a number from"),
     ("cluster", {"mac_prefix": "01:00:00"}, "a MAC prefix that begins with 01"),
+    ("cluster", {"uid_pool": [[0, 7]]}, "0-7 is no range of user-ids"),
+    ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
+    ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
+    ("cluster", {"enabled_disk_templates": ["plain", "odd"]}, "disk template 'odd'"),
+    ("cluster", {"volume_group_name": "../x"}, "'../x' is not the name of a volume"),
+    ("cluster", {"file_storage_dir": "srv/x"}, "file-storage-dir is an absolute path"),
     ("cluster", {"ndparams": {"oob_program": "/sbin/oob"}}, "put a script there"),
     ("nodegroups", {"ndparams": {"cpu_speed": -1}}, "cpu_speed=-1 goes out again"),
     ("nodes", {"ndparams": {"ssh_port": 2222}}, "nodes are reached over TLS"),
@@ -298,9 +305,28 @@ def test_settings_that_no_request_could_make_are_told_and_go_out_again(
     cluster = found.config.cluster
     assert (cluster.max_running_jobs, cluster.mac_prefix[:2]) == (20, "aa")
     assert cluster.candidate_pool_size <= 10
+    assert (cluster.uid_pool, cluster.default_iallocator) == (STANDARD, "")
+    own = here(*names(document)).cluster
+    for name in ("volume_group_name", "file_storage_dir"):
+        assert getattr(cluster, name) == getattr(own, name)
+    assert list(cluster.enabled_disk_templates) == ["plain"]
     assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
     out = exported(found.config, NEWEST).document
     assert [*differences(comparable(out), comparable(document))] == []
+
+
+@pytest.mark.oracle
+def test_users_are_lent_though_ganetis_guests_had_none_of_their_own(
+    ganeti: Ganeti,
+) -> None:
+    """Ganeti's default is root and an empty pool: who reads exports needs a user."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    assert document["cluster"]["uid_pool"] == []
+    found, target = came_in(document), here(*names(document))
+    assert found.config.cluster.uid_pool == STANDARD
+    told = [one for one in findings(found, target, down=True) if one.level == NOTICE]
+    assert "security_model=none: guests run as root" in " ".join(map(str, told))
+    assert exported(found.config, NEWEST).document["cluster"]["uid_pool"] == []
 
 
 @pytest.mark.oracle
@@ -340,6 +366,35 @@ def test_nothing_is_called_as_a_path(ganeti: Ganeti, place: str, key: str) -> No
     known = here("node1.example.com", "node2.example.com", "node3.example.com")
     wrong = imported(document, known, fresh(), {}).wrong
     assert any("nothing can be called '../../etc/cron.d/x'" in one for one in wrong)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        ("cluster", "cluster_name"),
+        *((one, "name") for one in ("nodegroups", "networks", "disks")),
+        ("instances", "os"),
+    ],
+)
+def test_no_name_is_more_than_a_line(ganeti: Ganeti, place: str, key: str) -> None:
+    """Files of nodes (``ssconf``) list such names, and hooks and terminals get them."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    part = document[place]
+    (part if place == "cluster" else next(iter(part.values())))[key] = "one\nother"
+    wrong = came_in(document).wrong
+    assert [one for one in wrong if "nothing can be called 'one\nother'" in one]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("size", [-5, 10**30])
+def test_a_disk_of_no_size_that_there_is_stands_in_the_way(
+    ganeti: Ganeti, size: int
+) -> None:
+    """One of them, and no planner would read the cluster."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    next(iter(document["disks"].values()))["size"] = size
+    assert f"a disk has 0 to 17179869184 MiB, not {size}" in came_in(document).wrong[0]
 
 
 MADE: list[tuple[str, dict[str, Any]]] = [

@@ -119,7 +119,12 @@ def test_disks_of_nobody_are_named_and_dropped(newest: Any) -> None:
     found, lost = downgrade(newest, Version(2, 11))
     assert lost == ["disk data1"]
     assert "disks" not in found
-    assert isinstance(instance_of(found)["disks"][0], dict)
+    for uuid, instance in found["instances"].items():
+        kept = [newest["disks"][one] for one in newest["instances"][uuid]["disks"]]
+        for inside, disk in zip(instance["disks"], kept, strict=True):
+            assert inside["uuid"] == disk["uuid"]
+            assert inside["size"] == disk["size"]
+            assert inside["logical_id"] == disk["logical_id"]
 
 
 @pytest.mark.requirement("S3-18")

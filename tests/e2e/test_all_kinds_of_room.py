@@ -234,6 +234,7 @@ class Kinds:
             assert self.room(template) == left, template
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S2-14", "S4-05", "S4-06", "S2-10")
 @pytest.mark.parametrize("seed", range(SEED, SEED + CLUSTERS))
 def test_every_question_of_room_has_one_answer(seed, tmp_path, capsys):

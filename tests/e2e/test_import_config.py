@@ -159,9 +159,15 @@ def test_no_file_of_ganetis_is_no_cluster(hands: Typist, tmp_path: Path) -> None
 def test_who_is_killed_in_the_middle_leaves_the_old_or_the_new(
     town: Scratch, hands: Typist, file: Path
 ) -> None:
-    """At three moments of an import, with a master that runs; it can be typed again."""
+    """At three moments of an import, with a master that runs; it can be typed again.
+
+    While one is under way, another one ends neither it nor the master.
+    """
     started = time.monotonic()
-    typed(town, "import-config", "--dry-run", "--guests-are-down", str(file))
+    with process.held(town.master.importing, "the test holds it"):
+        told = hands.refused(f"moorage {' '.join(WORDS)} {file}")
+    assert f"another import into {town.master.root} is under way" in told
+    assert process.holder(town.master.lock)
     whole = time.monotonic() - started
     seen = set[bool]()
     for part in (0.8, 1.2, 1.6):

@@ -168,6 +168,7 @@ def test_what_should_run_and_does_not_counts_at_every_door(opened, capsys):
     assert len(doors.warned()) == lost
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S4-13", "S4-14")
 def test_a_shared_directory_counts_once_at_every_door(opened, tmp_path, capsys):
     """One TiB that three nodes share is one TiB, and what is unknown is not 0."""

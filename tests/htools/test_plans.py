@@ -125,6 +125,7 @@ def test_a_pair_gains_where_no_single_move_does(swap):
     check_prefixes(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S2-08")
 def test_looking_ahead_never_ends_above_the_greedy_plan():
     better = 0
@@ -378,6 +379,7 @@ def _rooms(state):
     return [room for node in state.seen for room in node.units.free]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S4-03", "S4-04")
 @pytest.mark.parametrize(("kind", "size"), [("mixed", 16), ("drbd", 25)])
 def test_no_prefix_breaks_a_unit(kind, size):

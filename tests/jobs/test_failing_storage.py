@@ -44,6 +44,7 @@ async def ended(cluster: SimCluster, number: int, second: int) -> None:
         await cluster.finished(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [("/remove", "/detach"), ("/attach", "/remove")])
 @pytest.mark.parametrize(
     ("op", "fields"),

@@ -76,7 +76,7 @@ echo /bin/true > /sys/module/drbd/parameters/usermode_helper
 exec 3<>/dev/ttyS0
 stty raw -echo <&3
 echo ready >&3
-while :; do busybox sh /run/channel /dev/ttyS0; sleep 1; done
+while :; do sh /run/channel /dev/ttyS0; sleep 1; done
 """,
     "channel": CHANNEL,
 }

@@ -32,6 +32,7 @@ from moorage.model import (
 from moorage.model.apply import assembled
 from moorage.model.misfit import misfit
 from moorage.ops.cluster import defaults
+from moorage.ops.volumes.disk_words import LARGEST_DISK
 
 from . import importing_settings as settings
 from .document import Document, Part
@@ -227,11 +228,9 @@ class _Reading:
                 self.wrong.append(
                     f"{word} has the uuid {made.uuid}, and the key {uuid}"
                 )
-            self.wrong += [
-                f"{word}: nothing can be called '{one[:80]}'"
-                for one in _words(made)
-                if not _WORD.fullmatch(one)
-            ]
+            odd = [one for one in _words(made) if not _WORD.fullmatch(one)]
+            odd += [one for one in _names(made) if not one.isprintable()]
+            self.wrong += [f"{word}: nothing can be called '{one[:80]}'" for one in odd]
             yield made
 
     def _leave(self, word: str, why: str) -> None:
@@ -279,6 +278,9 @@ class _Reading:
         disk = _made(Disk, {**_theirs(Disk, part), **more, **words})
         if not disk.volumes:
             raise BadInput("it has no volume")
+        for one in (disk, *disk.children):
+            if not 0 <= one.size <= LARGEST_DISK:
+                raise BadInput(f"a disk has 0 to {LARGEST_DISK} MiB, not {one.size}")
         pair_of(disk)
         return disk
 
@@ -332,8 +334,18 @@ def _words(made: Entity) -> Iterator[str]:
     yield made.uuid
     if isinstance(made, Node | Instance):
         yield made.name
+    if isinstance(made, Cluster):
+        yield made.cluster_name
     if isinstance(made, Instance):
         yield from (nic.uuid for nic in made.nics)
+
+
+def _names(made: Entity) -> Iterator[str]:
+    """Yield what lists of one name a line may call an object."""
+    if isinstance(made, NodeGroup | Network | Disk | StoragePool):
+        yield made.name or ""
+    elif isinstance(made, Instance):
+        yield made.os
 
 
 def _theirs(cls: type[Struct], part: Part) -> Part:

@@ -187,6 +187,12 @@ def findings(
     for option, error in defaults.problems(config.cluster):
         yield Finding(WARNING, "cluster", f"{option}: {error}")
     yield from _policies(config)
+    if config.cluster.hvparams.get(KVM, {}).get("security_model") == "none":
+        message = (
+            "-H kvm:security_model=none: guests run as root, as with Ganeti. To give "
+            "each a user of its own: gnt-cluster modify -H kvm:security_model=pool"
+        )
+        yield Finding(NOTICE, "cluster", message)
     for instance, why in processors.unfit(config):
         yield Finding(WARNING, f"instance {instance.name}", f"it cannot start: {why}")
     up = sum(one.admin_state == "up" for one in config.all(Instance))

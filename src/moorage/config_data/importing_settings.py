@@ -12,15 +12,26 @@ from typing import Any, NamedTuple
 
 from moorage.errors import MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
-from moorage.model import Cluster, hvparams
+from moorage.model import DISKLESS, Cluster, hvparams, uidpool
 from moorage.model.nicparams import checked_prefix
 from moorage.ops import ndparams
 from moorage.ops.cluster import defaults
+from moorage.ops.planning import allocators
+from moorage.ops.volumes.directories import SETTINGS as DIRECTORIES
 from moorage.storage import TEMPLATES
+from moorage.storage.lvm import check_name
+from moorage.storage.validation import check_image_directory
 
 from .document import Part
 
 _NUMBERS = ("candidate_pool_size", "max_running_jobs")
+_WORDS: dict[str, Callable[[str], object]] = {
+    "mac_prefix": checked_prefix,
+    "volume_group_name": lambda name: name and check_name("volume group", name),
+    **{name: partial(check_image_directory, name) for name in DIRECTORIES},
+}
+"""Settings of one word, with what refuses one; a value of another type is told of by
+whoever reads the object."""
 
 
 class Settled(NamedTuple):
@@ -59,10 +70,22 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
     found = {
         **nodes,
         "enabled_hypervisors": enabled or here.enabled_hypervisors,
+        **_templates(part, here, aside),
         "hvparams": params,
         "diskparams": presets,
     }
     return Settled({**found, **_plain(part, here, aside)}, aside)
+
+
+def _templates(part: Part, here: Cluster, aside: list[str]) -> Part:
+    """Return the disk templates that may be used: without a list of them, all."""
+    given = part.get("enabled_disk_templates")
+    if given is None:
+        return {}
+    known = [one for one in given if one in TEMPLATES or one == DISKLESS]
+    others = sorted({*map(str, given)} - {*known})
+    aside += [f"there is no disk template '{name}' here" for name in others]
+    return {"enabled_disk_templates": known or here.enabled_disk_templates}
 
 
 def of_nodes(part: Part) -> Settled:
@@ -81,11 +104,17 @@ def of_nodes(part: Part) -> Settled:
 
 
 def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
-    """Return what is ours where the file's word is none that a request could set."""
-    found: Part = {}
+    """Return what is ours where the file's word is none that a request could set.
+
+    An empty pool of users is Ganeti's word for none; whoever reads exports needs one.
+    """
+    found: Part = {} if part.get("uid_pool") else {"uid_pool": here.uid_pool}
     checks: dict[str, Callable[[Any], object]] = {
         **{name: partial(defaults.check_number, name) for name in _NUMBERS},
-        "mac_prefix": checked_prefix,
+        **{name: _WORDS[name] for name in _WORDS if isinstance(part.get(name), str)},
+        "uid_pool": uidpool.checked,
+        "default_iallocator": allocators.check,
+        "default_iallocator_params": allocators.check_words,
     }
     for name, check in checks.items():
         value = part.get(name)
@@ -95,13 +124,15 @@ def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
             check(value)
         except MoorageError as error:
             own = getattr(here, name)
-            aside.append(f"{error.message}: it is {own}, and the word goes out again")
+            told = uidpool.shown(own) if name == "uid_pool" else own or "none"
+            aside.append(f"{error.message}: it is {told}, and the word goes out again")
             found[name] = own
     return found
 
 
 def _reserved(part: Part) -> Iterator[str]:
-    if named := part.get("reserved_lvs"):
+    named = part.get("reserved_lvs")
+    if named and isinstance(named, list):
         told = ", ".join(map(str, named))
         yield (
             "reserved_lvs has no effect here, for no volume of others is touched: "

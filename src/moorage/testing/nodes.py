@@ -21,6 +21,7 @@ from moorage.protocol import (
     GetCopies,
     GetFacts,
     GetWatcher,
+    Pause,
     Report,
     TellMasters,
     Verb,
@@ -116,6 +117,7 @@ class SimNodes:
         self._numbers = count(1)
         self._directory = directory
         self.under_way: set[asyncio.Task[Any]] = set()
+        self._pauses: set[asyncio.Task[Any]] = set()
 
     def add(self, name: str) -> SimNode:
         """Add a node."""
@@ -138,12 +140,7 @@ class SimNodes:
             raise Unreachable(f"node {node.name} does not answer", sent=False)
         number = len(self.calls)
         self.calls.append((node.name, call.verb))
-        work = asyncio.create_task(
-            self._deliver(target, call, term, report, next(self._numbers)),
-            name=node.name,
-        )
-        self.under_way.add(work)
-        work.add_done_callback(self._over)
+        work = self._begun(target, call, term, report)
         await asyncio.wait([work])
         if number in self.cut:
             self.cut_power(self.cut[number])
@@ -155,6 +152,18 @@ class SimNodes:
                 silent=not target.powered,  # who breaks off is there
             )
         return work.result()
+
+    def _begun(
+        self, target: SimNode, call: Verb[R], term: int, report: Report
+    ) -> asyncio.Task[R]:
+        number = next(self._numbers)
+        delivery = self._deliver(target, call, term, report, number)
+        work = asyncio.create_task(delivery, name=target.name)
+        self.under_way.add(work)
+        if isinstance(call, Pause):
+            self._pauses.add(work)
+        work.add_done_callback(self._over)
+        return work
 
     async def ask(
         self, node: Node, calls: Sequence[Verb[object]], term: int
@@ -171,6 +180,7 @@ class SimNodes:
 
     def _over(self, work: asyncio.Task[Any]) -> None:
         self.under_way.discard(work)
+        self._pauses.discard(work)
         if not work.cancelled():
             work.exception()  # whoever asked may be gone
 
@@ -200,6 +210,8 @@ class SimNodes:
         return fitting(call, json.decode(json.encode(result)))
 
     async def settle(self) -> None:
-        """Wait until no verb is under way."""
+        """Wait until no verb is under way, but for those that do nothing but wait."""
+        for work in self._pauses & self.under_way:
+            work.cancel()
         while self.under_way:
             await asyncio.gather(*self.under_way, return_exceptions=True)

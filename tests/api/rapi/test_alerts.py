@@ -27,6 +27,7 @@ def told() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_rules_are_rules() -> None:
     assert "SUCCESS" in promtool(
         RULES.parent, "check", "rules", "--lint-fatal", RULES.name

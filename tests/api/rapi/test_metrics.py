@@ -124,6 +124,7 @@ async def test_which_nodes_cannot_be_lost_is_told_a_moment_later(
     assert abs(found[name] - time.time()) < 60
 
 
+@pytest.mark.slow
 async def test_a_scrape_walks_through_no_objects(door: RapiDoor) -> None:
     """Of 10,000 instances with two disks, it costs what it costs of one."""
     config = door.cluster.config

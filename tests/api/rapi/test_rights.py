@@ -277,6 +277,7 @@ def test_whatever_names_a_file_of_a_node_is_reserved() -> None:
 SECRET = "geheimnis"  # noqa: S105
 
 
+@pytest.mark.slow
 async def test_nobody_is_shown_a_secret(door: RapiDoor) -> None:
     """Not by a list, a job, a query of all fields, or an event: whatever the role."""
     secrets = {

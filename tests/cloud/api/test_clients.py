@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_openstack_volume(site: Site, openstack: Run):
     token = openstack("token issue")
     assert token["project_id"] == site.red.pk
@@ -70,6 +71,7 @@ def test_openstack_volume(site: Site, openstack: Run):
     assert openstack("volume list") == []
 
 
+@pytest.mark.slow
 def test_openstack_volume_snapshot(site: Site, openstack: Run):
     openstack("volume create --size 1 data")
     openstack("server add volume a1 data")
@@ -85,6 +87,7 @@ def test_openstack_volume_snapshot(site: Site, openstack: Run):
     assert openstack("volume snapshot list") == []
 
 
+@pytest.mark.slow
 def test_openstack_for_projects_and_administrators(
     site: Site, openstack: Run, door: str, monkeypatch: pytest.MonkeyPatch
 ):

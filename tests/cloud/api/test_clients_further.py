@@ -122,6 +122,7 @@ def test_openstacksdk(door: str):
     assert list(storage.extensions()) == []
 
 
+@pytest.mark.slow
 def test_openstack(
     site: Site, openstack: Run, door: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -80,6 +80,7 @@ def look(service: Service, path: str, who: Person) -> None:
 LISTS = [one for one in SERVICES if one.projects or len(one.routes.endpoints) > 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", LISTS, ids=lambda one: one.root)
 def test_a_request_takes_as_many_statements_for_many_things(
     site: Site, service: Service

@@ -186,6 +186,7 @@ def things(site: Site) -> Things:
     return Things(site)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", SERVICES, ids=lambda one: one.root)
 def test_nobody_reaches_what_is_not_theirs(things: Things, service: Service):
     shown = everybody(things.site)

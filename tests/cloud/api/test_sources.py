@@ -178,6 +178,7 @@ def test_images_are_listed_page_by_page(site: Site, image: Image):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # clients warn of what will be otherwise
 @pytest.mark.requirement("S1-44")
 def test_openstack_makes_volumes_from_each_source(

@@ -15,6 +15,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_a_volume_goes_from_one_cluster_to_another_with_its_bytes(
     harbour: Site, openstack: Run
 ):

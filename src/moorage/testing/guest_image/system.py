@@ -51,12 +51,13 @@ while :; do
   if read -r id command rest <&3; then
     [ -n "$command" ] || continue
     echo "$command" | base64 -d > /tmp/command 2>/dev/null || continue
-    /bin/sh /tmp/command </dev/null >/tmp/output 2>/tmp/errors 3<&- 4<&-
+    sh /tmp/command </dev/null >/tmp/output 2>/tmp/errors 3<&- 4<&-
     code=$?
     said="$(base64 -w 0 < /tmp/output),$(base64 -w 0 < /tmp/errors)"
     printf '%s %s %s\n' "$id" "$code" "$said" >&3
   else
-    read -r -t 0.1 nothing <&4 # nobody listens; a program that sleeps costs a fork
+    # Nobody listens. A program that sleeps costs a fork; not every shell can do without.
+    read -r -t 0.1 nothing <&4 || [ $? != 2 ] || sleep 0.05
   fi
 done
 """
