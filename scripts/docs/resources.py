@@ -17,7 +17,7 @@ from moorage.api.rapi.routes import ROUTES
 _MAY = {
     Role.KNOWN: "look at what has no secrets: Ganeti's user without options",
     Role.READ: "look at everything, consoles and queries too",
-    Role.OPERATE: "start, stop and move guests, and follow or cancel jobs",
+    Role.OPERATE: "start, stop and move guests, use consoles, follow or cancel jobs",
     Role.WRITE: "make, change and remove anything",
     Role.ADOPT: "take over what a provider finds by a disk's name (`reuse_data`), too",
     Role.ROOT: "set what lets a node's root act for them, too",

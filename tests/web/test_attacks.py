@@ -20,6 +20,7 @@ SCRIPT = "<script>alert(1)</script>"
 ELSEWHERE = (
     {"Origin": "https://evil.example"},
     {"Origin": "null"},
+    {"Origin": "https://[evil"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
 )
@@ -153,6 +154,11 @@ async def test_files_are_the_page_s_own_alone(door):
     assert (
         await browser.send("GET", "/ui/static/style.css", headers=again)
     ).status == 304
+    for path in ("line.js", "style.css?tag", "xterm-6.0.0/css/xterm.css"):
+        kept = (await browser.send("GET", f"/ui/static/{path}")).headers[
+            "Cache-Control"
+        ]
+        assert ("max-age" in kept) is (path != "line.js")
     for path in ("serving.py", "..%2Fserving.py", "..%2F..%2F..%2Fetc%2Fpasswd"):
         assert (await browser.send("GET", f"/ui/static/{path}")).status in (401, 404)
 

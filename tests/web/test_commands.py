@@ -33,7 +33,7 @@ WORDS = {
     "reboot_type": "full",
     "remote_node": "node2",
     "size": "1G",
-    "tags": "gold",
+    "tags": "--from=gold",
     "target_node": "node2",
     "timeout": "30",
 }
@@ -67,7 +67,7 @@ async def test_the_command_asks_for_the_same(tmp_path):
         for deed, words, values in map(filled, DEEDS):
             line = deed.typed(ON[deed.kind], words)
             before = set(cluster.engine.jobs)
-            await at.screen(f"{line} --submit")
+            await at.screen(line.replace(deed.command, f"{deed.command} --submit", 1))
             made = [job for at, job in cluster.engine.jobs.items() if at not in before]
             # An evacuation's own jobs come when they come.
             (sent,) = [op for job in made if (op := asked(job))["OP_ID"] == deed.op]

@@ -3,12 +3,14 @@
 
 import asyncio
 import json
+import ssl
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from browsing import COOKIE, Browser
 from moorage.web import consoles, rendering
@@ -73,6 +75,22 @@ async def test_another_site_opens_no_console(browser, secret):
         assert refused.value.status == status
 
 
+async def test_a_secret_that_is_no_text_opens_no_console(browser):
+    """No library sends such a header: it is written byte by byte."""
+    port = browser.door.port
+    words = (
+        f"GET /ui/console/web1/line HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Cookie: {COOKIE}={browser.cookie}\r\nConnection: close\r\n"
+        "Sec-WebSocket-Protocol: moorage, "
+    )
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+    writer.write(words.encode() + b"\xff\r\n\r\n")
+    assert (await reader.readline()).split()[1] == b"403"
+    writer.close()
+
+
 async def test_who_only_looks_gets_no_console(door):
     eye = Browser(door)
     await eye.sign_in("eye")
@@ -94,6 +112,19 @@ async def test_a_console_ends_with_the_session_and_with_the_role(
         await link.receive_bytes()
         door.users.write_text(line)
         assert (await link.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+async def test_consoles_that_are_open_keep_nobody_from_asking(browser, secret):
+    gate = browser.door.pages._door.gate
+    gate.limits = replace(gate.limits, under_way=2)
+    word = await secret()
+    async with opened(browser, word) as one, opened(browser, word) as other:
+        for link in (one, other):
+            await link.receive_str()
+        assert (await browser.open("/ui/instance")).status == 200
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await opened(browser, word).__aenter__()
+        assert refused.value.status == 429
 
 
 async def test_a_guest_is_not_heard_faster_than_it_is_shown(browser, secret):

@@ -4,18 +4,25 @@
 import asyncio
 import re
 import time
+from functools import partial
 from itertools import count
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from msgspec import json
 
 from browsing import Browser
 from moorage.api.cluster_info import cluster_info
-from moorage.errors import Failed
+from moorage.api.rapi.roles import Role, User
+from moorage.errors import Failed, WrongState
+from moorage.web.answers import html
 from moorage.web.drawn.apart import Apart
+from moorage.web.drawn.moving import Mover, moves
 from moorage.web.drawn.planner import Planner
+from moorage.web.serving import wish
 from moorage.web.visit import Visit
 
+ANNA = User("anna", Role.WRITE)
 POOL = {
     "pool_name": "fast",
     "disk_template": "ext",
@@ -87,6 +94,34 @@ async def test_how_the_cluster_would_be_balanced(browser):
     assert "Do these steps" not in (await browser.open("/ui/balance")).words
     for odd in ("", "x", "999", "1,,2"):
         assert (await browser.open(f"/ui/moves?jobs={odd}")).status == 404
+
+
+class Refusing:
+    """A master that takes one job, and is drained then."""
+
+    async def submit(self, *_, key):
+        if not key.endswith("-0"):
+            raise WrongState("the job queue is drained: it takes no jobs")
+        return 7
+
+    async def jobs(self, numbers, _fields):
+        return [(one, "success", ["INSTANCE_MIGRATE(web1)"], None) for one in numbers]
+
+
+async def test_steps_that_the_master_refuses_are_not_taken_for_done():
+    mover = Mover()
+    told = Visit(Refusing(), "anna", "write", "", partial(wish, ANNA), None)
+    step = [{"OP_ID": "OP_INSTANCE_MIGRATE", "depends": []}]
+    told.form = {"looked": [mover.offered(told, "default", [step] * 3)["looked"]]}
+    address = urlsplit((await mover.run(told)).address)
+    told.query = parse_qs(address.query)
+    shown = html(await moves(told)).text
+    assert "1 of 3 steps are done" in shown
+    assert "The master has refused 2 of them" in shown
+    assert "All of them succeeded" not in shown
+    for odd in ("x", "-1", "9" * 9, "0"):
+        told.query = {"jobs": ["7"], "of": [odd]}
+        assert "All of them succeeded" in html(await moves(told)).text
 
 
 async def test_pools_by_nodes(browser):
@@ -172,6 +207,7 @@ async def test_many_are_planned_for_in_a_process_and_asked_about_once(door):
 
 
 async def test_a_planner_that_is_stopped_leaves_nobody_waiting():
+    """Nor does it begin with what waited: the door would not end before that does."""
     apart = Apart(many=0)
     told = asyncio.create_task(apart.plan(sleepy, {"instances": {"data": [1]}}))
     while not apart._running:  # noqa: ASYNC110 - it tells nobody
@@ -179,6 +215,8 @@ async def test_a_planner_that_is_stopped_leaves_nobody_waiting():
     apart.close()
     with pytest.raises(Failed):
         await told
+    with pytest.raises(Failed, match="the door is closing"):
+        await apart.plan(sleepy, {"instances": {"data": [1]}})
 
 
 def sleepy(_answers):

@@ -97,12 +97,13 @@ null;
 def evil():
     """Return all that terminals answer, or do more for than show something.
 
-    Every control sequence with each prefix, some parameters and what may stand between;
-    every command for the terminal (OSC), with questions and without; strings (DCS, APC,
-    PM); and some of these by one character of C1.
+    Every control sequence as often as can be, and with each prefix, some parameters and
+    what may stand between; every command for the terminal (OSC), with questions and
+    without; strings (DCS, APC, PM); and some of these by one character of C1.
     """
     found = ["\x05", "\x1bZ", "\x1b[?1004h", "\x1b[?1003;1006h"]
     for final in map(chr, range(0x40, 0x7F)):
+        found.append(f"\x1b[2147483647{final}")  # as often as a browser lives
         found += [
             f"\x1b[{prefix}{number}{between}{final}"
             for prefix in ("", "?", ">", "=", "<")

@@ -205,9 +205,31 @@ async def test_a_disk_whose_name_is_several_is_commanded_by_its_uuid(browser):
     (disk,) = cluster.config.disks_of(cluster.config.instance("web9"))
     form = await browser.open(f"/ui/do/disk/grow?on={disk.uuid}")
     assert f"gnt-disk grow {disk.uuid}" in form.words
+    assert (
+        f"gnt-disk info {disk.uuid}"
+        in (await browser.open(f"/ui/disk/{disk.uuid}")).words
+    )
+    walk = await browser.open(f"/ui/walk?disk={disk.uuid}")
+    assert f"gnt-disk story {disk.uuid}" in walk.words
     page = await browser.open("/ui/do/disk/grow?on=data1")
     assert page.status == 400
     assert "several disks are called 'data1'" in page.words
+
+
+async def test_a_disk_without_a_name_is_commanded_by_its_uuid(browser):
+    cluster = browser.door.cluster
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="web9",
+        disk_template="plain",
+        disks=[{"size": 64}],
+        pnode="node1",
+        no_install=True,
+        start=False,
+    )
+    (disk,) = cluster.config.disks_of(cluster.config.instance("web9"))
+    page = await browser.open(f"/ui/disk/{disk.uuid}")
+    assert f"gnt-disk info {disk.uuid}" in page.words
 
 
 async def test_a_second_click_makes_no_second_job(browser):

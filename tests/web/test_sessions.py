@@ -80,12 +80,16 @@ async def test_it_ends_without_use_and_with_its_time(browser, clock):
     assert (await browser.send("GET", "/ui")).status == 303
 
 
-async def test_what_a_page_fetches_by_itself_is_no_use(browser, clock):
-    """An open page that is live lasts no longer than one that nobody looks at."""
+@pytest.mark.parametrize("path", ["/ui", "/ui/instance/removed", "/ui/nonsense"])
+async def test_what_a_page_fetches_by_itself_is_no_use(browser, clock, path):
+    """An open page that is live lasts no longer than one that nobody looks at.
+
+    Nor does that of an object which has gone.
+    """
     await browser.send("GET", "/ui")
     for _ in range(4):
         clock[0] += sessions.IDLE / 4
-        await browser.send("GET", "/ui", headers={"Sec-Fetch-Mode": "cors"})
+        await browser.send("GET", path, headers={"Sec-Fetch-Mode": "cors"})
     assert (await browser.send("GET", "/ui")).status == 303
 
 

@@ -169,8 +169,10 @@ class Deed(NamedTuple):
             number = "" if row is None else f"{next(rows)}:"
             options += [option, number + ",".join(values)]
         named = [*operands, on] if self.last else [on, *operands]
-        words_ = [*options, *(operands if self.makes else named)]
-        return f"{self.command} {in_shell(words_)}".rstrip()
+        words_ = operands if self.makes else named
+        if any(one.startswith("-") for one in words_):
+            words_ = ["--", *words_]  # a tag may look like an option
+        return f"{self.command} {in_shell([*options, *words_])}".rstrip()
 
 
 def value_of(kind: str, unit: str, words: Sequence[str]) -> Any:  # noqa: ANN401

@@ -32,6 +32,8 @@ MOST = 200
 """Objects of one form."""
 _PICKED = 500
 """Names that are offered; more are typed."""
+_COMMANDS = 50_000
+"""Characters of all commands of a form, from which on the others are left out."""
 _PATIENCE = 20.0
 """Seconds in which it must be known what would be done."""
 
@@ -268,7 +270,7 @@ async def _page(  # noqa: PLR0913 - what a form shows
         "inputs": [(about, list(group)) for about, group in groupby(shown, _about)],
         "rows": len({one.about for one in shown if one.about}),
         "more": deed.several[1],
-        "commands": [deed.typed(name, split) for name in names or [""]],
+        "commands": list(_commands(deed, names or [""], split)),
         "told": [one._replace(name=known.get(one.name, "")) for one in _few(told)],
         "error": error,
         "made": made,
@@ -276,6 +278,20 @@ async def _page(  # noqa: PLR0913 - what a form shows
         "looked": looked,
     }
     return Page("deed", values, 400 if error or made else 200)
+
+
+def _commands(
+    deed: Deed, names: Sequence[str], words: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield the commands that do the same; a shell reads past what they end with."""
+    size = 0
+    for number, name in enumerate(names):
+        if size > _COMMANDS:
+            yield f"# and the same for {len(names) - number} more"
+            return
+        command = deed.typed(name, words)
+        size += len(command)
+        yield command
 
 
 def _about(one: Shown) -> str:

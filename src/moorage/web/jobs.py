@@ -11,7 +11,7 @@ from moorage.client.aio import AsyncClient
 from moorage.errors import BadInput, MoorageError, NotFound
 
 from .kinds import JOB
-from .values import address, moment
+from .values import address, moment, short
 from .visit import Elsewhere, Page, Visit
 
 _LAST = 8
@@ -25,7 +25,9 @@ _LONGEST = 2_000
 STEPS = 400
 """Steps of a job, or of a plan, that are shown: the first ones."""
 _OPS = 10
-"""Operations of a job that a line names."""
+"""Operations of a job that a line names, and of which errors are shown."""
+_WORDS = 200
+"""Characters of each."""
 _SUMMARY = ("id", "status", "summary", "caller", "received_ts", "end_ts")
 _WHOLE = (
     *_SUMMARY,
@@ -69,7 +71,7 @@ def named(summary: Sequence[str]) -> str:
     'A; A; A; A; A; A; A; A; A; A and 2 more'
     """
     more = f" and {len(summary) - _OPS} more" if len(summary) > _OPS else ""
-    return "; ".join(summary[:_OPS]) + more
+    return "; ".join(short(one, _WORDS) for one in summary[:_OPS]) + more
 
 
 async def shown(visit: Visit) -> Page:
@@ -93,6 +95,8 @@ async def _told(
     job = dict(zip(_WHOLE, row, strict=True))
     running = job["status"] not in ENDED
     steps = [step for each in job["tasks"] or () for step in each]
+    errors = _errors(job["opstatus"], job["opresult"])
+    plans = _plans(job["opresult"]) if job["status"] == "success" else ()
     return {
         "job": _brief([job[one] for one in _SUMMARY]),
         "running": running,
@@ -103,8 +107,10 @@ async def _told(
         "steps": steps[:STEPS],
         "unshown": len(steps[STEPS:]),
         "log": _log(job["oplog"]),
-        "errors": _errors(job["opstatus"], job["opresult"]),
-        "plans": _plans(job["opresult"]) if job["status"] == "success" else (),
+        "errors": errors[:_OPS],
+        "unsaid": len(errors[_OPS:]),
+        "plans": plans[:STEPS],
+        "unplanned": len(plans[STEPS:]),
         "cancel": visit.refused("DELETE", f"/2/jobs/{number}"),
         "hasten": visit.refused("PUT", f"/2/jobs/{number}/priority"),
         "error": error,

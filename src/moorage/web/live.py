@@ -17,13 +17,15 @@ from moorage.client.told import Entry
 from moorage.errors import MoorageError
 
 from .jobs import named, progress_of
-from .values import address
+from .values import address, short
 from .way import InsideWay
 
 _WRITE = 10.0
 """Seconds that a browser may take to read what changed."""
 _MOST = 5
 """Jobs that a strip shows."""
+_LINE = 200
+"""Characters of a job's last line."""
 _FIELDS = ("id", "status", "summary", "progress", "oplog")
 
 
@@ -82,7 +84,7 @@ async def strip(client: AsyncClient) -> dict[str, Any]:
 
 def _line(job: dict[str, Any]) -> Line:
     said = [text for log in job["oplog"] or () for *_, text in log]
-    last = said[-1] if said and isinstance(said[-1], str) else ""
+    last = short(said[-1], _LINE) if said and isinstance(said[-1], str) else ""
     told = progress_of(job["progress"])
     number = job["id"]
     summary = named(job["summary"])

@@ -11,6 +11,14 @@ from .kinds import Kind
 from .visit import Visit
 
 
+async def word_for(visit: Visit, kind: Kind, name: object, key: object) -> str:
+    """Return what a command calls an object: its key, where no name is its alone."""
+    if name and kind.key != "name":
+        found = await visit.client.query(kind.name, ("name",), ["==", "name", name])
+        name = name if len(found.rows) == 1 else None
+    return str(name or key)
+
+
 async def named(visit: Visit, kind: Kind, fields: Sequence[str], name: str) -> Table:
     """Return fields of the object of a name or uuid, as a table of one row.
 

@@ -9,7 +9,7 @@ from moorage.client import Field
 from . import deeds
 from .deed import Deed
 from .kinds import DISK, KINDS, Kind
-from .lookup import named
+from .lookup import named, word_for
 from .rooms import together
 from .values import ABSENT, Cell, address, called, cell, moment, plain
 from .visit import Page, Visit
@@ -69,14 +69,14 @@ async def shown(visit: Visit) -> Page:
             *(_line(visit, one, key, values) for one in _LINES.get(kind.name, ())),
             *(_may(visit, one, key, values) for one in deeds.of(kind.name)),
         ],
-        "command": _info(kind, called(kind, values.get("name"), key)),
+        "command": _info(kind, await word_for(visit, kind, values.get("name"), key)),
     }
     more = {"instance": _instance, "disk": _disk, "node": _node}.get(kind.name)
     return Page("object", {**told, **(await more(visit, values) if more else {})})
 
 
 def _info(kind: Kind, name: str) -> str:
-    """Return the command that shows the same."""
+    """Return the command that shows the same, of what that calls the object."""
     return f"{kind.command.removesuffix('list')}info {name}"
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from moorage.pictures.document import STYLE
 
 from .kinds import KINDS, TITLES
-from .values import ROOT, address, moment
+from .values import ROOT, address, moment, short
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _TYPES |= {"mjs": "text/javascript"}
@@ -44,6 +44,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["titled"] = lambda field: TITLES.get(field.name, field.title)
+    made.filters["short"] = short
     made.globals |= {
         "root": ROOT,
         "address": address,

@@ -128,7 +128,7 @@ class WebPages:
 
     def _wrong(self, request: web.Request, error: HttpError) -> web.Response:
         """Return a page that says what is wrong."""
-        known = self._known(request)
+        known = self._known(request, counts=False)  # who opened it was counted before
         values = {"error": error.error, "explain": error.explain, "at": error.status}
         return html(
             Page("wrong", values, error.status), **_who(*known) if known else {}
@@ -218,14 +218,15 @@ class WebPages:
         came_from_here(request)
         session, user = self._present(request)
         shown = request.headers.get("Sec-WebSocket-Protocol", "").split(",")[-1]
-        if not compare_digest(shown.strip().encode(), session.secret.encode()):
+        said = shown.strip().encode(errors="replace")  # a header may be any bytes
+        if not compare_digest(said, session.secret.encode()):
             raise HttpError(403, "This is not of a page of yours: open it again.")
         _, inside = self._visit(request, session, user, {})
 
         def still(doing: bool) -> bool:
             return self._may_as_before(request, user, counts=doing)
 
-        with self._door.gate.within(user.name):
+        with self._door.gate.within(f"{user.name}, at guests,"):
             return await self._consoles.serve(request, kind, inside.line, still)
 
     async def _words(self, request: web.Request) -> web.StreamResponse:
@@ -352,10 +353,14 @@ class WebPages:
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         """Serve the stylesheet, the script and the picture: they hold no secret."""
-        found = asset(request.match_info["file"])
+        name = request.match_info["file"]
+        found = asset(name)
         if found is None:
             raise HttpError(404)
-        kept = {"Cache-Control": "public, max-age=3600", "ETag": found.tag}
+        # What is asked for without its tag or version may be another one tomorrow.
+        lasts = request.query_string or "/" in name
+        kept = {"Cache-Control": "public, max-age=3600" if lasts else "no-cache"}
+        kept["ETag"] = found.tag
         if request.headers.get("If-None-Match") == found.tag:
             return web.Response(status=304, headers=kept)
         return web.Response(

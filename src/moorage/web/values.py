@@ -18,6 +18,8 @@ _STATES = {"role": {"M": "master", "C": "candidate", "R": "regular"}}
 _STATES["role"] |= {"D": "drained", "O": "offline"}
 _SHORT = 8
 """Characters of a uuid that stands for a name."""
+_WHOLE, _PART = 1_000, 200
+"""Characters of a text that are shown, and of one in a list."""
 _LONG = 20
 """Characters from which on a text may stand in several lines."""
 ABSENT = "–"  # noqa: RUF001 - a dash is meant
@@ -99,14 +101,24 @@ def cell(
         return Cell([Piece(word)], tone=kind.tones.get(value, "bad"))
     many = value if isinstance(value, list) and not is_time(field, value) else [value]
     leads = kind.links.get(field.name)
-    pieces = [_piece(field, one, leads) for one in many[:most]]
+    longest = _WHOLE if len(many) == 1 else _PART
+    pieces = [_piece(field, one, leads, longest) for one in many[:most]]
     left = [Piece(f"and {len(many) - most:,} more")] if len(many) > most else []
     return Cell([*pieces, *left], number=number)
 
 
-def _piece(field: Field, value: Any, leads: str | None) -> Piece:  # noqa: ANN401
-    text = _text(field, value)
+def _piece(field: Field, value: Any, leads: str | None, longest: int) -> Piece:  # noqa: ANN401
+    text = short(_text(field, value), longest)
     return Piece(text, address(leads, value)) if leads else Piece(text)
+
+
+def short(text: str, most: int = _WHOLE) -> str:
+    """Return a text, or its beginning: whoever may ask for a job names it at length.
+
+    >>> short("web1"), short("web1", 3)
+    ('web1', 'web…')
+    """
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def is_time(field: Field, value: object) -> bool:

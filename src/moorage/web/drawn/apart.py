@@ -40,6 +40,7 @@ class Apart:
     def __init__(self, many: int = _MANY) -> None:
         self._many = many
         self._running: set[BaseProcess] = set()
+        self._closed = False
 
     async def plan(self, work: Callable[..., T], answers: Answers, *more: object) -> T:
         """Return what a function of a module says of the cluster.
@@ -49,8 +50,10 @@ class Apart:
         MoorageError
             What the function raises.
         Failed
-            If the process breaks.
+            If the process breaks, or nothing is planned any more.
         """
+        if self._closed:
+            raise _closing()
         if len(answers["instances"]["data"]) < self._many:
             return await asyncio.to_thread(work, answers, *more)
         ours, theirs = _SPAWN.Pipe(duplex=False)
@@ -65,9 +68,12 @@ class Apart:
             one.start()
             theirs.close()
             self._running.add(one)
+            if self._closed:  # it was just beginning
+                one.terminate()
             error, found = ours.recv()
         except (EOFError, OSError):
-            raise Failed("the planner broke: the door's log says why") from None
+            broke = Failed("the planner broke: the door's log says why")
+            raise (_closing() if self._closed else broke) from None
         finally:
             theirs.close()
             ours.close()
@@ -79,9 +85,14 @@ class Apart:
         return found
 
     def close(self) -> None:
-        """Plan no more: who waits is told so."""
+        """Plan no more, what waits for its turn neither: who waits is told so."""
+        self._closed = True
         for one in tuple(self._running):
             one.terminate()
+
+
+def _closing() -> Failed:
+    return Failed("the door is closing: nothing is planned any more")
 
 
 def _work(

@@ -17,7 +17,7 @@ from moorage.client.asks import new_key, resolved
 from moorage.errors import BadInput, NotFound
 from moorage.htools.plans.balancing import Plan
 from moorage.htools.plans.plan import job_sets, opcodes
-from moorage.web.jobs import progress_of
+from moorage.web.jobs import named, progress_of
 from moorage.web.kinds import JOB
 from moorage.web.values import ROOT, address
 from moorage.web.visit import Elsewhere, Page, Visit
@@ -112,11 +112,12 @@ class Mover:
                 if not made:
                     raise
                 break  # what was made is shown, and waits for nothing that is missing
-        return Elsewhere(f"{ROOT}/moves?jobs={','.join(map(str, made))}")
+        of = f"&of={len(jobs)}" if len(made) < len(jobs) else ""
+        return Elsewhere(f"{ROOT}/moves?jobs={','.join(map(str, made))}{of}")
 
 
 async def moves(visit: Visit) -> Page:
-    """Show how far the jobs of a plan are.
+    """Show how far the jobs of a plan are, and of how many steps they are.
 
     Raises
     ------
@@ -132,8 +133,12 @@ async def moves(visit: Visit) -> Page:
         raise NotFound("one of these jobs is not known")
     ended = [one for one in lines if one.status in ENDED]
     failed = [one for one in ended if one.status != "success"]
+    of = visit.asked("of")
+    known = of.isascii() and of.isdecimal() and len(of) < 4
+    refused = max(0, int(of) - len(lines)) if known else 0
     values = {
         "lines": lines,
+        "refused": refused,
         "ended": len(ended),
         "failed": len(failed),
         "live": " ".join(f"job:{one.number}" for one in lines),
@@ -146,5 +151,5 @@ async def moves(visit: Visit) -> Page:
 def _line(number: int, status: str, summary: Sequence[str], progress: Any) -> Line:  # noqa: ANN401
     told = progress_of(progress) if status not in ENDED else None
     tone = JOB.tones.get(status, "bad")
-    words = "; ".join(summary)
+    words = named(summary)
     return Line(number, address("job", number), words, status, tone, told)

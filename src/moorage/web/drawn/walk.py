@@ -8,6 +8,8 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.pictures.ink import Picture
 from moorage.pictures.walk import walk as walk_of
+from moorage.web.kinds import DISK
+from moorage.web.lookup import word_for
 from moorage.web.values import address, moment
 from moorage.web.visit import Page, Visit
 
@@ -23,7 +25,8 @@ async def walk(visit: Visit) -> Page:
     picture = await asyncio.to_thread(drawn_of, told)
     key = told["uuid"]
     up = [("The disk", address("disk", key))] if told["exists"] else []
-    return shown(picture, f"gnt-disk story {told['name'] or key}", up)
+    name = await word_for(visit, DISK, told["name"], key) if up else key
+    return shown(picture, f"gnt-disk story {name}", up)
 
 
 def drawn_of(told: Mapping[str, Any]) -> Picture:

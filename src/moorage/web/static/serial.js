@@ -43,6 +43,41 @@ function mend(terminal) {
   for (const prefix of [undefined, "?"]) terminal.parser.registerCsiHandler({ prefix, final: "J" }, breaks);
 }
 
+// Some bytes of a guest must not keep the page busy, nor fill its memory: xterm.js 6.0.0 does
+// what follows as often as it is told, up to two thousand million times, gives a cell as many
+// accents as come, and keeps all for a screen reader until a line ends.
+const TIMES = 255; // more than this screen has lines, columns or stops
+const ACCENTS = 32; // code units of a cell
+const SPOKEN = 2000; // characters that are read out until somebody types
+const SHOWN = 4096; // bytes after which the page gets its turn
+
+function bound({ parser, _core: core }) {
+  for (const final of "LMSTIZb") parser.registerCsiHandler({ final }, ([times]) => times > TIMES);
+  const line = Object.getPrototypeOf(core.buffer.lines.get(0));
+  if (line.bounded) return;
+  const add = line.addCodepointToCell;
+  line.bounded = true;
+  line.addCodepointToCell = function accent(at, ...more) {
+    if (!(this._combined[at]?.length >= ACCENTS)) add.call(this, at, ...more);
+  };
+}
+
+function hush(reader) {
+  const [hear, clear] = [reader._handleChar, reader._clearLiveRegion].map((one) => one.bind(reader));
+  let heard = 0;
+  reader._handleChar = (said) => {
+    heard += said.length;
+    if (heard <= SPOKEN) hear(said);
+  };
+  reader._clearLiveRegion = () => {
+    heard = 0;
+    clear();
+  };
+}
+
+// The door takes no message of more than 64 KiB: what is pasted may be longer.
+const PIECE = 16384;
+
 const style = getComputedStyle(document.body);
 function made() {
   const terminal = new Terminal({
@@ -54,7 +89,9 @@ function made() {
   });
   mute(terminal);
   mend(terminal);
+  bound(terminal);
   terminal.open(page.querySelector("[data-screen]"));
+  hush(terminal._core._accessibilityManager.value);
   terminal.textarea.disabled = true; // until there is somebody to type to
   return terminal;
 }
@@ -67,13 +104,19 @@ whenAsked((link) => {
   line = link;
   const bytes = new TextEncoder();
   const send = (data) => link.readyState === WebSocket.OPEN && link.send(data);
-  terminal.onData((text) => send(bytes.encode(text)));
+  terminal.onData((text) => {
+    const typed = bytes.encode(text);
+    for (let at = 0; at < typed.length; at += PIECE) send(typed.subarray(at, at + PIECE));
+  });
   terminal.onBinary((text) => send(Uint8Array.from(text, (one) => one.charCodeAt(0))));
   link.onmessage = ({ data }) => {
     if (typeof data === "string") return;
     const said = new Uint8Array(data);
     // The door says no more than was shown, so that a guest cannot fill the browser.
-    terminal.write(said, () => send(String(said.length)));
+    for (let at = 0; at < said.length; at += SHOWN) {
+      const part = said.subarray(at, at + SHOWN);
+      terminal.write(part, () => send(String(part.length)));
+    }
   };
   terminal.textarea.disabled = false;
   terminal.focus();
