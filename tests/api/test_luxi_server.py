@@ -391,18 +391,20 @@ async def test_the_log_says_who_was_at_a_guest(side, caplog):
     await side.sim.run("OP_INSTANCE_STARTUP", instance_name="web1")
     sim = side.sim
     side.server.sources = Sources(sim.config_store, sim.nodes, sim.engine, lines=lines)
+
+    def told():
+        always = (one for one in caplog.records if hasattr(one, "always"))
+        return [one.getMessage() for one in always if one.name != "moorage.audit"]
+
     with LuxiClient(str(side.path)) as client, far:
         _, link, _ = await asyncio.to_thread(client.line, "web1")
         link.close()
         await asyncio.to_thread(far.recv, 1)
+        await until(lambda: len(told()) == 2)
     opened = audit.decoded((await sim.config_store.audited(0))[-1])
     assert (opened.what, opened.about) == ("console", "web1 on node1")
     me = f"uid {os.getuid()}, pid {os.getpid()}"
-    assert [
-        one.getMessage()
-        for one in caplog.records
-        if hasattr(one, "always") and one.name != "moorage.audit"
-    ] == [
+    assert told() == [
         f"the console of web1 on node1 is opened by {me}",
         f"the console of web1 on node1 is closed after 0 s: it was opened by {me}",
     ]
