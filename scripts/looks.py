@@ -33,10 +33,11 @@ from support.rapi_process import RapiProcess
 CHROMIUM = "/usr/bin/chromium"
 WIDTHS = (390, 1280, 1920)
 SCHEMES = ("light", "dark")
+RUNNING = 'status == "running"'
 PAGES = {
     "overview": "/ui",
     "instances": "/ui/instance",
-    "filtered": f"/ui/instance?filter={quote('status == running')}",
+    "filtered": f"/ui/instance?filter={quote(RUNNING)}",
     "misread": f"/ui/instance?filter={quote('status ==')}",
     "disks": "/ui/disk",
     "nodes": "/ui/node",
