@@ -410,6 +410,28 @@ async def test_the_log_says_who_was_at_a_guest(side, caplog):
     ]
 
 
+async def test_who_hangs_up_while_a_console_opens_does_not_keep_it(side):
+    near, far = socket.socketpair()
+    opening, gone = asyncio.Event(), asyncio.Event()
+
+    async def lines(*_):
+        opening.set()
+        await gone.wait()
+        return await StreamLine.over(near)
+
+    await side.sim.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    sim = side.sim
+    side.server.sources = Sources(sim.config_store, sim.nodes, sim.engine, lines=lines)
+    _, writer = await asyncio.open_unix_connection(side.path)
+    writer.write(encode_request("ConnectInstance", ("web1", "serial", "")))
+    await opening.wait()
+    writer.close()
+    gone.set()
+    with far:
+        far.settimeout(60)
+        assert await asyncio.to_thread(far.recv, 1) == b""
+
+
 async def test_requests_that_wait_for_an_answer_count_with_the_others(side, tmp_path):
     """Their clients wait for a job that goes on for long, and each sent much."""
     side.sim.nodes.hold = asyncio.Event()

@@ -236,8 +236,7 @@ class LuxiSocket(ABC):
             return
         where = f"{told['instance']} on {told['node']}"
         with traced(wanted.kind, where, CALLER.get().detail):
-            await self._send(writer, encode_result(told))
-            await carry(StreamLine(reader, writer), line)
+            await carry(StreamLine(reader, writer), line, encode_result(told))
 
     def _wanted(self, request: bytes) -> Request | MoorageError:
         """Return what a request asks for; or why it asks for nothing."""

@@ -83,10 +83,9 @@ class LineDoor:
         if asked.sender.node:
             by += f" on {asked.sender.node}"
         with traced(asked.line.kind, asked.line.name, by):
-            await link.send_bytes(json.encode({"result": None}))
             minding = asyncio.create_task(_minded(check, link))
             try:
-                await carry(WebLine(link), line)
+                await carry(WebLine(link), line, json.encode({"result": None}))
             finally:
                 minding.cancel()
 

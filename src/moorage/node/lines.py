@@ -97,14 +97,23 @@ class WebLine:
         await self._link.close()
 
 
-async def carry(one: Line, other: Line) -> None:
-    """Carry bytes both ways until either end hangs up; then both are closed."""
-    ways = {
-        asyncio.create_task(_copy(one, other)),
-        asyncio.create_task(_copy(other, one)),
-    }
+async def carry(one: Line, other: Line, said: bytes = b"") -> None:
+    """Carry bytes both ways until either end hangs up; then both are closed.
+
+    Parameters
+    ----------
+    said
+        What the first end is told before; it may have hung up by now.
+    """
+    ways: set[asyncio.Task[None]] = set()
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        with suppress(OSError, RuntimeError):
+            await one.write(said)
+            ways = {
+                asyncio.create_task(_copy(one, other)),
+                asyncio.create_task(_copy(other, one)),
+            }
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for way in ways:
             way.cancel()
