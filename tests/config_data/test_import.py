@@ -316,6 +316,25 @@ def test_settings_that_no_request_could_make_are_told_and_go_out_again(
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("enabled_disk_templates", "plain", "is a list of words, not 'plain'"),
+        ("enabled_hypervisors", 5, "is a list of words, not 5"),
+        ("reserved_lvs", [1], "is a list of words, not [1]"),
+        ("mac_prefix", 5, "is text, not a whole number"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_stands_in_the_way(
+    ganeti: Ganeti, name: str, value: object, told: str
+) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    document["cluster"][name] = value
+    (wrong,) = came_in(document).wrong
+    assert f"'{name}' {told}" in wrong
+
+
+@pytest.mark.oracle
 def test_users_are_lent_though_ganetis_guests_had_none_of_their_own(
     ganeti: Ganeti,
 ) -> None:

@@ -5,12 +5,12 @@ Each is looked at by itself, with the check of the request that would set it. On
 cannot be had is as in a new cluster, and goes out again as it came.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from moorage.errors import MoorageError
+from moorage.errors import BadInput, MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
 from moorage.model.nicparams import checked_prefix
@@ -50,10 +50,16 @@ class Settled(NamedTuple):
 
 
 def of_cluster(part: Part, here: Cluster) -> Settled:
-    """Return the settings of a cluster that have an effect in the one that is here."""
+    """Return the settings of a cluster that have an effect in the one that is here.
+
+    Raises
+    ------
+    BadInput
+        If something is no list that must be one.
+    """
     nodes, told = of_nodes(part)
     aside = [*told, *_reserved(part)]
-    hypervisors = part.get("enabled_hypervisors") or ()
+    hypervisors = _listed(part, "enabled_hypervisors")
     enabled = [one for one in hypervisors if one in HYPERVISORS]
     others = sorted({*hypervisors} - {*enabled})
     aside += [f"nothing here runs guests of {name}" for name in others]
@@ -79,11 +85,11 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
 
 def _templates(part: Part, here: Cluster, aside: list[str]) -> Part:
     """Return the disk templates that may be used: without a list of them, all."""
-    given = part.get("enabled_disk_templates")
-    if given is None:
+    if part.get("enabled_disk_templates") is None:
         return {}
+    given = _listed(part, "enabled_disk_templates")
     known = [one for one in given if one in TEMPLATES or one == DISKLESS]
-    others = sorted({*map(str, given)} - {*known})
+    others = sorted({*given} - {*known})
     aside += [f"there is no disk template '{name}' here" for name in others]
     return {"enabled_disk_templates": known or here.enabled_disk_templates}
 
@@ -130,10 +136,17 @@ def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:
     return found
 
 
+def _listed(part: Part, name: str) -> Sequence[str]:
+    """Return the words of a list; raise `BadInput` if it is none."""
+    given = part.get(name) or []
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise BadInput(f"'{name}' is a list of words, not {given!r:.80}")
+    return given
+
+
 def _reserved(part: Part) -> Iterator[str]:
-    named = part.get("reserved_lvs")
-    if named and isinstance(named, list):
-        told = ", ".join(map(str, named))
+    if named := _listed(part, "reserved_lvs"):
+        told = ", ".join(named)
         yield (
             "reserved_lvs has no effect here, for no volume of others is touched: "
             f"{told} goes out again"
