@@ -21,6 +21,7 @@ from moorage.node.calling.client import HttpNodes
 from moorage.node.certificates import tls
 from moorage.protocol import GetFacts
 from moorage.protocol.line import GuestLine
+from moorage.testing.guests import SimHypervisor
 
 WEB = GuestLine(uuid="web1", name="web1")
 
@@ -217,6 +218,29 @@ class _Pipe:
 
     async def close(self) -> None:
         self.closed = True
+
+
+async def test_a_guest_is_let_go_though_who_asked_left_meanwhile(
+    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a moment until the guest's line is open, and by then nobody is there."""
+    near, guest = socket.socketpair()
+    opening, gone = asyncio.Event(), asyncio.Event()
+
+    async def opened(*_: Any) -> socket.socket:
+        opening.set()
+        await gone.wait()
+        return near
+
+    monkeypatch.setattr(SimHypervisor, "connect", opened)
+    asked = asyncio.create_task(nodes.line(served.node, WEB, 1))
+    await opening.wait()
+    asked.cancel()
+    await asyncio.wait([asked])
+    gone.set()
+    with guest:
+        guest.settimeout(60)
+        assert await asyncio.to_thread(guest.recv, 1) == b""
 
 
 async def test_a_guest_is_let_go_though_who_was_there_reads_nothing() -> None:
