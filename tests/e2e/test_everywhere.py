@@ -9,12 +9,7 @@ from moorage.daemons import process
 from moorage.daemons.agent import Settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.model.token import from_text
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from support.ports import free_port
 
 
 def outward() -> str | None:

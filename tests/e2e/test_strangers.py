@@ -20,6 +20,7 @@ from moorage.node.calling.client import HttpNodes
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.protocol import GetFacts
+from support.ports import free_port
 
 MANY = 3000
 HERE = "127.0.0.1"
@@ -33,10 +34,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as found:
-        found.bind((HERE, 0))
-        number: int = found.getsockname()[1]
-    return number
+    return free_port()
 
 
 @pytest.fixture

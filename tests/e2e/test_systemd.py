@@ -14,6 +14,7 @@ from moorage.daemons.agent import Settings, write_settings
 from moorage.daemons.paths import NodePlaces
 from moorage.daemons.state_directory import as_owner, claim, give
 from moorage.errors import WrongState
+from support.ports import free_port
 
 
 @pytest.fixture
@@ -27,10 +28,8 @@ def systemd(tmp_path):
 @pytest.fixture
 def agent(tmp_path):
     places = NodePlaces(tmp_path / "node")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    write_settings(places, Settings(address="127.0.0.1", port=port, hypervisor="fake"))
+    here = Settings(address="127.0.0.1", port=free_port(), hypervisor="fake")
+    write_settings(places, here)
     told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
     argv = process.command("agent", str(places.root))
     with subprocess.Popen(argv, env=os.environ | told) as running:

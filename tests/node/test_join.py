@@ -27,6 +27,7 @@ from moorage.node.doors import enrolment
 from moorage.protocol import EnrolNode
 from moorage.testing.machine import SimMachine
 from moorage.testing.storage import San
+from support.ports import free_port
 
 
 @dataclass
@@ -40,12 +41,6 @@ class Door:
     @property
     def token(self) -> Token:
         return from_text(self.shown.read_text())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def opened(directory: Path, port: int) -> Door:

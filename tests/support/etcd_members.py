@@ -107,7 +107,9 @@ class Members:
                 self.ask(0, "kv/deleterange", {"key": "dXA="}, 2.0)
                 return
             time.sleep(0.05)
-        raise AssertionError(f"etcd does not come up in {self.directory}")
+        logs = sorted(self.directory.glob("m*.log"))
+        said = [f"{one.name}: {one.read_text(errors='replace')[-500:]}" for one in logs]
+        raise AssertionError("\n".join(("etcd does not come up", *said)))
 
     def close(self) -> None:
         """End all."""

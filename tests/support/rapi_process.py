@@ -15,15 +15,9 @@ from typing import Any
 
 from moorage.daemons import process
 from rapi_door import USERS, certificate
+from support.ports import free_port
 
 LOGIN = f"Basic {b64encode(b'top:secret').decode()}"
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def trusting() -> ssl.SSLContext:
