@@ -136,6 +136,29 @@ async def test_a_node_that_is_marked_offline_is_not_tried_again(
     assert slept == []
 
 
+@pytest.mark.parametrize("heard", [False, True])
+async def test_who_may_have_heard_the_first_call_is_not_said_to_have_got_none(
+    cluster: SimCluster, heard: bool
+) -> None:
+    """Its answer was lost; it did not get those that followed, and then it is off."""
+    asked = list[str]()
+
+    async def fail(verb: Any) -> None:
+        asked.append(verb.disk.name)
+        raise Unreachable("it was told to", sent=heard and len(asked) == 1)
+
+    async def rest(_seconds: float) -> None:
+        if len(asked) == 3:
+            await mark_offline(cluster)
+
+    before_each(cluster, "GrowDisk", fail)
+    cluster.engine._asker._sleep = rest
+    number = await cluster.submit("OP_DISK_GROW", disk="a", amount=8)
+    (op,) = (await cluster.finished(number)).ops
+    assert len(asked) == 3
+    assert op.error["facts"]["sent"] is heard
+
+
 @pytest.mark.parametrize(
     ("failures", "canceled", "asked"), [(2, False, 3), (9, False, 3), (9, True, 1)]
 )

@@ -23,6 +23,7 @@ from moorage.store import ConfigStore
 from .job import Job, Op
 from .queue import Queue
 from .slots import Slots
+from .staying import doubtful
 
 T = TypeVar("T")
 
@@ -141,10 +142,12 @@ class Asker:
         rests some seconds only: whoever got the slot could have it for hours, and the
         job has its locks meanwhile.
         """
+        doubt = False
         for again in count():
             try:
                 return await self.call(job, op, node, call)
             except Failed as error:
+                doubt = _in_doubt(error, before=doubt)
                 lost = isinstance(error, Unreachable) and not op.failed_on(node)
                 away = lost and not error.facts.get("silent")
                 rests = patience.BROKEN_OFF if away else patience.ATTEMPT
@@ -167,18 +170,21 @@ class Asker:
             target = self._config_store.config.node(node)
             if target.offline:
                 raise
+            doubt = doubtful(error)
             self._queue.note(job, op, _waiting(target, error))
         held = self._slots.release(job)
         self.stuck.add(job.id)
         try:
-            result = await self._until_answered(job, op, node, call)
+            result = await self._until_answered(job, op, node, call, doubt=doubt)
         except MoorageError:
             await self._back_to_work(job, held=held)
             raise
         await self._back_to_work(job, held=held)
         return result
 
-    async def _until_answered(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
+    async def _until_answered(
+        self, job: Job, op: Op, node: str, call: Verb[T], *, doubt: bool
+    ) -> T:
         pause = PAUSE
         while True:
             with suppress(Unreachable):
@@ -186,7 +192,8 @@ class Asker:
                 await self._unless_given_up(job, op, node, rest)
             try:
                 return await self.call(job, op, node, call)
-            except Unreachable:
+            except Unreachable as error:
+                doubt = _in_doubt(error, before=doubt)
                 if self._config_store.config.node(node).offline:
                     raise
             pause = min(pause * 2, PAUSE * 10)
@@ -255,6 +262,17 @@ def reachable(config: Config, uuid: str) -> Node:
             f"node {node.name} is marked offline", sent=False, node=node.name
         )
     return node
+
+
+def _in_doubt(error: Failed, *, before: bool) -> bool:
+    """Return whether one of several calls may have been heard; its error then says so.
+
+    Each call is of the same verb, so who never got the last one may have obeyed the
+    first.
+    """
+    if before and isinstance(error, Unreachable):
+        error.facts["sent"] = True
+    return before or doubtful(error)
 
 
 def _still(node: Node, op: Op) -> str:
