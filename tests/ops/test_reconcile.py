@@ -334,6 +334,27 @@ async def test_two_plans_at_once_make_one_disk(cluster: SimCluster) -> None:
     assert len([disk for disk in cluster.config.detached() if disk.quarantine]) == 1
 
 
+async def test_a_name_goes_to_a_forgotten_volume_or_to_a_new_disk_never_to_both(
+    cluster: SimCluster,
+) -> None:
+    """Scripts that go by the name would take one volume for the other."""
+    await cluster.run("OP_DISK_FORGET", disk="s1", why="a slip")
+    plan = (await looked(cluster))["plan"]
+    steps: list[int] = []
+
+    async def meanwhile(name: str) -> None:
+        if name.startswith("before create disk s1"):
+            steps.append(await cluster.submit(RECONCILE, repair=plan))
+            for _ in range(1000):
+                await asyncio.sleep(0)
+
+    cluster.extra_point = meanwhile
+    await cluster.run("OP_DISK_ADD", name="s1", **SAN)
+    assert (await cluster.finished(*steps)).status == "success"
+    called = [disk for disk in cluster.config.detached() if disk.known_as == "s1"]
+    assert len(called) == 1
+
+
 @pytest.mark.parametrize(
     ("pattern", "name", "ours"),
     [

@@ -18,6 +18,7 @@ from moorage.model.caller import Role
 from moorage.model.objects import as_text
 from moorage.ops.asking import node_tasks
 from moorage.ops.volumes import directories
+from moorage.ops.volumes.disk_names import hold_name
 from moorage.ops.volumes.identity import ADOPTION
 from moorage.ops.volumes.units import Named, storage_of
 from moorage.storage.provider import provider_called, usable
@@ -77,6 +78,8 @@ class StorageReconcile(Surveyor, frozen=True, kw_only=True):
             if owner:
                 yield Lock("instance", owner.uuid)
             yield Lock("disk", uuid)
+        for name in sorted({one.known_as for one in self.repair}):
+            yield from hold_name(name, sole=True)
         if any(one.do == QUARANTINE for one in self.repair):
             yield ADOPTION
 
@@ -101,14 +104,15 @@ class StorageReconcile(Surveyor, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Let nodes let go, then record all that is quarantined."""
-        asked = {one.key for one in self.repair}
+        asked = {one.key: one for one in self.repair}
         due = [one for one in self._state(view).plan if one[0].key in asked]
         strays = [about for _, about in due if isinstance(about, Stray)]
         yield from let_go(view, strays)
         put: list[Entity] = []
-        for _, about in due:
+        for step, about in due:
             if isinstance(about, Found):
-                put.append(quarantined_volume(view, about))
+                held = asked[step.key].known_as
+                put.append(quarantined_volume(view, about, held))
             elif isinstance(about, Missing):
                 cause = f"job {view.job}: {_lost(about)}"
                 put.append(successor(about.disk, view.now, quarantine=cause))
@@ -186,6 +190,7 @@ def _to_quarantine(view: View, found: Found) -> Repair:
         f"{survey.shown(found.volume.logical_id)}: {_reason(view, found)}",
         node=found.nodes[0].name,
         volume=(found.place.template, *as_text(found.volume.logical_id)),
+        known_as=_known_as(view, found),
     )
 
 
@@ -216,21 +221,33 @@ def _reason(view: View, found: Found) -> str:
     return f"it was of disk {name}, which is gone"
 
 
-def quarantined_volume(view: View, found: Found) -> Disk:
+def _known_as(view: View, found: Found) -> str:
+    """Return what scripts knew a forgotten volume as; empty if that is another's."""
+    if not survey.kind_of(found.place).capabilities.provider:
+        return ""
+    known = survey.seen(view).known_as(found.disk)
+    return "" if view.config.volumes_named(known) else known
+
+
+def quarantined_volume(view: View, found: Found, held: str) -> Disk:
     """Return the disk, in quarantine, that a forgotten volume becomes.
 
     Of one that no disk is known to have been in, its name alone says that it is ours:
     another cluster may have named it. Its size is as told; 1 MiB where its storage
     tells none, until somebody corrects it. What scripts knew it as, they know it as
     still: no other disk gets that name.
+
+    Parameters
+    ----------
+    held
+        The name that no other job may give away meanwhile; empty for none.
     """
     volume, place = found.volume, found.place
     reason = f"job {view.job}: {_reason(view, found)}"
     if survey.kind_of(place).capabilities.provider:
-        known = survey.seen(view).known_as(found.disk)
-        known = "" if view.config.volumes_named(known) else known
+        known = _known_as(view, found)
         by_uuid = _by_uuid(view, place, found.nodes[0])
-        told = {"cname": known, "by_uuid": by_uuid}
+        told = {"cname": known if known == held else "", "by_uuid": by_uuid}
         if not (by_uuid or found.disk):
             reason += (
                 "; scripts may know it by the name that it was made with: give it that "

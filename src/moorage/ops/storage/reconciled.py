@@ -24,6 +24,8 @@ class Repair(Struct, frozen=True, kw_only=True):
         Name of the node that sees the volume, or holds the disk.
     volume
         Template and identity of the volume, every part as text.
+    known_as
+        What storage scripts knew the volume as, and are to know it as again.
     """
 
     do: str
@@ -31,6 +33,7 @@ class Repair(Struct, frozen=True, kw_only=True):
     disk: str = ""
     node: str = ""
     volume: tuple[str, ...] = ()
+    known_as: str = ""
 
     @property
     def key(self) -> tuple[object, ...]:
