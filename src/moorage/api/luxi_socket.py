@@ -275,7 +275,7 @@ def _admit(request: bytes, wanted: Request) -> None:
         CALLER.set(said(believed, words))
     elif words is not None:
         raise Forbidden(
-            "this is the master's own socket: nobody asks for somebody else here"
+            "at this socket everybody asks for themselves, and not for somebody else"
         )
     caller = CALLER.get()
     if not caller.may(wanted.role):
