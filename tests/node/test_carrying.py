@@ -136,6 +136,56 @@ async def test_files_arrive_whole_and_once(
     await refused(door)
 
 
+async def test_who_offers_anew_waits_behind_one_door(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    """The master that asks again never got the first answer: nobody has that key."""
+    first = await sender.offer(offer(source))
+    second = await sender.offer(offer(source))
+    assert len(open_files(source)) == len(DATA)
+    with pytest.raises(Failed):
+        await Carrier(Disk()).fetch(parcels(target, DATA), HERE, first, silent)
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, second, silent)
+    assert arrived(target) == DATA
+
+
+async def test_an_offer_stays_its_own_beside_another(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    first = await sender.offer(offer(source))
+    second = await sender.offer(offer(source)._replace(ident="o2"))
+    sender.withdraw("o1")
+    await refused(first)
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, second, silent)
+    assert arrived(target) == DATA
+
+
+async def test_what_is_appended_meanwhile_does_not_come_along(
+    sender: Carrier, source: Path, target: Path
+) -> None:
+    door = await sender.offer(offer(source))
+    with (source / "disk0.qcow2").open("ab") as file:
+        file.write(b"more" * 100_000)
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    assert arrived(target) == DATA
+
+
+async def test_room_is_looked_for_as_long_as_there_is_something_to_come(
+    monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path, target: Path
+) -> None:
+    looked = list[tuple[int, str]]()
+
+    def look(_file: int, left: int, path: str) -> None:
+        looked.append((left, path))
+
+    door = await sender.offer(offer(source))
+    monkeypatch.setattr(carrying.export_files, "check_room", look)
+    await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    lefts = (700_010, 9, 9)
+    paths = (str(target / name) for name in DATA)
+    assert looked == list(zip(lefts, paths, strict=True))
+
+
 async def test_what_is_told_of_the_way_does_not_grow_with_it(
     monkeypatch: pytest.MonkeyPatch, sender: Carrier, source: Path, target: Path
 ) -> None:
@@ -227,7 +277,8 @@ async def test_a_node_that_falls_silent_is_given_up(target: Path) -> None:
     wanted = parcels(target, {"disk0.raw": b"0123456789abcdefghij"})
     async with Liar(b"0123", hangs=True) as door:
         taker = Carrier(Disk(), silence=0.3)
-        with pytest.raises(Failed, match=r"nothing came for 0.3 s, after 4 of 20 b"):
+        told = r"whole from 127\.0\.0\.1: nothing came for 0.3 s, after 4 of 20 b"
+        with pytest.raises(Failed, match=told):
             await asyncio.wait_for(taker.fetch(wanted, HERE, door, silent), WAIT)
 
 
@@ -241,6 +292,19 @@ async def test_who_takes_nothing_is_hung_up_on(source: Path) -> None:
     _, writer = await asyncio.open_connection(
         sock=known, ssl=context, server_hostname="x", limit=1
     )
+    await until(lambda: not open_files(source))
+    writer.transport.abort()
+
+
+async def test_who_has_taken_all_and_stays_is_hung_up_on(source: Path) -> None:
+    sender = Carrier(Disk(), silence=0.3)
+    door = await sender.offer(offer(source, {"disk2.raw": DATA["disk2.raw"]}))
+    known = await gate.knock(socket.AF_INET, HERE, door.port, door.key)
+    context = one_key.context(door.key, serves=False)
+    reader, writer = await asyncio.open_connection(
+        sock=known, ssl=context, server_hostname="x"
+    )
+    assert await reader.readexactly(9) == DATA["disk2.raw"]
     await until(lambda: not open_files(source))
     writer.transport.abort()
 
@@ -297,6 +361,7 @@ async def test_an_offer_goes_on_that_the_master_with_a_new_key_knows(
     door = await carrier.offer(offer(source))
     CURRENT.set(Work(by=frozenset(["new"])))
     carrier.adopt([door.digest])
+    carrier.keep(lambda pins: "old" in pins)
     carrier.keep(lambda pins: "new" in pins)
     await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
     assert arrived(target) == DATA
@@ -338,7 +403,8 @@ async def test_a_fetch_that_nobody_wants_any_more_is_ended(target: Path) -> None
         assert taker.end(["export a2"], Step(1, 8)) == 0
         assert taker.end(["export a1"], Step(1, 6)) == 0
         assert taker.end(["export a1"], Step(1, 8)) == 1
-        with pytest.raises(Failed, match=r"nobody wants it any more, after \d of 20"):
+        told = r"from 127\.0\.0\.1: nobody wants it any more, after \d of 20"
+        with pytest.raises(Failed, match=told):
             await asyncio.wait_for(work, WAIT)
     assert taker.end(["export a1"], Step(1, 8)) == 0
     assert not open_files(target)
@@ -395,27 +461,35 @@ async def test_an_address_that_is_not_here_is_told(
 
 
 async def test_a_dump_that_shrinks_meanwhile_is_no_export(
-    sender: Carrier, source: Path, target: Path
+    caplog: pytest.LogCaptureFixture, sender: Carrier, source: Path, target: Path
 ) -> None:
     door = await sender.offer(offer(source))
-    os.truncate(source / "disk0.qcow2", 5)
-    with pytest.raises(Failed, match="hung up, after"):
+    shorter = source / "disk0.qcow2"
+    os.truncate(shorter, 5)
+    with pytest.raises(
+        Failed, match=r"from 127\.0\.0\.1: the other node hung up, after"
+    ):
         await Carrier(Disk()).fetch(parcels(target, DATA), HERE, door, silent)
+    cause = f"{shorter} became shorter while it was sent"
+    assert f"an export was not sent whole: {cause}" in caplog.messages
+
+
+_NO_DOOR = "^an export comes from a port, behind a key, and nowhere else$"
 
 
 @pytest.mark.parametrize(
-    ("address", "door"),
+    ("address", "door", "told"),
     [
-        (HERE, Door(port=1, place="/etc")),
-        (HERE, Door(port=1)),
-        ("localhost", Door(port=1, key="ab" * 32)),
-        ("fe80::1%lo", Door(port=1, key="ab" * 32)),
+        (HERE, Door(port=1, place="/etc"), _NO_DOOR),
+        (HERE, Door(port=1), _NO_DOOR),
+        ("localhost", Door(port=1, key="ab" * 32), "'localhost' is no address that"),
+        ("fe80::1%lo", Door(port=1, key="ab" * 32), "'fe80::1%lo' is no address that"),
     ],
 )
 async def test_an_export_comes_from_an_address_behind_a_key(
-    address: str, door: Door, target: Path
+    address: str, door: Door, told: str, target: Path
 ) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(BadInput, match=told):
         await Carrier(Disk()).fetch(parcels(target, DATA), address, door, silent)
 
 

@@ -61,6 +61,8 @@ class Gate:
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._taken: asyncio.Task[None] | None = None
         self._serving = asyncio.create_task(self._serve())
+        # Of a task that is cancelled before it has begun, no line is run.
+        self._serving.add_done_callback(self._end)
 
     def is_open(self) -> bool:
         """Whether it still waits."""
@@ -72,18 +74,18 @@ class Gate:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            while True:
-                try:
-                    connection, _ = await loop.sock_accept(self._listener)
-                except OSError:  # no descriptors are left, or the caller has left
-                    await asyncio.sleep(_BREATH)
-                    continue
-                self._listen_to(connection)
-        finally:
-            self._listener.close()
-            for stranger in self._strangers:
-                stranger.cancel()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError:  # no descriptors are left, or the caller has left
+                await asyncio.sleep(_BREATH)
+                continue
+            self._listen_to(connection)
+
+    def _end(self, _serving: asyncio.Task[None]) -> None:
+        self._listener.close()
+        for stranger in tuple(self._strangers):
+            stranger.cancel()
 
     def _listen_to(self, connection: socket.socket) -> None:
         task = asyncio.create_task(self._hear(connection))
