@@ -121,6 +121,7 @@ from .mirror import (
     ReleaseCopy,
     RenewCopy,
     RestoreCopy,
+    TuneMirror,
 )
 from .node import (
     EnrolNode,

@@ -75,9 +75,30 @@ def settings(cluster: Cluster, template: str) -> dict[str, str]:
 
 
 def diskparams(cluster: Cluster, template: str, group: NodeGroup) -> dict[str, Any]:
-    """Return the parameters of a group's disks that have no others of their own."""
-    usual = cluster.diskparams.get(template, {})
-    return usual | group.diskparams.get(template, {})
+    """Return the parameters that a group's new disks keep, if they have no others."""
+    return _preset(cluster, template, group, live=False)
+
+
+def _preset(
+    cluster: Cluster, template: str, group: NodeGroup, *, live: bool
+) -> dict[str, Any]:
+    usual, known = cluster.diskparams.get(template, {}), FACTS[template].live
+    found = usual | group.diskparams.get(template, {})
+    return {name: found[name] for name in found if (name in known) is live}
+
+
+def as_used(config: Config, disk: Disk) -> Disk:
+    """Return a disk with the parameters that it has while it is in use.
+
+    Those of group and cluster hold that it has not itself, where its template lets them
+    hold for disks that are there.
+    """
+    pair = pair_of(disk)
+    if pair is None or not FACTS[disk.dev_type].live:
+        return disk
+    group = config.group(config.node(pair.nodes[0]).group)
+    params = _preset(config.cluster, disk.dev_type, group, live=True) | disk.params
+    return disk if params == disk.params else replace(disk, params=params)
 
 
 class OfDisk(TypedDict):
@@ -115,7 +136,7 @@ def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
     cluster, owner = config.cluster, config.owner(disk)
     return {
-        "disk": disk,
+        "disk": as_used(config, disk),
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
         "pool": config.pool(disk.pool).name if disk.pool else "",

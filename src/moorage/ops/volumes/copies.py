@@ -15,8 +15,14 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.ops.asking import node_tasks
-from moorage.ops.asking.node_tasks import of_disk, on_disk
-from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
+from moorage.ops.asking.node_tasks import as_used, of_disk, on_disk
+from moorage.protocol import (
+    AttachDisk,
+    AwaitSync,
+    CloseDisk,
+    DetachDisk,
+    TuneMirror,
+)
 from moorage.protocol.disk import ALONE, EXCLUSIVE, FOUND, SEIZED, SHARED
 
 from .disk_access import able, elsewhere, forgetting
@@ -227,6 +233,28 @@ def wait(
             do=AwaitSync(**of_disk(config, disk)),
             tolerant=not firm,
         )
+
+
+def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Run]:
+    """Tell the nodes that use mirrored disks of parameters that became others.
+
+    One that is not told takes them with the next start of its guest.
+
+    Parameters
+    ----------
+    disks
+        As they are after the change.
+    """
+    for disk in disks:
+        owner, pair = after.owner(disk), pair_of(disk)
+        if pair is None or owner is None or not owner.disks_active:
+            continue
+        old = as_used(before, before.disk(disk.uuid)).params
+        if as_used(after, disk).params == old:
+            continue
+        for node in map(after.node, pair.nodes):
+            if not node.offline:
+                yield on_disk(after, disk, node, "tune", TuneMirror, tolerant=True)
 
 
 def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:
