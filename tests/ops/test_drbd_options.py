@@ -61,7 +61,11 @@ async def test_what_nobody_says_is_left_to_drbd(cluster: SimCluster) -> None:
             {"dynamic_resync": True, "resync_rate": 5, "c_max_rate": 500},
             {"c-max-rate": "500"},
         ),
-        ({"c_delay_target": 3, "c_min_rate": 0}, {}),
+        (
+            {"dynamic_resync": "no", "resync_rate": "5"},
+            {"c-plan-ahead": "0", "resync-rate": "5"},
+        ),
+        ({"c_delay_target": 3, "c_min_rate": 0, "meta_barriers": "no"}, {}),
         ({"disk_barriers": "n"}, {}),
         ({"disk_barriers": "bf"}, {"disk-barrier": "no", "disk-flushes": "no"}),
         ({"disk_barriers": "d", "meta_barriers": "yes"}, {"disk-drain": "no"}),

@@ -97,7 +97,8 @@ def as_used(config: Config, disk: Disk) -> Disk:
     if pair is None or not FACTS[disk.dev_type].live:
         return disk
     group = config.group(config.node(pair.nodes[0]).group)
-    params = _preset(config.cluster, disk.dev_type, group, live=True) | disk.params
+    preset = _preset(config.cluster, disk.dev_type, group, live=True)
+    params = template_named(disk.dev_type).parameters(preset) | disk.params
     return disk if params == disk.params else replace(disk, params=params)
 
 
