@@ -5,9 +5,9 @@ Storage, the planner and the command line read it here. What a template *can* do
 class declares.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Mirror(StrEnum):
@@ -153,6 +153,23 @@ ACCESS = Parameter(
 VG = Parameter(
     "vg", str, "The volume group; the cluster's if it names none.", fixed=True
 )
+LIMITS = (
+    Parameter(
+        "total_iops_sec",
+        int,
+        "Requests a second that its guest may make of it; 0 for no limit.",
+        live=True,
+        bounds=(0, 1 << 31),
+    ),
+    Parameter(
+        "total_bytes_sec",
+        int,
+        "Bytes a second that its guest may read and write; 0 for no limit.",
+        live=True,
+        bounds=(0, 1 << 40),
+    ),
+)
+"""What a guest may ask of a disk, of whatever template: its hypervisor sees to it."""
 METADATA = 128
 """What DRBD keeps beside each copy, MiB."""
 _GIB = 1 << 22
@@ -236,6 +253,7 @@ _DRBD = (
         "``C``: a write is done when it is on both disks.",
         live=True,
     ),
+    *LIMITS,
 )
 
 _TABLE = (
@@ -251,7 +269,7 @@ _TABLE = (
         rank=4,
         unit="file",
         settings=("file_storage_dir",),
-        parameters=(PREALLOCATE, DIRECTORY),
+        parameters=(PREALLOCATE, DIRECTORY, *LIMITS),
     ),
     TemplateFacts(
         name="sharedfile",
@@ -259,7 +277,7 @@ _TABLE = (
         rank=1,
         unit="sharedfile",
         settings=("shared_file_storage_dir",),
-        parameters=(PREALLOCATE, DIRECTORY),
+        parameters=(PREALLOCATE, DIRECTORY, *LIMITS),
     ),
     TemplateFacts(
         name="plain",
@@ -275,6 +293,7 @@ _TABLE = (
             Parameter(
                 "stripes", int, "Over how many physical volumes its blocks are spread."
             ),
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -282,6 +301,7 @@ _TABLE = (
         mirror=Mirror.EXTERNAL,
         rank=3,
         by_hand=True,
+        parameters=LIMITS,
     ),
     TemplateFacts(
         name="drbd",
@@ -316,6 +336,7 @@ _TABLE = (
             Parameter(
                 "conf", str, "Ceph's configuration file on every node.", fixed=True
             ),
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -334,6 +355,7 @@ _TABLE = (
                 fixed=True,
             ),
             ACCESS,
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -349,9 +371,13 @@ _TABLE = (
             Parameter("volume", str, "The volume's name.", fixed=True),
             PREALLOCATE,
             ACCESS,
+            *LIMITS,
         ),
     ),
 )
+
+LIMITED = tuple(one.name for one in LIMITS)
+"""The names of the limits."""
 
 FACTS: dict[str, TemplateFacts] = {one.name: one for one in _TABLE}
 """Every template by its name, in Ganeti's order."""
@@ -378,6 +404,16 @@ def sharing(kind: str) -> tuple[str, ...]:
         return (kind,)
     found = (one.unit for one in IN_UNITS.values() if one.stored_as == facts.stored_as)
     return (kind, *(one for one in found if one != kind))
+
+
+def limits(params: Mapping[str, Any]) -> dict[str, int]:
+    """Return the limits of a disk that has some parameters, without those of 0.
+
+    >>> limits({"provider": "san", "total_iops_sec": "500", "total_bytes_sec": 0})
+    {'total_iops_sec': 500}
+    """
+    found = {name: int(params[name]) for name in LIMITED if name in params}
+    return {name: limit for name, limit in found.items() if limit}
 
 
 def driven() -> list[str]:

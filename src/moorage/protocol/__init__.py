@@ -49,6 +49,7 @@ from .disk import (
     RemoveDisk,
     SizeDisk,
     SnapshotDisk,
+    TuneDisk,
     UnmakeDisk,
     VerifyDisk,
 )
@@ -121,7 +122,6 @@ from .mirror import (
     ReleaseCopy,
     RenewCopy,
     RestoreCopy,
-    TuneMirror,
 )
 from .node import (
     EnrolNode,

@@ -33,10 +33,6 @@ class BeginMirror(OnDisk[Outcome], frozen=True, tag="mirror.begin"):
     """Write new metadata: on the first node of the pair, the data there counts."""
 
 
-class TuneMirror(OnDisk[Outcome], frozen=True, tag="mirror.tune"):
-    """Let a copy that is in use go by the disk's parameters as they are now."""
-
-
 class RenewCopy(OnDisk[Outcome], frozen=True, tag="mirror.renew"):
     """Put new volumes in the place of this node's; they are copied from the other.
 

@@ -15,7 +15,6 @@ from moorage.protocol import (
     RenewCopy,
     Report,
     RestoreCopy,
-    TuneMirror,
 )
 from moorage.storage import TEMPLATES, Mirrored, Outcome
 
@@ -105,11 +104,6 @@ async def begin(at: NodeContext, args: BeginMirror, _report: Report) -> Outcome:
     return await at.do(_mirrored(at, args).initialise(args.disk))
 
 
-async def tune(at: NodeContext, args: TuneMirror, _report: Report) -> Outcome:
-    """Let a copy go by the disk's parameters as they are now."""
-    return await at.do(_mirrored(at, args).tune(args.disk))
-
-
 async def renew(at: NodeContext, args: RenewCopy, _report: Report) -> Outcome:
     """Put new volumes in the place of this node's."""
     return await at.do(_mirrored(at, args).renew(args.disk))
@@ -129,7 +123,6 @@ VERBS = (
     GetMirrors.done_by(mirrors),
     AwaitSync.done_by(await_sync),
     BeginMirror.done_by(begin),
-    TuneMirror.done_by(tune),
     RenewCopy.done_by(renew),
     RestoreCopy.done_by(restore),
     ReleaseCopy.done_by(release),

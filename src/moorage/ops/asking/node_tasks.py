@@ -80,10 +80,11 @@ def diskparams(cluster: Cluster, template: str, group: NodeGroup) -> dict[str, A
 
 
 def _preset(
-    cluster: Cluster, template: str, group: NodeGroup, *, live: bool
+    cluster: Cluster, template: str, group: NodeGroup | None, *, live: bool
 ) -> dict[str, Any]:
-    usual, known = cluster.diskparams.get(template, {}), FACTS[template].live
-    found = usual | group.diskparams.get(template, {})
+    known = FACTS[template].live
+    found = cluster.diskparams.get(template, {})
+    found = found | group.diskparams.get(template, {}) if group else found
     return {name: found[name] for name in found if (name in known) is live}
 
 
@@ -93,13 +94,15 @@ def as_used(config: Config, disk: Disk) -> Disk:
     Those of group and cluster hold that it has not itself, where its template lets them
     hold for disks that are there.
     """
-    pair = pair_of(disk)
-    if pair is None or not FACTS[disk.dev_type].live:
-        return disk
-    group = config.group(config.node(pair.nodes[0]).group)
+    owner, pair = config.owner(disk), pair_of(disk)
+    node = owner.primary_node if owner else pair.nodes[0] if pair else None
+    place = config.node(node).group if node else disk.group
+    group = config.group(place) if place else None
     preset = _preset(config.cluster, disk.dev_type, group, live=True)
-    params = template_named(disk.dev_type).parameters(preset) | disk.params
-    return disk if params == disk.params else replace(disk, params=params)
+    if not preset:
+        return disk
+    params = template_named(disk.dev_type).defaults(preset) | disk.params
+    return replace(disk, params=params)
 
 
 class OfDisk(TypedDict):

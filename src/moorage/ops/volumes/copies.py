@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
@@ -21,7 +22,7 @@ from moorage.protocol import (
     AwaitSync,
     CloseDisk,
     DetachDisk,
-    TuneMirror,
+    TuneDisk,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE, FOUND, SEIZED, SHARED
 
@@ -236,7 +237,7 @@ def wait(
 
 
 def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Run]:
-    """Tell the nodes that use mirrored disks of parameters that became others.
+    """Tell the nodes that use disks of live parameters that became others.
 
     One that is not told takes them with the next start of its guest.
 
@@ -246,15 +247,18 @@ def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Ru
         As they are after the change.
     """
     for disk in disks:
-        owner, pair = after.owner(disk), pair_of(disk)
-        if pair is None or owner is None or not owner.disks_active:
+        owner = after.owner(disk)
+        if owner is None or not owner.disks_active:
             continue
+        live = FACTS[disk.dev_type].live
         old = as_used(before, before.disk(disk.uuid)).params
-        if as_used(after, disk).params == old:
+        new = as_used(after, disk).params
+        if all(old.get(name) == new.get(name) for name in live):
             continue
-        for node in map(after.node, pair.nodes):
+        pair = pair_of(disk)
+        for node in map(after.node, pair.nodes if pair else (owner.primary_node,)):
             if not node.offline:
-                yield on_disk(after, disk, node, "tune", TuneMirror, tolerant=True)
+                yield on_disk(after, disk, node, "tune", TuneDisk, tolerant=True)
 
 
 def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:
