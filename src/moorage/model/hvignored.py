@@ -73,9 +73,6 @@ IGNORED: dict[str, Ignored] = {
     "kvm_path": _warns(
         "the QEMU in the agent's PATH is run", "/usr/bin/kvm", default="/usr/bin/kvm"
     ),
-    "kvm_pci_reservations": _warns(
-        "a guest has a port for each of 16 disks", "12", default=12
-    ),
     "mem_path": _warns("guests have no huge pages"),
     "migration_caps": _warns("migrations set their own capabilities"),
     "migration_mode": _refuses("guests migrate live", "live", default="live"),

@@ -18,7 +18,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
-from . import blockdev, ending, netdev, screen
+from . import blockdev, ending, netdev, screen, slots
 
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
@@ -53,7 +53,7 @@ class Launch:
     cables
         QEMU's ends of the cards' cables; None for a card without one.
     ports
-        Port of each disk.
+        Port of each disk, or its slot in a pc.
     data
         How the data of each disk are reached.
     incoming
@@ -82,7 +82,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_sandbox(given),
         *_sets(launch),
         *_chardevs(given, launch),
-        *_ports(spec),
+        *(() if given.is_pc else _ports(spec)),
         *_boot(given, launch),
         *screen.screen(given),
         *screen.media(given, launch.media),
@@ -200,7 +200,7 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
 
 
 def _cards(spec: GuestSpec, given: Parameters, launch: Launch) -> Iterator[str]:
-    seats = spec.seats
+    seats = slots.seats(spec, given)
     for card, cable in zip(spec.cards, launch.cables, strict=True):
         seat = None if seats is None else seats[card.uuid]
         if cable:

@@ -16,7 +16,7 @@ from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import users
 from moorage.node.machine.sockets import listener
 
-from . import hotplug, lines, netdev, openings
+from . import hotplug, lines, netdev, openings, slots
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import SOCKETS, Home
@@ -80,7 +80,8 @@ def outfit(
     Failed
         If something cannot be opened, or no user is free.
     """
-    ports = hotplug.assigned(spec.drives, spec.ports)
+    seats = slots.seats(spec, given) or {}
+    ports = hotplug.assigned(spec.drives, spec.ports, given, seats.values())
     with ExitStack() as stack:
         keep = _Keep(stack)
         user = users.take(given, spec.uid_pool)
