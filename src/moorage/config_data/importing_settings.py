@@ -24,6 +24,7 @@ from moorage.storage.validation import check_image_directory
 
 from .document import Part
 
+_MACHINE = "machine_version"
 _NUMBERS = ("candidate_pool_size", "max_running_jobs")
 _WORDS: dict[str, Callable[[str], object]] = {
     "mac_prefix": checked_prefix,
@@ -49,8 +50,14 @@ class Settled(NamedTuple):
     aside: list[str]
 
 
-def of_cluster(part: Part, here: Cluster) -> Settled:
+def of_cluster(part: Part, here: Cluster, *, ours: bool) -> Settled:
     """Return the settings of a cluster that have an effect in the one that is here.
+
+    Parameters
+    ----------
+    ours
+        Whether the file was written here. If not, guests without a machine's name are
+        Ganeti's, which ran on QEMU's default.
 
     Raises
     ------
@@ -68,6 +75,9 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
         for name, given in (part.get("hvparams") or {}).items()
         if name in HYPERVISORS
     }
+    kvm = params.setdefault(KVM, {}) if KVM in enabled else params.get(KVM)
+    if kvm is not None and not ours and not kvm.get(_MACHINE):
+        kvm[_MACHINE] = "pc"
     presets = {
         name: _honoured(f"-D {name}", given, TEMPLATES[name].defaults, aside)
         for name, given in (part.get("diskparams") or {}).items()
