@@ -73,6 +73,16 @@ def test_a_guest_has_neither_screen_nor_drives_unasked() -> None:
     assert not [one for one in found if re.search("VGA|usb|xhci|cd|floppy|ahci", one)]
 
 
+@pytest.mark.parametrize(("machine", "bus"), [("pc", "agent.0"), ("q35", "serial.0")])
+def test_a_guest_agent_has_its_port_where_it_was_asked_for(
+    machine: str, bus: str
+) -> None:
+    given = {"machine_version": machine, "use_guest_agent": True}
+    (port,) = [one for one in values(argv(**given), "-device") if "guest_agent" in one]
+    assert port.split(",")[:2] == ["virtserialport", f"bus={bus}"]
+    assert "guest_agent" not in " ".join(argv(machine_version=machine))
+
+
 def test_a_pc_has_screen_pointer_and_cds_where_ganetis_had_them() -> None:
     given = {"machine_version": "pc-i440fx-7.2", "cdrom2_image_path": "/srv/b.iso"}
     found = {one.get("id"): one for one in devices(argv(**CD, **given))}

@@ -81,6 +81,28 @@ async def test_a_guest_of_ganetis_finds_disks_and_cards_in_their_slots(lab, pc):
     await lab.one.stop(pc.uuid, 0)
 
 
+async def test_a_port_for_the_guest_agent_has_the_first_slot(lab, pc):
+    told = replace(pc, hvparams=pc.hvparams | {"use_guest_agent": True})
+    await lab.one.start(told)
+    found = await lab.one.find(pc.uuid)
+    assert found.ports == {pc.drives[0].disk: 13, pc.drives[1].disk: 14}
+    assert found.cards == {"c0": 15, "c1": 16}
+    assert found.machine["use_guest_agent"] is True
+    there = replace(told, waits=True, ports=found.ports, places=found.cards)
+    door = await lab.two.incoming(there)
+    await lab.one.migrate(pc.uuid, lab.two.address, door, lambda *_: None)
+    home = Home(lab.top / "n2", pc.uuid)
+    async with conversation(home) as monitor:
+        lines = await monitor.ask("query-chardev")
+        placed = await monitor.ask(
+            "qom-get", path="/machine/peripheral/agent", property="addr"
+        )
+    assert "agent" in {one["label"] for one in lines}
+    assert placed >> 3 == 12
+    assert home.file("agent").is_socket()
+    await lab.two.stop(pc.uuid, 0)
+
+
 async def test_what_is_plugged_into_a_pc_moves_with_it_until_it_is_full(lab, pc):
     await lab.one.start(pc)
     third = lab.drive("file", 2)

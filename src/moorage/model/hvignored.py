@@ -97,7 +97,6 @@ IGNORED: dict[str, Ignored] = {
         *_OFF,
         default=False,
     ),
-    "use_guest_agent": _warns("no agent in a guest is asked", *_OFF, default=False),
     "vif_type": _warns("it is a parameter of Xen's"),
 }
 """Every parameter of Ganeti's kvm that `Parameters` does not have."""

@@ -68,7 +68,14 @@ MACHINE = frozenset(
         *("cpu_cores", "cpu_sockets", "cpu_threads"),
         *("kvm_pci_reservations", "machine_version", "nic_type"),
         *("reboot_behavior", "serial_console"),
-        *("usb_mouse", "use_localtime", "vga", "vhost_net", "virtio_net_queues"),
+        *(
+            "usb_mouse",
+            "use_guest_agent",
+            "use_localtime",
+            "vga",
+            "vhost_net",
+            "virtio_net_queues",
+        ),
         "vnet_hdr",
     )
 )
@@ -139,6 +146,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         ``tablet`` or ``mouse``, of a guest with a screen.
     user_shutdown
         Whether the guest may power itself off for good, where the cluster allows it.
+    use_guest_agent
+        Whether the guest has a port for QEMU's guest agent.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
     vhost_net
@@ -191,6 +200,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     serial_console: bool = True
     serial_speed: int = 38400
     usb_mouse: str = ""
+    use_guest_agent: bool = False
     use_localtime: bool = False
     user_shutdown: bool = False
     vhost_net: bool = False
@@ -212,6 +222,11 @@ class Parameters(Struct, frozen=True, kw_only=True):
     def is_pc(self) -> bool:
         """Whether the machine is a pc: disks and cards sit in the slots of one bus."""
         return "q35" not in self.machine
+
+    @property
+    def slots(self) -> range:
+        """Those of a pc for disks and network cards; a guest agent's is before."""
+        return range(self.kvm_pci_reservations + self.use_guest_agent, PCI_SLOTS)
 
     @property
     def topology(self) -> dict[str, int]:

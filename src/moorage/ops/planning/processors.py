@@ -102,7 +102,7 @@ def _vcpus(config: Config, instance: Instance) -> Any:  # noqa: ANN401
 
 def _check_slots(given: hvparams.Parameters, instance: Instance) -> None:
     """Refuse more disks and network cards than a pc has slots for."""
-    free = hvparams.PCI_SLOTS - given.kvm_pci_reservations
+    free = len(given.slots)
     disks, cards = len(instance.disks), len(instance.nics)
     if given.is_pc and disks + cards > free:
         raise BadInput(

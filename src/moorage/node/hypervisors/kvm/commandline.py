@@ -19,9 +19,12 @@ from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
 from . import blockdev, ending, netdev, screen, slots
+from .guest_dir import GUEST_AGENT
 
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
+AGENTS_PORT = "org.qemu.guest_agent.0"
+"""Name of the port at which QEMU's guest agent listens."""
 
 _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
@@ -42,7 +45,8 @@ class Launch:
     accel
         Value of ``-accel``.
     sockets
-        Descriptors of the listening sockets ``monitor``, ``console``, ``channel``.
+        Descriptors of the listening sockets ``monitor``, ``console``, ``channel``, and
+        of ``agent`` where the guest has one.
     sets
         Descriptors of files and devices, by the numbers that nodes name them by, each
         with the disk that it belongs to.
@@ -153,6 +157,18 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
         yield from ("-serial", "chardev:console")
     yield from ("-device", f"virtio-serial-pci,id=serial,addr={_SERIAL_ADDRESS:#x}")
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
+    if given.use_guest_agent:
+        yield from _agent(given)
+
+
+def _agent(given: Parameters) -> Iterator[str]:
+    """Yield the port of a guest agent; on a pc on a card of its own, as in Ganeti."""
+    bus = "serial"
+    if given.is_pc:
+        bus, at = "agent", given.kvm_pci_reservations
+        yield from ("-device", f"virtio-serial-pci,id={bus},addr={at:#x}")
+    port = f"virtserialport,bus={bus}.0,chardev={GUEST_AGENT},name={AGENTS_PORT}"
+    yield from ("-device", port)
 
 
 def _ports(spec: GuestSpec) -> Iterator[str]:

@@ -9,7 +9,7 @@ the cards, and to what is plugged later the first that is free.
 from collections.abc import Collection
 
 from moorage.errors import Failed
-from moorage.model.hvparams import PCI_SLOTS, Parameters
+from moorage.model.hvparams import Parameters
 from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import GuestSpec
 
@@ -20,7 +20,7 @@ BUS = "pci.0"
 def of_disks(given: Parameters) -> range:
     """Return the numbers of the places that a disk can have."""
     if given.is_pc:
-        return range(given.kvm_pci_reservations, PCI_SLOTS)
+        return given.slots
     return range(MOST_DISKS)
 
 

@@ -19,7 +19,7 @@ from moorage.node.machine.sockets import listener
 from . import hotplug, lines, netdev, openings, slots
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
-from .guest_dir import SOCKETS, Home
+from .guest_dir import GUEST_AGENT, SOCKETS, Home
 from .openings import Images, Opened
 from .taps import Tap
 
@@ -98,7 +98,7 @@ def outfit(
         media = _media(given, images, keep, numbers)
         launch = Launch(
             accel=start.accel,
-            sockets=_sockets(home, stack, keep),
+            sockets=_sockets(home, given, stack, keep),
             sets={
                 1: (log, ""),
                 **_sets(found),
@@ -180,9 +180,12 @@ def _sets(found: Mapping[str, Opened]) -> dict[int, tuple[int, str]]:
     }
 
 
-def _sockets(home: Home, stack: ExitStack, keep: _Keep) -> dict[str, int]:
+def _sockets(
+    home: Home, given: Parameters, stack: ExitStack, keep: _Keep
+) -> dict[str, int]:
     found = {}
-    for name in SOCKETS:
+    agent = (GUEST_AGENT,) if given.use_guest_agent else ()
+    for name in (*SOCKETS, *agent):
         made = stack.enter_context(listener(home.file(name)))
         keep.descriptors.append(made.fileno())
         found[name] = made.fileno()
