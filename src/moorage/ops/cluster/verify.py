@@ -15,6 +15,7 @@ from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.planning import allocators
 
 from . import (
+    checks_address,
     checks_copies,
     checks_devices,
     checks_mirrors,
@@ -128,6 +129,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield from checks_networks.ask(config)
         yield from checks_pools.ask(config)
         yield from checks_ssconf.ask(config)
+        yield from checks_address.ask(config)
 
     def check(self, view: View) -> None:
         """Refuse only words: a cluster in any state can be looked at. Look at it."""

@@ -8,6 +8,7 @@ from moorage.errors import BadInput, NotFound
 from moorage.model import Config
 
 from . import (
+    checks_address,
     checks_certificates,
     checks_copies,
     checks_devices,
@@ -55,6 +56,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_networks.bridges: "",
     checks_networks.addresses: "",
     checks_ssconf.written: "",
+    checks_address.moves: "EMASTERIP",
     checks_records.sizes: "EINSTANCEPOLICY",
     checks_storage.directories: "ENODEFILESTORAGEPATHUNUSABLE",
     checks_storage.units: "ENODELVM",
