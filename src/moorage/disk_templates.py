@@ -5,9 +5,9 @@ Storage, the planner and the command line read it here. What a template *can* do
 class declares.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Mirror(StrEnum):
@@ -42,16 +42,23 @@ class Parameter(NamedTuple):
     Attributes
     ----------
     kind
-        ``bool``, ``int`` for a number from 1 on, or ``str`` for text.
+        ``bool``, ``int`` for a whole number, or ``str`` for text.
     fixed
         Whether a disk keeps it for life: it says where the data is, or how it is
         reached.
+    live
+        Whether a preset of the group or the cluster holds for disks that are there,
+        too, and is told to those in use at once.
+    bounds
+        The least and the largest number.
     """
 
     name: str
     kind: type[bool] | type[int] | type[str]
     meaning: str
     fixed: bool = False
+    live: bool = False
+    bounds: tuple[int, int] = (1, (1 << 31) - 1)
 
 
 class TemplateFacts(NamedTuple):
@@ -118,6 +125,11 @@ class TemplateFacts(NamedTuple):
         return self.volume or self.name
 
     @property
+    def live(self) -> frozenset[str]:
+        """The names of parameters whose presets hold for disks that are there, too."""
+        return frozenset(one.name for one in self.parameters if one.live)
+
+    @property
     def movable(self) -> bool:
         """Whether instances with such disks get to another node with their data."""
         return self.has_disks and self.mirror is not Mirror.NONE
@@ -141,8 +153,108 @@ ACCESS = Parameter(
 VG = Parameter(
     "vg", str, "The volume group; the cluster's if it names none.", fixed=True
 )
+LIMITS = (
+    Parameter(
+        "total_iops_sec",
+        int,
+        "Requests a second that its guest may make of it; 0 for no limit.",
+        live=True,
+        bounds=(0, 1 << 31),
+    ),
+    Parameter(
+        "total_bytes_sec",
+        int,
+        "Bytes a second that its guest may read and write; 0 for no limit.",
+        live=True,
+        bounds=(0, 1 << 40),
+    ),
+)
+"""What a guest may ask of a disk, of whatever template: its hypervisor sees to it."""
 METADATA = 128
 """What DRBD keeps beside each copy, MiB."""
+_GIB = 1 << 22
+"""KiB a second: the fastest that DRBD can be told, four GiB a second."""
+_DRBD = (
+    VG,
+    Parameter("metavg", str, "The volume group of DRBD's metadata.", fixed=True),
+    Parameter(
+        "data-stripes",
+        int,
+        "Over how many physical volumes the blocks of its data are spread.",
+        fixed=True,
+    ),
+    Parameter("meta-stripes", int, "The same of its metadata.", fixed=True),
+    Parameter(
+        "resync-rate",
+        int,
+        "KiB a second at which a copy is brought up to date.",
+        live=True,
+        bounds=(1, _GIB),
+    ),
+    Parameter(
+        "dynamic-resync",
+        bool,
+        "Whether DRBD finds that rate by itself, as the ``c-`` parameters say.",
+        live=True,
+    ),
+    Parameter(
+        "c-plan-ahead",
+        int,
+        "How far it plans, in tenths of a second.",
+        live=True,
+        bounds=(1, 300),
+    ),
+    Parameter(
+        "c-fill-target",
+        int,
+        "How much is to be on its way, in sectors; with 0 ``c-delay-target`` counts.",
+        live=True,
+        bounds=(0, 1 << 20),
+    ),
+    Parameter(
+        "c-delay-target",
+        int,
+        "How long it is to be on its way, in tenths of a second.",
+        live=True,
+        bounds=(1, 100),
+    ),
+    Parameter(
+        "c-max-rate", int, "The most, in KiB a second.", live=True, bounds=(250, _GIB)
+    ),
+    Parameter(
+        "c-min-rate",
+        int,
+        "KiB a second that a busy disk leaves it.",
+        live=True,
+        bounds=(0, _GIB),
+    ),
+    Parameter(
+        "disk-barriers",
+        str,
+        "What is *not* used to keep writes in order: ``n`` for nothing, or some of "
+        "``b`` (barriers), ``f`` (flushes) and ``d`` (draining).",
+        live=True,
+    ),
+    Parameter(
+        "meta-barriers",
+        bool,
+        "Whether writes of metadata are *not* flushed.",
+        live=True,
+    ),
+    Parameter(
+        "disk-custom", str, "More options of ``drbdsetup disk-options``.", live=True
+    ),
+    Parameter(
+        "net-custom", str, "More options of ``drbdsetup net-options``.", live=True
+    ),
+    Parameter(
+        "protocol",
+        str,
+        "``C``: a write is done when it is on both disks.",
+        live=True,
+    ),
+    *LIMITS,
+)
 
 _TABLE = (
     TemplateFacts(
@@ -157,7 +269,7 @@ _TABLE = (
         rank=4,
         unit="file",
         settings=("file_storage_dir",),
-        parameters=(PREALLOCATE, DIRECTORY),
+        parameters=(PREALLOCATE, DIRECTORY, *LIMITS),
     ),
     TemplateFacts(
         name="sharedfile",
@@ -165,7 +277,7 @@ _TABLE = (
         rank=1,
         unit="sharedfile",
         settings=("shared_file_storage_dir",),
-        parameters=(PREALLOCATE, DIRECTORY),
+        parameters=(PREALLOCATE, DIRECTORY, *LIMITS),
     ),
     TemplateFacts(
         name="plain",
@@ -181,6 +293,7 @@ _TABLE = (
             Parameter(
                 "stripes", int, "Over how many physical volumes its blocks are spread."
             ),
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -188,6 +301,7 @@ _TABLE = (
         mirror=Mirror.EXTERNAL,
         rank=3,
         by_hand=True,
+        parameters=LIMITS,
     ),
     TemplateFacts(
         name="drbd",
@@ -200,12 +314,7 @@ _TABLE = (
         metadata=METADATA,
         node_disk=True,
         settings=("volume_group_name",),
-        parameters=(
-            VG,
-            Parameter(
-                "metavg", str, "The volume group of DRBD's metadata.", fixed=True
-            ),
-        ),
+        parameters=_DRBD,
     ),
     TemplateFacts(
         name="rbd",
@@ -227,6 +336,7 @@ _TABLE = (
             Parameter(
                 "conf", str, "Ceph's configuration file on every node.", fixed=True
             ),
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -245,6 +355,7 @@ _TABLE = (
                 fixed=True,
             ),
             ACCESS,
+            *LIMITS,
         ),
     ),
     TemplateFacts(
@@ -260,9 +371,13 @@ _TABLE = (
             Parameter("volume", str, "The volume's name.", fixed=True),
             PREALLOCATE,
             ACCESS,
+            *LIMITS,
         ),
     ),
 )
+
+LIMITED = tuple(one.name for one in LIMITS)
+"""The names of the limits."""
 
 FACTS: dict[str, TemplateFacts] = {one.name: one for one in _TABLE}
 """Every template by its name, in Ganeti's order."""
@@ -289,6 +404,16 @@ def sharing(kind: str) -> tuple[str, ...]:
         return (kind,)
     found = (one.unit for one in IN_UNITS.values() if one.stored_as == facts.stored_as)
     return (kind, *(one for one in found if one != kind))
+
+
+def limits(params: Mapping[str, Any]) -> dict[str, int]:
+    """Return the limits of a disk that has some parameters, without those of 0.
+
+    >>> limits({"provider": "san", "total_iops_sec": "500", "total_bytes_sec": 0})
+    {'total_iops_sec': 500}
+    """
+    found = {name: int(params[name]) for name in LIMITED if name in params}
+    return {name: limit for name, limit in found.items() if limit}
 
 
 def driven() -> list[str]:

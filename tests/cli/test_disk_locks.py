@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
-from moorage.model import Disk
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 PATIENCE = 30.0
@@ -91,7 +91,22 @@ HELD = {
         *("gnt-disk attach a web1", "gnt-disk rename a x"),
         "detached/a",
     ),
+    "name that an attached disk leaves": (
+        *("gnt-instance modify --disk attach:name=a web1", "gnt-disk rename b a"),
+        "detached/a",
+    ),
+    "name that a detached disk brings": (
+        *("gnt-instance modify --disk 0:detach web1", "gnt-disk rename a c"),
+        "detached/c",
+    ),
+    "name that a removed disk has until it is gone": (
+        *("gnt-instance modify --disk 0:remove web1", "gnt-disk rename a c"),
+        "detached/c",
+    ),
 }
+TAKEN = {"name that is being given", "name that a detached disk brings"}
+STEPS = {"grow": "grow", "rename": "rename", "attach": "give", "detach": "take"}
+STEPS |= {"remove": "remove"}
 """A job that is held up, the one that must wait for it, and for what."""
 
 
@@ -109,7 +124,7 @@ async def test_who_renames_or_attaches_waits(
     for name in "abc":
         volume = {"size": 1024, "provider": "san", "data": ""}
         cluster.nodes.san.volumes[f"vol-{name}"] = volume
-    step = {"grow": "grow", "rename": "rename", "attach": "give"}[first.split()[1]]
+    step = next(STEPS[one] for one in re.findall(r"[a-z]+", first) if one in STEPS)
     gate = Gate(1, f"{step} disk")
     cluster.extra_point = gate.point
     with tempfile.TemporaryDirectory() as directory:
@@ -135,10 +150,9 @@ async def test_who_renames_or_attaches_waits(
         assert len(gate.waiting) == 1
         gate.open.set()
         assert (await cluster.finished(1)).status == "success"
-        taken = what == "name that is being given"
-        status = "error" if taken else "success"
+        status = "error" if what in TAKEN else "success"
         assert (await cluster.finished(2)).status == status
         await server.stop()
     await cluster.stop()
-    named = [disk.name for disk in cluster.config.all(Disk)]
-    assert len(set(named)) == 3
+    detached = [disk.name for disk in cluster.config.detached()]
+    assert len(set(detached)) == len(detached)

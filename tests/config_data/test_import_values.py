@@ -27,12 +27,13 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     found = came_in(document)
     config = apply(here(*names(document)), found.change(here(*names(document))))
     told = " ".join(why for _, why in found.aside)
-    assert "-D drbd has no effect here, and goes out again: c-delay-target=1" in told
-    assert "c-plan-ahead" not in found.config.cluster.diskparams["drbd"]
-    changed = successor(config.cluster, 2.0, diskparams={"drbd": {"metavg": "other"}})
+    assert "-H kvm has no effect here, and goes out again: spice_tls_ciphers=" in told
+    assert "spice_tls_ciphers" not in found.config.cluster.hvparams["kvm"]
+    assert found.config.cluster.diskparams["drbd"]["c-plan-ahead"] == 1
+    changed = successor(config.cluster, 2.0, hvparams={"kvm": {"acpi": False}})
     out = exported(apply(config, Change((changed,)))).document["cluster"]
-    assert out["diskparams"]["drbd"]["c-plan-ahead"] == 1
-    assert out["diskparams"]["drbd"]["metavg"] == "other"
+    assert "HIGH" in out["hvparams"]["kvm"]["spice_tls_ciphers"]
+    assert out["hvparams"]["kvm"]["acpi"] is False
 
 
 SETTINGS: list[tuple[str, dict[str, Any], str]] = [

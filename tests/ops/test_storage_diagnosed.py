@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from moorage.disk_templates import LIMITED
 from moorage.errors import BadInput
 from moorage.model import Need
 from moorage.node.verbs.storage import LAST_LINES, _in_a_line
@@ -152,4 +153,4 @@ async def test_a_pool_takes_the_parameters_of_its_provider(sim: SimCluster) -> N
         "OP_STORAGE_DIAGNOSE", output_fields=["pool", "parameters"], names=["nas"]
     )
     ((_, parameters),) = rows
-    assert [name for name, _ in parameters] == ["tier", "access"]
+    assert [name for name, _ in parameters] == ["tier", "access", *LIMITED]

@@ -24,6 +24,7 @@ def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     refused = a.run("drbdsetup primary 0 2>&1 || true")
     assert "Multiple primaries not allowed" in refused
 
+    _is_tuned_while_it_runs(hamlet)
     _is_not_gone_to_while_it_is_old(hamlet)
     hamlet.type("gnt-instance replace-disks -s web")
     hamlet.type("gnt-instance grow-disk --ignore-ipolicy web 0 8M")
@@ -39,6 +40,38 @@ def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     assert a.run(f"head -c 16M /dev/{volume} | md5sum") == told
     hamlet.type("gnt-instance remove -f web")
     assert hamlet.volumes(0) == {}
+
+
+def _is_tuned_while_it_runs(hamlet: Any) -> None:
+    """What the kernel's DRBD says of itself on both nodes, while one of them writes."""
+
+    def shown() -> list[str]:
+        told = (node.run("drbdsetup show resource0") for node in hamlet.nodes)
+        return [" ".join(one.split()) for one in told]
+
+    usual = shown()
+    rates = "drbd:dynamic-resync=yes,c-plan-ahead=30,c-max-rate=50000"
+    hamlet.type(f"gnt-cluster modify -D {rates},net-custom=--max-buffers=8000")
+    for one in shown():
+        assert "c-plan-ahead 30;" in one
+        assert "c-max-rate 50000k;" in one
+        assert "max-buffers 8000;" in one
+    hamlet.type("gnt-group modify -D drbd:dynamic-resync=no,resync-rate=9999 default")
+    hamlet.type("gnt-instance modify --disk 0:disk-barriers=f,meta-barriers=yes web")
+    for one in shown():
+        assert "resync-rate 9999k;" in one
+        assert "c-plan-ahead 0;" in one
+        assert "disk-flushes no;" in one
+        assert "md-flushes no;" in one
+        assert "on-io-error" not in one  # detaching is what DRBD does unasked
+    gone = "dynamic-resync=default,resync-rate=default"
+    hamlet.type(f"gnt-group modify -D drbd:{gone} default")
+    off = "disk-barriers=default,meta-barriers=default"
+    hamlet.type(f"gnt-instance modify --disk 0:{off} web")
+    every = ["dynamic-resync", "c-plan-ahead", "c-max-rate", "net-custom"]
+    words = ",".join(f"{one}=default" for one in every)
+    hamlet.type(f"gnt-cluster modify -D drbd:{words}")
+    assert shown() == usual
 
 
 def _is_not_gone_to_while_it_is_old(hamlet: Any) -> None:

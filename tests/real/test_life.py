@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,40 @@ def test_a_disk_grows_under_a_running_guest(homes: Any) -> None:
     assert "48" in said
     assert "no disk" in homes.refused("gnt-instance grow-disk web1 7 8M")
     assert homes.stage.disk(second)["size"] == 48
+
+
+def limits(homes: Any, name: str) -> list[tuple[int, int]]:
+    """Return requests and bytes a second that QEMU lets a guest have of each disk."""
+
+    async def ask() -> Any:
+        async with conversation(at_home(homes, name)) as monitor:
+            return await monitor.ask("query-block")
+
+    drives = [one["inserted"] for one in asyncio.run(ask()) if "disk-" in one["qdev"]]
+    return [(one["iops"], one["bps"]) for one in drives]
+
+
+def test_a_guest_gets_no_more_of_a_disk_than_its_limit(homes: Any) -> None:
+    """Two MiB at half a MiB a second, after what may be had at once: seconds."""
+    first, second = homes.disks("web1")
+    homes.type("gnt-cluster modify -D sharedfile:total_iops_sec=5000")
+    half = "gnt-instance modify --disk 1:total_bytes_sec=524288 web1"
+    homes.type(half)
+    assert sorted(limits(homes, "web1")) == [(0, 524288), (5000, 0)]
+    read = f"dd if={homes.device('web1', second)} of=/dev/null bs=64k count=32"
+    began = time.monotonic()
+    homes.inside("web1", f"echo 3 > /proc/sys/vm/drop_caches; {read} 2>/dev/null")
+    assert time.monotonic() - began > 2.5
+    homes.type("gnt-instance modify --disk 1:total_bytes_sec=default web1")
+    homes.type("gnt-disk detach second")
+    homes.type("gnt-disk attach second web1")
+    assert sorted(limits(homes, "web1")) == [(0, 0), (5000, 0)]
+    homes.type("gnt-instance shutdown --timeout=0 web1")
+    homes.type("gnt-instance startup web1")
+    assert sorted(limits(homes, "web1")) == [(0, 0), (5000, 0)]
+    homes.type("gnt-cluster modify -D sharedfile:total_iops_sec=default")
+    assert set(limits(homes, "web1")) == {(0, 0)}
+    assert homes.sees("web1", first)
 
 
 # -- disks change hands ----------------------------------------------------------------

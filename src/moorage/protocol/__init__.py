@@ -50,6 +50,7 @@ from .disk import (
     RemoveDisk,
     SizeDisk,
     SnapshotDisk,
+    TuneDisk,
     UnmakeDisk,
     VerifyDisk,
 )

@@ -140,6 +140,13 @@ class VerifyDisk(OnDisk[Outcome], frozen=True, tag="disk.verify"):
     """Look at the disk's parameters, before anything is made with them."""
 
 
+class TuneDisk(OnDisk[Outcome], frozen=True, tag="disk.tune"):
+    """Let a disk that is in use go by its parameters as they are now.
+
+    Those of a mirror, and what its guest may ask of it.
+    """
+
+
 class NoteDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.setinfo"):
     """Keep a note beside the volume.
 

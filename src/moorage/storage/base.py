@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from moorage.disk_templates import Parameter
 from moorage.errors import BadInput, NotSupported
 from moorage.model import Disk, Need, Pair, Unit, Volume, id_parts
 from moorage.storage.capabilities import Can, Capabilities
@@ -19,12 +20,14 @@ from moorage.storage.command import Id, Outcome, Params, Settings, Site, Steps, 
 from moorage.storage.validation import check_name, flag, looks_ours, number, text
 from moorage.units import Mib
 
-_VALUES: Mapping[type, Callable[[str, object], object]] = {
-    bool: flag,
-    int: number,
-    str: text,
-}
-"""How the value of a parameter is read, by its kind."""
+_VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
+"""How the value of a parameter that is no number is read, by its kind."""
+
+
+def _value(of: Parameter, given: object) -> object:
+    if of.kind is int:
+        return number(of.name, given, of.bounds)
+    return _VALUES[of.kind](of.name, given)
 
 
 class Template(ABC):
@@ -74,7 +77,7 @@ class Template(ABC):
                 hint=cls._parameters_told(),
                 parameters=unknown,
             )
-        return {name: _VALUES[known[name].kind](name, given[name]) for name in given}
+        return {name: _value(known[name], given[name]) for name in given}
 
     @classmethod
     def _parameters_told(cls) -> str:

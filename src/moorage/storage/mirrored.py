@@ -45,6 +45,10 @@ class Mirrored(Template):
         """Write new metadata: on the first node of a pair, the data there counts."""
 
     @abstractmethod
+    def tune(self, disk: Disk) -> Steps[Outcome]:
+        """Let a copy that is in use go by the disk's parameters as they are now."""
+
+    @abstractmethod
     def meet(self, disk: Disk) -> Steps[Outcome]:
         """Wait until the nodes that keep the copies are connected, but not for long."""
 

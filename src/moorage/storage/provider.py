@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from moorage.disk_templates import LIMITED
 from moorage.errors import BadInput
 from moorage.model import Os, Provider
 from moorage.storage.validation import is_provider_name
@@ -220,7 +221,8 @@ def check_parameters(
         The sentence names those that are allowed.
     """
     allowed = [*provider.parameters]
-    unknown = [name for name in given if not _is_listed(name, allowed)]
+    own = [name for name in given if name not in LIMITED]
+    unknown = [name for name in own if not _is_listed(name, allowed)]
     if unknown and not force:
         told = ", ".join(sorted(allowed)) or "no parameters"
         raise BadInput(

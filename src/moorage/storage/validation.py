@@ -19,6 +19,7 @@ _OURS = re.compile(
 )
 """How volumes are named that a cluster makes, Ganeti's included; see
 :meth:`moorage.storage.Template.logical_id`."""
+_HUGE = (1 << 31) - 1
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 KERNELSPACE, USERSPACE = "kernelspace", "userspace"
@@ -118,21 +119,22 @@ def flag(name: str, value: object) -> bool:
     return words in _YES
 
 
-def number(name: str, value: object) -> int:
-    """Return a parameter's value as a whole number from 1 on.
+def number(name: str, value: object, bounds: tuple[int, int] = (1, _HUGE)) -> int:
+    """Return a parameter's value as a whole number within bounds.
 
     Raises
     ------
     BadInput
         If it is anything else.
     """
+    least, most = bounds
     words = str(value).strip()
-    if not (words.isascii() and words.isdecimal() and 0 < int(words) < _HUGE):
-        raise BadInput(f"parameter '{name}' is a number from 1 on, not '{value}'")
+    if not (words.isascii() and words.isdecimal() and least <= int(words) <= most):
+        those = f"from {least} on" if most == _HUGE else f"from {least} to {most}"
+        raise BadInput(f"parameter '{name}' is a number {those}, not '{value}'")
     return int(words)
 
 
-_HUGE = 1 << 31
 _SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"})
 _SYSTEM |= {"proc", "root", "run", "sbin", "sys", "usr"}
 _STATE = tuple(

@@ -17,8 +17,12 @@ _PRIMARY, _SECONDARY, _UNKNOWN = "Primary", "Secondary", "Unknown"
 _SPLIT = "split brain"
 _OF_MINORS = frozenset(
     {"attach", "detach", "primary", "secondary", "wait-connect", "resize"}
+    | {"disk-options"}
 )
 """What is asked of a device that must be there."""
+_OWN = frozenset({"protocol", "cram-hmac-alg", "shared-secret"})
+_OWN |= {"after-sb-0pri", "after-sb-1pri"}
+"""What a connection is told besides its tuning."""
 
 
 @dataclass(slots=True)
@@ -29,8 +33,9 @@ class Drbd:
     ----------
     devices
         By ``node minor``: ``resource``, ``data`` and ``meta`` (volumes), ``mine`` and
-        ``other`` (addresses), ``secret``, ``role``, ``two``, ``size`` (MiB), and
-        ``left``: what is to be copied to it yet, in percent.
+        ``other`` (addresses), ``secret``, ``role``, ``two``, ``size`` (MiB),
+        ``left``: what is to be copied to it yet, in percent; and ``told``, the options
+        of its disk and its connection.
     volumes
         The logical volumes. That of metadata has ``md``: the generation of the data
         (``gi``; empty when it was just made), those before it, and whether it is good.
@@ -215,6 +220,7 @@ class Drbd:
             return Output("resource exists", 20)
         blank = dict.fromkeys(("data", "meta", "mine", "other", "secret"), "")
         own = {"device": False, "role": _SECONDARY, "two": False, "size": 0, "left": 0}
+        own["told"] = {}
         self.devices[key] = blank | own
         return Output()
 
@@ -233,7 +239,19 @@ class Drbd:
         if self.volumes[data]["size"] < size:
             return Output("Low.dev. smaller than requested DRBD-dev. size.", 20)
         self._set(f"{node} {minor}", data=data, meta=meta, size=size)
+        return self._disk_options(node, [minor], options | {"set-defaults": ""})
+
+    def _disk_options(
+        self, node: str, words: list[str], options: dict[str, str]
+    ) -> Output:
+        if "on-io-error" not in options:
+            return Output("an error of its disk would reach the guest", 20)
+        told = {k: v for k, v in options.items() if k not in ("size", "set-defaults")}
+        self._tell(f"{node} {words[0]}", disk=told)
         return Output()
+
+    def _tell(self, key: str, **told: dict[str, str]) -> None:
+        self._set(key, told=self.devices[key]["told"] | told)
 
     def _detach(self, node: str, words: list[str], _options: dict[str, str]) -> Output:
         key = f"{node} {words[0]}"
@@ -247,6 +265,7 @@ class Drbd:
         key = f"{node} {words[0].removeprefix('resource')}"
         addresses = {"mine": words[1], "other": words[2]}
         self._set(key, **addresses, secret=options["shared-secret"], two=False)
+        self._tell(key, net={k: v for k, v in options.items() if k not in _OWN})
         return Output()
 
     def _disconnect(self, node: str, words: list[str], _o: dict[str, str]) -> Output:
@@ -297,6 +316,11 @@ class Drbd:
     def _net_options(
         self, node: str, words: list[str], options: dict[str, str]
     ) -> Output:
+        if "allow-two-primaries" not in options:
+            for key, one in list(self.devices.items()):
+                if key.startswith(f"{node} ") and one["mine"] == words[0]:
+                    self._tell(key, net=one["told"].get("net", {}) | options)
+            return Output()
         wanted = options["allow-two-primaries"] == "yes"
         for key, one in list(self.devices.items()):
             if not (key.startswith(f"{node} ") and one["mine"] == words[0]):

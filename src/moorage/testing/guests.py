@@ -2,7 +2,7 @@
 """A simulated hypervisor: guests are records, and nobody may write to a disk twice."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import PurePosixPath
 from socket import socket, socketpair
@@ -85,6 +85,7 @@ class SimHypervisor:
         self._put(
             replace(told, cards=None, machine={}, origin="adopted"),
             drives=_places(spec.drives),
+            limits={one.disk: one.limits for one in spec.drives},
         )
 
     async def end_foreign(self, uuid: str, name: str, timeout: float) -> None:  # noqa: ASYNC109
@@ -121,6 +122,7 @@ class SimHypervisor:
             self._put(
                 _state(spec, "paused" if spec.paused else "running"),
                 drives=_places(spec.drives),
+                limits={one.disk: one.limits for one in spec.drives},
                 wires=_wires(spec.cards),
             )
 
@@ -141,7 +143,7 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if drive.disk not in guest.disks:
             new = replace(guest, disks=(*guest.disks, drive.disk))
-            self._put(new, drives=_places([drive]))
+            self._put(new, drives=_places([drive]), limits={drive.disk: drive.limits})
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Unplug a drive; a guest that is gone has none."""
@@ -177,6 +179,13 @@ class SimHypervisor:
         if drive.disk not in guest.disks:
             raise Failed(f"guest {guest.name} has no disk {drive.disk}")
         self._put(guest, sizes={drive.disk: drive.size})
+
+    async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
+        """Note what a guest may ask of a drive."""
+        guest = await self._there(uuid)
+        if disk not in guest.disks:
+            raise Failed(f"guest {guest.name} has no disk {disk}")
+        self._put(guest, limits={disk: dict(limits)})
 
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to write a drive's data to another volume, too."""
@@ -285,6 +294,7 @@ class SimHypervisor:
             self._put(
                 _state(spec, "incoming"),
                 drives=_places(spec.drives),
+                limits={one.disk: one.limits for one in spec.drives},
                 wires=_wires(spec.cards),
             )
         elif found.state != "incoming":

@@ -5,7 +5,7 @@ Every verb is idempotent. A hypervisor keeps what it must remember in its run di
 so an agent that was killed and started again finds its guests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from socket import socket
 from typing import Any, Protocol
 
@@ -36,6 +36,8 @@ class Drive(Struct, frozen=True, kw_only=True):
         Whether the URI is to be used although there is a device.
     mode
         ``rw`` or ``ro``.
+    limits
+        What the guest may ask of it; see :func:`.disk_templates.limits`.
     """
 
     disk: str
@@ -44,6 +46,7 @@ class Drive(Struct, frozen=True, kw_only=True):
     where: Where
     userspace: bool = False
     mode: str = "rw"
+    limits: dict[str, int] = {}
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -232,6 +235,9 @@ class Hypervisor(Protocol):
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
+
+    async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
+        """Let a guest ask no more of a drive than its limits; of none, anything."""
 
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.

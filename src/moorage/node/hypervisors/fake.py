@@ -179,6 +179,10 @@ class Fake:
         sizes = record.sizes | {drive.disk: size}
         _write(self._file(uuid), _with_drives(record, sizes))
 
+    async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
+        """Do nothing: these guests ask nothing of their drives."""
+        del uuid, disk, limits
+
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Note that a drive is written twice; it takes no time."""
         del new, rate

@@ -13,6 +13,7 @@ from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
 from moorage import durable
+from moorage.disk_templates import limits
 from moorage.model import Disk, Held
 from moorage.storage import Where
 
@@ -25,7 +26,7 @@ class _Entry(Struct, frozen=True):
     ``users`` are (hypervisor, guest) pairs that were given the disk; whether they
     still have it, the hypervisor knows. ``lent`` is the pair whose mirror writes to the
     disk. ``boot`` is the boot of the node in which it was attached; a former version
-    did not note it.
+    did not note it. ``limits`` is what a guest may ask of the disk.
     """
 
     epoch: int
@@ -33,6 +34,7 @@ class _Entry(Struct, frozen=True):
     users: tuple[tuple[str, str], ...] = ()
     lent: tuple[str, str] | None = None
     boot: str = ""
+    limits: dict[str, int] = {}
 
 
 class Attachments:
@@ -59,12 +61,18 @@ class Attachments:
         """Remember where an attached disk is."""
         old = self._read(disk.uuid)
         users, lent = (old.users, old.lent) if old else ((), None)
-        self._write(disk.uuid, _Entry(disk.epoch, where, users, lent, self._boot))
+        more = (self._boot, limits(disk.params))
+        self._write(disk.uuid, _Entry(disk.epoch, where, users, lent, *more))
 
     def get(self, disk: str) -> Where | None:
         """Return where a disk is, or None when it is not attached here."""
         entry = self._read(disk)
         return entry.where if entry else None
+
+    def limits(self, disk: str) -> dict[str, int]:
+        """Return what a guest may ask of a disk; see :func:`.disk_templates.limits`."""
+        entry = self._read(disk)
+        return entry.limits if entry else {}
 
     def use(self, disk: str, hypervisor: str, guest: str) -> None:
         """Remember that a guest is given the disk."""

@@ -169,6 +169,7 @@ class NodeContext:
             where=self.where(disk),
             userspace=disk.params.get("access") == "userspace",
             mode=disk.mode,
+            limits=self.attachments.limits(disk.uuid),
         )
 
     def where(self, disk: Disk) -> Where:

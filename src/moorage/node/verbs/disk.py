@@ -3,6 +3,7 @@
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import limits
 from moorage.errors import Exists, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk, GuestState
 from moorage.model.standstill import NO_ANSWER
@@ -22,6 +23,7 @@ from moorage.protocol import (
     Report,
     SizeDisk,
     SnapshotDisk,
+    TuneDisk,
     UnmakeDisk,
     VerifyDisk,
 )
@@ -227,6 +229,22 @@ async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
     return await at.do(at.template_of(args).verify(args.disk), report)
 
 
+async def tune(at: NodeContext, args: TuneDisk, report: Report) -> Outcome:
+    """Let a disk that is in use go by its parameters as they are now."""
+    template, disk = at.template_of(args), args.disk
+    where = at.attachments.get(disk.uuid)
+    if where is None:
+        return Outcome.UNCHANGED
+    if isinstance(template, Mirrored):
+        await at.do(template.tune(disk), report)
+    at.attachments.put(disk, where)
+    for name, uuid in at.attachments.users(disk.uuid):
+        guest = await at.hypervisor(name).find(uuid)
+        if guest and disk.uuid in guest.disks:
+            await at.hypervisor(name).throttle(uuid, disk.uuid, limits(disk.params))
+    return Outcome.CHANGED
+
+
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
     return await at.do(at.template_of(args).setinfo(args.disk, args.text))
@@ -408,6 +426,7 @@ VERBS = (
     SizeDisk.done_by(size),
     SnapshotDisk.done_by(snapshot),
     VerifyDisk.done_by(verify),
+    TuneDisk.done_by(tune),
     NoteDisk.done_by(setinfo),
 )
 """Every verb on one disk."""

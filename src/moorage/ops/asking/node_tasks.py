@@ -75,9 +75,34 @@ def settings(cluster: Cluster, template: str) -> dict[str, str]:
 
 
 def diskparams(cluster: Cluster, template: str, group: NodeGroup) -> dict[str, Any]:
-    """Return the parameters of a group's disks that have no others of their own."""
-    usual = cluster.diskparams.get(template, {})
-    return usual | group.diskparams.get(template, {})
+    """Return the parameters that a group's new disks keep, if they have no others."""
+    return _preset(cluster, template, group, live=False)
+
+
+def _preset(
+    cluster: Cluster, template: str, group: NodeGroup | None, *, live: bool
+) -> dict[str, Any]:
+    known = FACTS[template].live
+    found = cluster.diskparams.get(template, {})
+    found = found | group.diskparams.get(template, {}) if group else found
+    return {name: found[name] for name in found if (name in known) is live}
+
+
+def as_used(config: Config, disk: Disk) -> Disk:
+    """Return a disk with the parameters that it has while it is in use.
+
+    Those of group and cluster hold that it has not itself, where its template lets them
+    hold for disks that are there.
+    """
+    owner, pair = config.owner(disk), pair_of(disk)
+    node = owner.primary_node if owner else pair.nodes[0] if pair else None
+    place = config.node(node).group if node else disk.group
+    group = config.group(place) if place else None
+    preset = _preset(config.cluster, disk.dev_type, group, live=True)
+    if not preset:
+        return disk
+    params = template_named(disk.dev_type).defaults(preset) | disk.params
+    return replace(disk, params=params)
 
 
 class OfDisk(TypedDict):
@@ -115,7 +140,7 @@ def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
     cluster, owner = config.cluster, config.owner(disk)
     return {
-        "disk": disk,
+        "disk": as_used(config, disk),
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
         "pool": config.pool(disk.pool).name if disk.pool else "",

@@ -28,6 +28,7 @@ from moorage.ops import candidates
 from moorage.ops.asking.node_tasks import facts_on, oses_on
 from moorage.ops.planning import allocators, policy, processors
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
+from moorage.ops.volumes import copies
 from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import LookAtSsconf
 from moorage.storage.validation import check_image_directory
@@ -291,8 +292,11 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         changes = self._changes(view.config)
         if changes:
             new = successor(cluster, view.now, **changes)
-            more = candidates.promoted(apply(view.config, Change((new,))), view.now)
+            after = apply(view.config, Change((new,)))
+            more = candidates.promoted(after, view.now)
             yield view.record("change the cluster", new, *more)
+            if "diskparams" in changes:
+                yield from copies.retuned(view.config, after, after.all(Disk))
         if self._moves():
             yield from master_address.moving(view.config, self._address(cluster))
         for one in self._pools():

@@ -9,11 +9,12 @@ from msgspec import field
 from moorage.errors import BadInput
 from moorage.jobs import Task, View
 from moorage.jobs.results import Changed
-from moorage.model import Config, NodeGroup, ipolicy, successor
+from moorage.model import Change, Config, Disk, NodeGroup, apply, ipolicy, successor
 from moorage.model.kinds import AllocPolicy
 from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.ndparams import checked
 from moorage.ops.planning import policy
+from moorage.ops.volumes import copies
 
 from .base import OnGroup
 
@@ -80,6 +81,10 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
         group = self.group(view)
         changes = self.changes(view.config, group)
         yield view.change(f"change node group {group.name}", group, **changes)
+        if "diskparams" in changes:
+            new = successor(group, view.now, **changes)
+            after = apply(view.config, Change((new,)))
+            yield from copies.retuned(view.config, after, after.all(Disk))
 
     def result(self, view: View, _results: Sequence[Any]) -> list[Changed]:
         """Return what changed, and to what."""

@@ -239,6 +239,7 @@ class DiskChanges(Changes):
             raise BadInput(f"two disks of {its} would be named '{twice[0]}'")
         labels = ", ".join({one.label: None for one in known})
         yield now.record(f"change disk {labels}", *made.values())
+        yield from copies.retuned(config, config, made.values())
 
     def _added(
         self, now: View, instance: Instance, wanted: DiskSpec, slot: int, *, hot: bool

@@ -11,12 +11,19 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from moorage.disk_templates import FACTS
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.ops.asking import node_tasks
-from moorage.ops.asking.node_tasks import of_disk, on_disk
-from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
+from moorage.ops.asking.node_tasks import as_used, of_disk, on_disk
+from moorage.protocol import (
+    AttachDisk,
+    AwaitSync,
+    CloseDisk,
+    DetachDisk,
+    TuneDisk,
+)
 from moorage.protocol.disk import ALONE, EXCLUSIVE, FOUND, SEIZED, SHARED
 
 from .disk_access import able, elsewhere, forgetting
@@ -227,6 +234,31 @@ def wait(
             do=AwaitSync(**of_disk(config, disk)),
             tolerant=not firm,
         )
+
+
+def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Run]:
+    """Tell the nodes that use disks of live parameters that became others.
+
+    One that is not told takes them with the next start of its guest.
+
+    Parameters
+    ----------
+    disks
+        As they are after the change.
+    """
+    for disk in disks:
+        owner = after.owner(disk)
+        if owner is None or not owner.disks_active:
+            continue
+        live = FACTS[disk.dev_type].live
+        old = as_used(before, before.disk(disk.uuid)).params
+        new = as_used(after, disk).params
+        if all(old.get(name) == new.get(name) for name in live):
+            continue
+        pair = pair_of(disk)
+        for node in map(after.node, pair.nodes if pair else (owner.primary_node,)):
+            if not node.offline:
+                yield on_disk(after, disk, node, "tune", TuneDisk, tolerant=True)
 
 
 def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:

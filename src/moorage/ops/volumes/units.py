@@ -9,7 +9,13 @@ planner and clients call them as Ganeti's design does, and have a volume group t
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.disk_templates import FACTS, IN_UNITS, TemplateFacts, sharing
+from moorage.disk_templates import (
+    FACTS,
+    IN_UNITS,
+    LIMITED,
+    TemplateFacts,
+    sharing,
+)
 from moorage.model import Cluster, Config, Disk, StoragePool, Unit
 from moorage.ops.asking.node_tasks import settings
 from moorage.storage import Can
@@ -103,7 +109,7 @@ def own_room(config: Config, pool: StoragePool | None) -> str:
 def _presets(pool: StoragePool) -> dict[str, Any]:
     """Return the parameters of a provider's pool that may say where its volumes are."""
     given = pool.params if pool.provider else {}
-    return {name: value for name, value in given.items() if name != "access"}
+    return {k: v for k, v in given.items() if k not in ("access", *LIMITED)}
 
 
 def names_its_place(disk: Disk) -> bool:

@@ -12,15 +12,14 @@ from typing import Any
 from moorage.disk_templates import FACTS, METADATA
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Need, Pair, Unit
+from moorage.storage import drbd_aside, drbd_options
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.storage.drbd_side import (
     Side,
-    aside_of,
     is_of_another,
     pair_kept,
-    renamed,
     resource_name,
     setup,
 )
@@ -30,15 +29,11 @@ from moorage.units import Mib
 
 from .plain import Plain
 
-_PROTOCOL = "C"
-"""A write is done when it is on both disks: the only one that two writers can have."""
 _HMAC = "md5"
 _CONNECTING = 10
 """Seconds that a node waits for the other one before it goes on alone."""
 _SOURCE = "0:0:0:1:1"
 """Of metadata: no other copy is known, and the data is consistent and up to date."""
-_ON_ERROR = "detach"
-"""What becomes of a disk that fails: the other copy serves the guest."""
 
 
 class Drbd(Mirrored):
@@ -58,6 +53,13 @@ class Drbd(Mirrored):
         return cls._pair(request).logical_id
 
     @classmethod
+    def parameters(cls, given: Params) -> dict[str, Any]:
+        """Return the parameters that the disk keeps."""
+        found = super().parameters(given)
+        drbd_options.check(found)
+        return found
+
+    @classmethod
     def check_made(cls, disk: Disk) -> None:
         """Raise `BadInput` unless a disk has a pair's identity, and two volumes."""
         super().check_made(disk)
@@ -74,6 +76,11 @@ class Drbd(Mirrored):
         (group, name), nodes = Plain.logical_id(request), cls._pair(request).nodes
         beside = str(request.params.get("metavg") or group)
         parts = (("data", group, size), ("meta", beside, Mib(METADATA)))
+        stripes = {
+            part: {"stripes": request.params[f"{part}-stripes"]}
+            for part in ("data", "meta")
+            if f"{part}-stripes" in request.params
+        }
         return tuple(
             Disk(
                 uuid=f"{request.unique}-{part}",
@@ -81,6 +88,7 @@ class Drbd(Mirrored):
                 logical_id=(where, f"{name}_{part}"),
                 size=room,
                 nodes=nodes,
+                params=stripes.get(part, {}),
             )
             for part, where, room in parts
         )
@@ -160,8 +168,8 @@ class Drbd(Mirrored):
         if not resource.disk:
             yield self._side(disk).meta("apply-al")  # what a power loss left unfinished
             size = f"--size={disk.size * 2048}s"
-            how = f"--on-io-error={_ON_ERROR}"
-            yield setup("attach", f"{minor}", data, meta, "0", size, how)
+            told = drbd_options.of_disk(disk.params)
+            yield setup("attach", f"{minor}", data, meta, "0", size, *told)
         yield from self._connected(disk, resource)
         return Where(path=f"/dev/drbd{minor}", block=True)
 
@@ -188,14 +196,29 @@ class Drbd(Mirrored):
             yield setup("disconnect", mine, peer)
         secret = pair_kept(disk).secret
         yield setup(
-            *("connect", name, mine, other, f"--protocol={_PROTOCOL}"),
+            *("connect", name, mine, other, f"--protocol={drbd_options.PROTOCOL}"),
             f"--cram-hmac-alg={_HMAC}",
             # drbdsetup takes it by no other way: no file, no input, no variable.
             f"--shared-secret={secret}",
             "--after-sb-0pri=discard-zero-changes",
             "--after-sb-1pri=consensus",
+            *drbd_options.of_connection(disk.params),
             secrets=(secret,),
         )
+        return Outcome.CHANGED
+
+    def tune(self, disk: Disk) -> Steps[Outcome]:
+        """Tell a device that is set up what its parameters say now."""
+        resource, minor = (yield from self._shown(disk)), self._side(disk).minor
+        if not resource.known or is_of_another(disk, resource):
+            return Outcome.UNCHANGED
+        if resource.disk:
+            told = drbd_options.of_disk(disk.params)
+            yield setup("disk-options", f"{minor}", "--set-defaults", *told)
+        if resource.peer:
+            # Not by --set-defaults: it would take two writers' leave from a migration.
+            told = drbd_options.of_connection(disk.params, all_of_them=True)
+            yield setup("net-options", *self._side(disk).addresses, *told)
         return Outcome.CHANGED
 
     def detach(self, disk: Disk) -> Steps[Outcome]:
@@ -326,58 +349,35 @@ class Drbd(Mirrored):
     def renew(self, disk: Disk) -> Steps[Outcome]:
         """Put new volumes in the place of this node's, and fill them from the other."""
         resource = yield from self._shown(disk)
-        kept = yield from self._are_kept(disk)
+        kept = yield from drbd_aside.are_kept(self._plain, disk)
         if kept and resource.disk:
             return Outcome.UNCHANGED
         if resource.disk:
             yield setup("detach", f"{self._side(disk).minor}")
-        yield from self._swapped(disk)
+        yield from drbd_aside.keep(self._plain, disk)
         for child in disk.children:
             yield from self._plain.create(child)
         yield self._side(disk).meta("create-md")
         yield from self.attach(disk)
         return Outcome.CHANGED
 
-    def _swapped(self, disk: Disk) -> Steps[Outcome]:
-        """Keep the volumes that are not kept aside yet; one that is lost cannot be."""
-        for child in disk.children:
-            aside = yield from self._plain.there(aside_of(child))
-            found = yield from self._plain.there(child)
-            if found and not aside:
-                yield renamed(child, aside_of(child))
-        return Outcome.CHANGED
-
-    def _are_kept(self, disk: Disk) -> Steps[bool]:
-        for child in disk.children:
-            found = yield from self._plain.there(aside_of(child))
-            if found:
-                return True
-        return False
-
     def restore(self, disk: Disk) -> Steps[Outcome]:
         """Put the old volumes back, and remove what took their place."""
-        kept = yield from self._are_kept(disk)
+        kept = yield from drbd_aside.are_kept(self._plain, disk)
         resource = yield from self._shown(disk)
         if kept and resource.disk:
             yield setup("detach", f"{self._side(disk).minor}")
-        for child in disk.children if kept else ():
-            aside = yield from self._plain.there(aside_of(child))
-            if aside:
-                yield from self._plain.remove(child)
-                yield renamed(aside_of(child), child)
+        if kept:
+            yield from drbd_aside.put_back(self._plain, disk)
         if resource.known:
             yield from self.attach(disk)
         return Outcome.CHANGED
 
     def release(self, disk: Disk) -> Steps[Outcome]:
         """Remove the old volumes, once there is a good copy besides them."""
-        found = Outcome.UNCHANGED
-        if (yield from self._are_kept(disk)):
+        if (yield from drbd_aside.are_kept(self._plain, disk)):
             self._side(disk).check_replaced((yield from self._state(disk)))
-        for child in disk.children:
-            removed = yield from self._plain.remove(aside_of(child))
-            found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
-        return found
+        return (yield from drbd_aside.drop(self._plain, disk))
 
     @property
     def _plain(self) -> Plain:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from moorage.disk_templates import FACTS
+from moorage.disk_templates import FACTS, LIMITED
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.objects import REUSE
@@ -101,20 +101,23 @@ class Ext(Template):
         cls._provider_of(given)
         cls._access(given)
         kept = {check_parameter_name(key): text(key, given[key]) for key in given}
+        kept |= super().parameters({k: v for k, v in given.items() if k in LIMITED})
         _variables(kept)
         return kept
 
     @classmethod
     def defaults(cls, given: Params) -> dict[str, Any]:
-        """Return ``access``: what else there is, each provider has its own of."""
+        """Return ``access`` and limits: of all else, each provider has its own."""
         for name in given:
-            if name != "access":
+            if name not in ("access", *LIMITED):
                 raise BadInput(
-                    f"the parameter '{name}' belongs to one provider: only access can "
-                    f"be preset for template '{cls.name}'",
+                    f"the parameter '{name}' belongs to one provider: only access and "
+                    f"limits can be preset for template '{cls.name}'",
                     hint=f"gnt-disk add -t {cls.name} -D {name}=...",
                 )
-        return {"access": cls._access(given)} if given else {}
+        own = {"access": cls._access(given)} if "access" in given else {}
+        found = super().parameters({k: v for k, v in given.items() if k in LIMITED})
+        return own | found
 
     @classmethod
     def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
@@ -423,9 +426,14 @@ def _opened(provider: Provider, params: Params) -> dict[str, Opened]:
 
 
 def _variables(params: Params) -> dict[str, str]:
-    """Return ``EXTP_<NAME>`` for each parameter; no two may share a variable."""
+    """Return ``EXTP_<NAME>`` for each parameter; no two may share a variable.
+
+    What a guest may ask of a disk is its hypervisor's business, and no script's.
+    """
     found: dict[str, str] = {}
     for name, value in params.items():
+        if name in LIMITED:
+            continue
         variable = f"EXTP_{name.upper()}"
         if variable in found:
             raise BadInput(f"two parameters would both be {variable}")

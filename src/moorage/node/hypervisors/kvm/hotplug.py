@@ -16,7 +16,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive
 from moorage.node.machine import proc
 
-from . import blockdev, devices, shapes
+from . import blockdev, devices, shapes, throttling
 from .blockdev import Data, Stack
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
@@ -92,6 +92,7 @@ async def plug(
     try:
         await open_stack(monitor, drive, stack, images, given)
         await monitor.ask("device_add", **blockdev.device(drive, port, given))
+        await throttling.begin(monitor, [drive])
     except Failed as error:
         await let_go(monitor, drive.disk)
         said = error.said if isinstance(error, Refusal) else error.message

@@ -2,7 +2,7 @@
 """The kvm hypervisor: guests are QEMU processes, driven through their monitors."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -32,6 +32,7 @@ from . import (
     observing,
     power,
     process,
+    throttling,
     tls_psk,
     wakeup,
 )
@@ -277,6 +278,12 @@ class Kvm:
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
             await hotplug.resize(monitor, drive, self._images, given)
+
+    async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
+        """Let a guest ask no more of a drive than its limits; of none, anything."""
+        home = self.ganetis.ours(uuid, "a disk that is throttled")
+        async with conversation(home) as monitor:
+            await throttling.throttle(monitor, disk, limits)
 
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.

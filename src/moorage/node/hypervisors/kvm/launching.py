@@ -10,7 +10,7 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters, parameters
 from moorage.node.hypervisors.base import GuestSpec
 
-from . import accelerator, lines, pinning, process, wakeup
+from . import accelerator, lines, pinning, process, throttling, wakeup
 from .accelerator import Accelerators
 from .cables import Cables
 from .commandline import arguments
@@ -81,6 +81,7 @@ class Launcher:
                 try:
                     await lines.furnish(home, given, one.port)
                     await pinning.pin(home, given)
+                    await throttling.start(home, spec.drives)
                 except BaseException:
                     await process.end(home)
                     raise

@@ -37,6 +37,8 @@ _FAREWELL = 5.0
 """Seconds that the end of a conversation may take."""
 _SAID = 2000
 """Characters of a refusal."""
+_UNDERSCORED = frozenset({"bps_rd", "bps_wr", "iops_rd", "iops_wr"})
+"""Arguments of old commands, which QEMU never respelled."""
 _LINE = 1 << 20
 """Bytes of one answer: 16 drives take a fiftieth of it."""
 
@@ -70,7 +72,7 @@ class Monitor:
         Failed
             If QEMU ended.
         """
-        given = {name.replace("_", "-"): value for name, value in arguments.items()}
+        given = {_spelled(name): value for name, value in arguments.items()}
         try:
             async with asyncio.timeout(_ANSWER):
                 return await self._client.execute(command, given or None)
@@ -204,6 +206,10 @@ async def _attempt(line: Line, left: float) -> QMPClient | None:
         await _hang_up(client)
         return None
     return client
+
+
+def _spelled(name: str) -> str:
+    return name if name in _UNDERSCORED else name.replace("_", "-")
 
 
 def _nothing(_event: Message) -> bool:

@@ -41,6 +41,15 @@ class CharacterLine(Struct, frozen=True):
 Lines = Annotated[list[CharacterLine], Meta(max_length=64)]
 
 
+class Drive(Struct, frozen=True):
+    """A drive as its device has it: where that is, or the part of it that reads."""
+
+    qdev: Path = ""
+
+
+Drives = Annotated[list[Drive], Meta(max_length=256)]
+
+
 class Opened(Struct, frozen=True):
     """A descriptor that QEMU was given."""
 

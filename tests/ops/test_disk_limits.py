@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a guest may ask of its disks: by cluster, group and disk, also while it runs."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.testing.cluster import SimCluster
+from moorage.testing.scenarios import harbour
+
+SLOW = {"total_iops_sec": 100}
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    cluster = await harbour(tmp_path / "nodes")
+    for way in ("SHUTDOWN", "STARTUP"):  # so nodes know who uses its disks
+        await cluster.run(f"OP_INSTANCE_{way}", instance_name="web1")
+    yield cluster
+    await cluster.stop()
+
+
+def told(cluster: SimCluster, disk: str) -> dict[str, int]:
+    """Return what the hypervisor of a disk's guest was told last."""
+    found = cluster.config.disk(disk)
+    owner = cluster.config.owner(found)
+    assert owner
+    guest = cluster.nodes.san.guests[f"{owner.primary_node} {owner.uuid}"]
+    limits: dict[str, int] = guest["limits"][found.uuid]
+    return limits
+
+
+async def preset(cluster: SimCluster, **params: Any) -> None:
+    given = {"diskparams": {"ext": params, "sharedfile": params}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
+
+
+async def own(cluster: SimCluster, **params: Any) -> None:
+    mods = [["modify", "root1", params]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web1", disks=mods)
+
+
+async def test_the_nearest_limit_holds_and_zero_is_none(cluster: SimCluster) -> None:
+    await preset(cluster, **SLOW)
+    assert told(cluster, "root1") == told(cluster, "data1") == SLOW
+    limits = {"total_iops_sec": "200", "total_bytes_sec": "1000000"}
+    group = {"diskparams": {"ext": limits, "sharedfile": limits}}
+    await cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **group)
+    wide = {"total_iops_sec": 200, "total_bytes_sec": 1_000_000}
+    assert told(cluster, "root1") == wide
+    await own(cluster, total_iops_sec=0)
+    assert told(cluster, "root1") == {"total_bytes_sec": 1_000_000}
+    assert told(cluster, "data1") == wide
+    await own(cluster, total_iops_sec="default")
+    assert told(cluster, "root1") == wide
+
+
+async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> None:
+    await own(cluster, **SLOW)
+    web1 = {"instance_name": "web1"}
+    await cluster.run("OP_INSTANCE_SHUTDOWN", **web1)
+    await cluster.run("OP_INSTANCE_STARTUP", **web1)
+    assert told(cluster, "root1") == SLOW
+    assert told(cluster, "data1") == {}
+    await cluster.run("OP_INSTANCE_MIGRATE", **web1)
+    assert told(cluster, "root1") == SLOW
+    await preset(cluster, total_bytes_sec=5)
+    await cluster.run("OP_DISK_DETACH", disk="data1")
+    await cluster.run("OP_DISK_ATTACH", disk="data1", **web1)
+    assert told(cluster, "data1") == {"total_bytes_sec": 5}
+
+
+async def test_scripts_hear_nothing_of_limits(cluster: SimCluster) -> None:
+    """A provider lists its own parameters; these are its guests' hypervisor's."""
+    await cluster.run(
+        "OP_DISK_ADD",
+        name="new",
+        disk_template="ext",
+        provider="san",
+        size=8,
+        params={"total_iops_sec": "7"},
+    )
+    assert cluster.config.disk("new").params["total_iops_sec"] == 7
+    volume = cluster.nodes.san.volumes[cluster.config.disk("new").volume]
+    assert "iops" not in str(volume).lower()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"total_iops_sec": -1}, "'total_iops_sec' is a number from 0 to 2147483648"),
+        ({"total_bytes_sec": "1M"}, "'total_bytes_sec' is a number from 0 to 1099511"),
+        ({"tier": "fast"}, "only access and limits can be preset for template 'ext'"),
+    ],
+)
+async def test_what_is_no_limit_is_refused(
+    cluster: SimCluster, given: dict[str, Any], said: str
+) -> None:
+    refused = await cluster.refused("OP_CLUSTER_SET_PARAMS", diskparams={"ext": given})
+    assert said in refused.message
+    assert "ext" not in cluster.config.cluster.diskparams
