@@ -43,6 +43,7 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"uid_pool": [[0, 7]]}, "0-7 is no range of user-ids"),
     ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
     ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
+    ("cluster", {"use_external_mip_script": True}, "is set by no script here"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
     ("cluster", {"enabled_disk_templates": ["plain", "odd"]}, "disk template 'odd'"),
     ("cluster", {"volume_group_name": "../x"}, "'../x' is not the name of a volume"),

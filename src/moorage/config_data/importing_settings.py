@@ -94,6 +94,8 @@ def _address(part: Part, here: Cluster, aside: list[str]) -> Part:
     Ganeti's master may have it.
     """
     own = {name: getattr(here, name) for name in _ADDRESS}
+    if part.get("use_external_mip_script"):
+        aside.append("the master's address is set by no script here: it goes out again")
     ip, device = part.get("master_ip") or "", part.get("master_netdev") or ""
     if not ip or not device:
         return own

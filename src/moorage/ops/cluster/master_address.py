@@ -145,8 +145,7 @@ def tasks(
         yield Run(
             what=f"take {old.ip} off node {node.name}",
             node=node.uuid,
-            do=DropAddress(address=old),
-            undo=HoldAddress(address=old, seconds=LEASE),
+            do=DropAddress(address=old),  # the master sets it again, if it is to be
         )
     if new:
         yield Run(
