@@ -30,7 +30,8 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, StoreLost
+from moorage.store import ConfigStore, StoreLost, etcd_of
+from moorage.store.etcd import troubles
 
 from . import (
     chores,
@@ -259,6 +260,9 @@ def _replication(
     config_store.settled = made.settled
     standing.copies = made.status
     standing.watcher = watched.since_now(places)
+    settings = etcd_of(places.store)
+    if settings:
+        standing.store = partial(troubles, settings)
     return made
 
 

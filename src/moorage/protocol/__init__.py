@@ -154,6 +154,7 @@ from .state import (
     DropCopy,
     GetCopies,
     GetStanding,
+    GetStore,
     GetWatcher,
     HeedTerm,
     KeepKeys,
