@@ -21,7 +21,7 @@ from .paths import MasterPlaces
 _LOG = logging.getLogger(__name__)
 STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
-_FOLLOWS = 0.5
+_FOLLOWS = 0.2
 """Seconds between two looks of a master that waits for the lead."""
 _BARRED = 2.0
 """Seconds in which others get the lead that this master may not use."""
