@@ -133,6 +133,8 @@ def test_masters_die_and_stand_still_and_nothing_is_lost(
         hands.type(f"gnt-disk add -t sharedfile -s 1M heir{number}")
         took = time.monotonic() - since
         sys.stdout.write(f"{event}: {took:.1f} s to the first job of the next master\n")
+        away = "cannot be asked" in hands.type("gnt-cluster verify")
+        assert away == (event == "kill both")  # a member of etcd's is away
         blow.mend()
         account.ended()
         disks = {one["name"] for one in hands.ask("gnt-disk list -o name")}
