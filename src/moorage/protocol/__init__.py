@@ -155,6 +155,7 @@ from .state import (
     DropCopy,
     GetCopies,
     GetStanding,
+    GetStore,
     GetWatcher,
     HeedTerm,
     KeepKeys,

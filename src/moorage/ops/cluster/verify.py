@@ -22,6 +22,7 @@ from . import (
     checks_networks,
     checks_pools,
     checks_ssconf,
+    checks_store,
     checks_watcher,
     verify_codes,
 )
@@ -119,6 +120,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield authority_on(view)
         yield pins_on(view)
         yield checks_copies.copies_on(view)
+        yield checks_store.store_on(view)
         yield checks_watcher.look_on(view)
         yield from allocators.ask_there(config, config.cluster.default_iallocator)
         for question in ask_facts(config):

@@ -22,6 +22,7 @@ from . import (
     checks_records,
     checks_ssconf,
     checks_storage,
+    checks_store,
     checks_survival,
     checks_watcher,
 )
@@ -36,6 +37,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_certificates.nodes: "ECLUSTERCLIENTCERT",
     checks_certificates.master: "ECLUSTERCERT",
     checks_copies.copies: "",
+    checks_store.store: checks_store.CODE,
     checks_leads.changes: "ECLUSTERLEAD",
     checks_leads.keys: "",
     checks_leads.many: "",
