@@ -4,7 +4,10 @@
 The commit is `gnt-job change-priority` of a job that waits, asked over LUXI: one record
 changes, and nothing follows. All nodes are processes of this machine, so the figures
 are those of synced writes and of loopback; a real network adds its round trip. In the
-last row one of two candidates hangs from the first commit on.
+last row of these one of two candidates hangs from the first commit on.
+
+Then, what a job costs the master of a cluster without a candidate: how much it writes
+into files, the store's log and its checkpoints among them, and how long it computes.
 """
 
 import argparse
@@ -97,6 +100,30 @@ def commits(
     return took
 
 
+def spent(pid: int) -> tuple[float, float]:
+    """Return what a process has written so far, in kB, and its seconds of CPU."""
+    proc = Path(f"/proc/{pid}")
+    said = dict(one.split(": ") for one in (proc / "io").read_text().splitlines())
+    fields = (proc / "stat").read_text().rpartition(") ")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return int(said["wchar"]) / 1e3, ticks / os.sysconf("SC_CLK_TCK")
+
+
+def jobs(luxi: LuxiClient, pid: int, runs: int) -> None:
+    """Print what each kind of job makes the master write and compute, on average."""
+    print(f"\n{'a job':14}{'kB':>10}{'CPU ms':>10}")
+    disks = [{"size": 4, "dev_type": "sharedfile"}]
+    new = {"OP_ID": "OP_INSTANCE_CREATE", "disks": disks, "pnode": "node1"}
+    move = {"OP_ID": "OP_INSTANCE_MIGRATE"}
+    for what, opcode in (("add", new), ("migrate", move)):
+        written, computed = spent(pid)
+        for number in range(runs):
+            run(luxi, **opcode, instance_name=f"web{number}")
+        more, longer = spent(pid)
+        cost = (more - written) / runs, (longer - computed) * 1e3 / runs
+        print(f"{what:14}{cost[0]:10.0f}{cost[1]:10.0f}")
+
+
 def tell(what: str, took: list[float]) -> None:
     """Print a row."""
     high = statistics.quantiles(took, n=100)[98]
@@ -121,6 +148,12 @@ def main() -> int:
         stop = partial(os.kill, hung, signal.SIGSTOP)
         tell("2, one hangs", commits(luxi, runs, stop))
         os.kill(hung, signal.SIGCONT)
+    with cluster() as found, LuxiClient(str(found.master.socket)) as luxi:
+        appoint(luxi, 0)
+        master = process.running(found.master.pid, process.WORD)
+        if not master:
+            sys.exit("the master is gone")
+        jobs(luxi, master, 5)
     return 0
 
 
