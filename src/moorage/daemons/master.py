@@ -30,13 +30,14 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, StoreLost
+from moorage.store import ConfigStore, Elsewhere, StoreLost
 
 from . import (
     chores,
     doors,
     lead,
     log_limit,
+    moving,
     opening,
     pauses,
     process,
@@ -83,6 +84,11 @@ def run(places: MasterPlaces) -> None:
     with process.held(places.lock, refusal, "moorage master stop"):
         try:
             status = asyncio.run(_run(places))
+        except Elsewhere as error:
+            if not moving.came(places, error):
+                raise
+            _LOG.warning("%s: starting again there", error.message)
+            status = STORE_LOST
         except MoorageError as error:
             if not error.facts.keys() & {"leader", "barred"}:
                 raise
