@@ -5,7 +5,7 @@ import asyncio
 import io
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, moving, process, store_move
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces
-from moorage.errors import Refused
+from moorage.errors import Exists, Refused, WrongState
 from moorage.model.commits import Key
 from moorage.store import (
     Elsewhere,
@@ -72,7 +72,13 @@ MOMENTS = (
 """What a move does one after the other; it is killed before each call."""
 
 
-def _killed(places: MasterPlaces, where: str, number: int) -> None:
+DECIDED = ((moving, "came"),)
+"""Of a move to SQLite: it is decided, and nothing was done about it here."""
+
+
+def _killed(
+    places: MasterPlaces, where: str, number: int, moments: Sequence[tuple[object, str]]
+) -> None:
     """Move, and die before the call of that number."""
     left = [number]
 
@@ -86,16 +92,21 @@ def _killed(places: MasterPlaces, where: str, number: int) -> None:
         return called
 
     wanted = store_move.plan(places, where)
-    for owner, name in MOMENTS:
+    for owner, name in moments:
         setattr(owner, name, dying(getattr(owner, name)))
     store_move.carry_out(places, wanted)
     os._exit(0)
 
 
-def move(places: MasterPlaces, where: str, number: int) -> bool:
+def move(
+    places: MasterPlaces,
+    where: str,
+    number: int,
+    moments: Sequence[tuple[object, str]] = MOMENTS,
+) -> bool:
     """Return whether a move came to its end before it was to be killed."""
     fork = multiprocessing.get_context("fork")
-    child = fork.Process(target=_killed, args=(places, where, number))
+    child = fork.Process(target=_killed, args=(places, where, number, moments))
     child.start()
     child.join(LONG)
     assert child.exitcode in (0, KILLED), number
@@ -165,6 +176,25 @@ async def _made(places: MasterPlaces) -> None:
     await store.close()
 
 
+def test_what_was_begun_is_taken_back(etcd: Members, tmp_path: Path) -> None:
+    """Another move is refused meanwhile; the prefix in etcd is empty afterwards."""
+    walk = Walk(etcd, tmp_path, "back")
+    places = walk.places
+    asyncio.run(_made(places))
+    where = walk.target(to_etcd=True)
+    assert not move(places, where, 0, ((durable, "write"), (store_move, "_compare")))
+    assert not moving.noted(places)
+    assert not move(places, where, 0, ((store_move, "_compare"),))
+    with pytest.raises(WrongState, match="was begun here, and did not end"):
+        store_move.plan(places, file_of(etcd, "other", tmp_path))
+    store_move.carry_out(places, store_move.plan(places, store_move.SQLITE))
+    assert not moving.noted(places)
+    left = etcd.keys()
+    assert [one for one in left if one.startswith(b"/pback1/")] == []
+    with pytest.raises(Exists, match="already"):
+        store_move.plan(places, store_move.SQLITE)
+
+
 @pytest.mark.parametrize("to_etcd", [True, False])
 def test_it_is_killed_at_each_moment_and_typed_again(
     etcd: Members, tmp_path: Path, to_etcd: bool
@@ -223,6 +253,19 @@ def test_a_cluster_moves_there_and_back_while_jobs_come(
     assert process.wait_until(lambda: copied(hands, "node2"), LONG)
     assert "there is a cluster in" in hands.refused(f"moorage store move {where}")
     obeys_none(town, hands)
+    ends_by_itself(town, hands, file_of(etcd, "again", tmp_path))
+
+
+def ends_by_itself(town: Scratch, hands: Typist, where: str) -> None:
+    """A master that starts ends a move that was decided, and killed."""
+    hands.type(f"moorage store move {where}")
+    hands.type("moorage master stop")
+    assert not move(town.master, store_move.SQLITE, 0, DECIDED)
+    assert not town.master.store.exists()
+    hands.type("moorage master start")
+    assert town.master.store.exists()
+    assert "ERROR" not in hands.type("gnt-cluster verify")
+    assert "is in" in hands.refused("moorage store move sqlite")
 
 
 def moves(town: Scratch, hands: Typist, target: str) -> None:

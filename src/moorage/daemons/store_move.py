@@ -83,6 +83,10 @@ def plan(places: MasterPlaces, word: str) -> Plan:
 
 def _plan(places: MasterPlaces, given: EtcdSettings | None) -> Plan:
     now, begun = etcd_of(places.store), moving.noted(places)
+    if begun and begun.etcd and given and _same(begun.etcd, given):
+        known = begun.etcd  # its members and passwords may be others by now
+        etcd = replace(given, cluster=known.cluster, node=known.node)
+        begun = Move(id=begun.id, etcd=etcd)
     decided = ["this move was decided: what is left is to clear up"]
     if begun and not _same(begun.etcd, given):
         return _back(begun, now, given)
@@ -163,7 +167,7 @@ def _label(places: MasterPlaces, etcd: EtcdSettings | None) -> str:
 
 
 def do(places: MasterPlaces, wanted: Plan) -> None:
-    """Carry a plan out; the master runs again afterwards if it ran.
+    """Carry a plan out; the master runs again afterwards if it ran, or if one was cut.
 
     Raises
     ------
@@ -174,11 +178,13 @@ def do(places: MasterPlaces, wanted: Plan) -> None:
     """
     busy = f"a move or an import of the state in {places.root} is under way"
     with process.held(places.importing, busy, "wait for its end"):
+        cut = moving.noted(places) is not None  # with the master stopped, or not
+        as_owner(places.root, moving.note, places, wanted.move)
         was_running = master_process.stop(places)
         try:
             as_owner(places.root, carry_out, places, wanted)
         finally:
-            if was_running:
+            if was_running or cut:
                 master_process.start(places)
 
 
@@ -204,9 +210,12 @@ async def _clear_up(places: MasterPlaces, move: Move) -> None:
             await store.drop()
         finally:
             await store.close()
-    if now:  # as long as etcd leads, what was drafted is nobody's
-        store = await _led(now, new=False)
-        await store.close()
+    if now:
+        store = EtcdStore(now, new=False)
+        try:
+            await store.whole()  # it refuses where the move was decided
+        finally:
+            await store.close()
         moving.draft(places).unlink(missing_ok=True)
     durable.remove(places.moving)
 

@@ -98,10 +98,7 @@ class EtcdStore:
         return await self._run(self._commit(writes, expected))
 
     async def fill(self, head: Head, records: Mapping[Key, bytes]) -> None:
-        """Take over what another store holds, at its version; this one is empty.
-
-        The term becomes no lower than either's.
-        """
+        """Take over what another store holds, in no lower term; this one is empty."""
         await self._run(self._fill(head, records))
 
     async def leave(self, move: str, to: str) -> None:
