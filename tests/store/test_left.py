@@ -38,7 +38,7 @@ async def test_nobody_leads_where_the_state_was(places: MasterPlaces) -> None:
 SLIPS = {
     "etcd://10.0.0.1:2379/x": "the state would go to 10.0.0.1 in clear",
     "nowhere.json": "is no etcd://HOST:PORT,…/PREFIX and no file of settings",
-    "etcd://127.0.0.1:2379/": "is not as /NAME",
+    "etcd://127.0.0.1:2379/x/": "is not as /NAME",
 }
 
 
