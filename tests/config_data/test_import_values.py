@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ganetis_files import Ganeti, differences
-from incoming import came_in, comparable, fresh, here, names
+from incoming import ADDRESS, came_in, comparable, fresh, here, names
 from moorage.config_data import (
     NEWEST,
     exported,
@@ -36,6 +36,29 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     assert out["hvparams"]["kvm"]["acpi"] is False
 
 
+@pytest.mark.oracle
+def test_guests_without_a_machine_have_the_one_that_ganeti_gave_them(
+    ganeti: Ganeti,
+) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    kvm = document["cluster"]["hvparams"]["kvm"]
+    assert not kvm["machine_version"]
+    assert came_in(document).config.cluster.hvparams["kvm"]["machine_version"] == "pc"
+    kvm["machine_version"] = "q35"
+    found = came_in(document).config.cluster.hvparams["kvm"]
+    assert found["machine_version"] == "q35"
+
+
+@pytest.mark.oracle
+def test_guests_of_ours_without_a_machine_go_on_with_theirs(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    config = came_in(document).config
+    plain = successor(config.cluster, 2.0, hvparams={"kvm": {}})
+    out = exported(apply(config, Change((plain,))), address=ADDRESS)
+    found = came_in(out.document, out.beside).config.cluster.hvparams["kvm"]
+    assert not found["machine_version"]
+
+
 SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"max_running_jobs": 0}, "max running jobs is a number from 1 to"),
     ("cluster", {"candidate_pool_size": 5000}, "candidate pool size is a number from"),
@@ -43,6 +66,7 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"uid_pool": [[0, 7]]}, "0-7 is no range of user-ids"),
     ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
     ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
+    ("cluster", {"use_external_mip_script": True}, "is set by no script here"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
     ("cluster", {"enabled_disk_templates": ["plain", "odd"]}, "disk template 'odd'"),
     ("cluster", {"volume_group_name": "../x"}, "'../x' is not the name of a volume"),
@@ -96,6 +120,37 @@ def test_a_setting_of_a_wrong_type_stands_in_the_way(
     document["cluster"][name] = value
     (wrong,) = came_in(document).wrong
     assert f"'{name}' {told}" in wrong
+
+
+@pytest.mark.oracle
+def test_the_masters_address_comes_in_and_is_down_until_somebody_says_so(
+    ganeti: Ganeti,
+) -> None:
+    """Ganeti's master may have it still."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    theirs = {"master_ip": "192.0.2.9", "master_netdev": "br0", "master_netmask": 24}
+    document["cluster"] |= theirs
+    found = came_in(document)
+    cluster = found.config.cluster
+    assert {one: getattr(cluster, one) for one in theirs} == theirs
+    assert not cluster.master_ip_active
+    assert [why for _, why in found.aside if "gnt-cluster activate-master-ip" in why]
+    new = successor(cluster, 2.0, master_ip="192.0.2.10")
+    out = exported(apply(found.config, Change((new,)))).document["cluster"]
+    assert (out["master_ip"], out["master_netdev"]) == ("192.0.2.10", "br0")
+    document["cluster"]["master_netdev"] = "no device"
+    odd = came_in(document)
+    own = here(*names(document)).cluster
+    assert odd.config.cluster.master_ip == own.master_ip
+    assert [why for _, why in odd.aside if "not the name of a network device" in why]
+    assert exported(odd.config).document["cluster"]["master_netdev"] == "no device"
+
+
+@pytest.mark.oracle
+def test_a_disk_without_a_volume_stands_in_the_way(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    next(iter(document["disks"].values()))["logical_id"] = []
+    assert [one for one in came_in(document).wrong if "it has no volume" in one]
 
 
 @pytest.mark.oracle

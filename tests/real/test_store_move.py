@@ -30,7 +30,7 @@ from moorage.store import (
 from moorage.store.etcd import EtcdStore
 from moorage.testing.cluster import ClusterBuilder
 from support.etcd_members import Members, members
-from support.masters import Account, copied
+from support.masters import Account, copied, on, places
 
 pytestmark = pytest.mark.real
 LONG = 60.0
@@ -249,7 +249,13 @@ def test_a_cluster_moves_there_and_back_while_jobs_come(
     assert process.wait_until(partial(lacks, state / "current"), LONG)
     assert (state / "keys" / "own.pem").exists()
     assert "already" in hands.refused(f"moorage store move {where}")
+    waits = places(town, "node2")
+    other = on(town, "node2")
+    other.type(f"moorage master wait --store {town.master.etcd}")
     moves(town, hands, store_move.SQLITE)
+    assert process.wait_until(lambda: not process.holder(waits.lock), LONG)
+    assert "the state was moved from etcd://" in waits.log.read_text()
+    other._run("moorage master stop", shown=False)
     assert process.wait_until(lambda: copied(hands, "node2"), LONG)
     assert "there is a cluster in" in hands.refused(f"moorage store move {where}")
     obeys_none(town, hands)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from moorage.errors import BadInput, MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
+from moorage.model.master_address import checked
 from moorage.model.nicparams import checked_prefix
 from moorage.ops import ndparams
 from moorage.ops.cluster import defaults
@@ -24,6 +25,7 @@ from moorage.storage.validation import check_image_directory
 
 from .document import Part
 
+_MACHINE = "machine_version"
 _NUMBERS = ("candidate_pool_size", "max_running_jobs")
 _WORDS: dict[str, Callable[[str], object]] = {
     "mac_prefix": checked_prefix,
@@ -32,6 +34,9 @@ _WORDS: dict[str, Callable[[str], object]] = {
 }
 """Settings of one word, with what refuses one; a value of another type is told of by
 whoever reads the object."""
+
+
+_ADDRESS = ("master_ip", "master_netdev", "master_netmask", "master_ip_active")
 
 
 class Settled(NamedTuple):
@@ -49,8 +54,14 @@ class Settled(NamedTuple):
     aside: list[str]
 
 
-def of_cluster(part: Part, here: Cluster) -> Settled:
+def of_cluster(part: Part, here: Cluster, *, ours: bool) -> Settled:
     """Return the settings of a cluster that have an effect in the one that is here.
+
+    Parameters
+    ----------
+    ours
+        Whether the file was written here. If not, guests without a machine's name are
+        Ganeti's, which ran on QEMU's default.
 
     Raises
     ------
@@ -68,6 +79,9 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
         for name, given in (part.get("hvparams") or {}).items()
         if name in HYPERVISORS
     }
+    kvm = params.setdefault(KVM, {}) if KVM in enabled else params.get(KVM)
+    if kvm is not None and not ours and not kvm.get(_MACHINE):
+        kvm[_MACHINE] = "pc"
     presets = {
         name: _honoured(f"-D {name}", given, TEMPLATES[name].defaults, aside)
         for name, given in (part.get("diskparams") or {}).items()
@@ -80,7 +94,32 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
         "hvparams": params,
         "diskparams": presets,
     }
-    return Settled({**found, **_plain(part, here, aside)}, aside)
+    plain = _plain(part, here, aside)
+    return Settled({**found, **plain, **_address(part, here, aside)}, aside)
+
+
+def _address(part: Part, here: Cluster, aside: list[str]) -> Part:
+    """Return the address that moves with the master: the file's, but it is not up yet.
+
+    Ganeti's master may have it.
+    """
+    own = {name: getattr(here, name) for name in _ADDRESS}
+    if part.get("use_external_mip_script"):
+        aside.append("the master's address is set by no script here: it goes out again")
+    ip, device = part.get("master_ip") or "", part.get("master_netdev") or ""
+    if not ip or not device:
+        return own
+    try:
+        found = checked(ip, device, part.get("master_netmask") or 0)
+    except BadInput as error:
+        aside.append(f"{error.message}: the word goes out again")
+        return own
+    aside.append(
+        f"the master's address {found.ip} is not up yet: gnt-cluster "
+        "activate-master-ip, when Ganeti's master has it no more"
+    )
+    told = (found.ip, found.device, found.bits, False)
+    return dict(zip(_ADDRESS, told, strict=True))
 
 
 def _templates(part: Part, here: Cluster, aside: list[str]) -> Part:

@@ -28,7 +28,7 @@ from moorage.store import (
     loaded,
 )
 from moorage.store.base import ADVICE
-from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
+from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wish
 from moorage.units import counted
 
 from . import etcd_prefix, master_process, moving, process
@@ -37,6 +37,8 @@ from .paths import MasterPlaces
 from .state_directory import as_owner
 
 SQLITE = "sqlite"
+_AHEAD = 60
+"""Seconds that the master gets to stop, before one that waits may lead after all."""
 _PAST = 3.0
 """Seconds beyond a lease in which a lead ends that a killed process has left."""
 
@@ -178,14 +180,28 @@ def do(places: MasterPlaces, wanted: Plan) -> None:
     """
     busy = f"a move or an import of the state in {places.root} is under way"
     with process.held(places.importing, busy, "wait for its end"):
-        cut = moving.noted(places) is not None  # with the master stopped, or not
-        as_owner(places.root, moving.note, places, wanted.move)
-        was_running = master_process.stop(places)
-        try:
-            as_owner(places.root, carry_out, places, wanted)
-        finally:
-            if was_running or cut:
-                master_process.start(places)
+        now = etcd_of(places.store)
+        if now and not wanted.over:
+            asyncio.run(_ahead(now, places, wanted))
+        else:
+            _stopped(places, wanted)
+
+
+async def _ahead(etcd: EtcdSettings, places: MasterPlaces, wanted: Plan) -> None:
+    """Keep masters that wait on candidates from the lead while this one is stopped."""
+    async with wish(etcd, _AHEAD):
+        await asyncio.to_thread(_stopped, places, wanted)
+
+
+def _stopped(places: MasterPlaces, wanted: Plan) -> None:
+    cut = moving.noted(places) is not None  # with the master stopped, or not
+    as_owner(places.root, moving.note, places, wanted.move)
+    was_running = master_process.stop(places)
+    try:
+        as_owner(places.root, carry_out, places, wanted)
+    finally:
+        if was_running or cut:
+            master_process.start(places)
 
 
 def carry_out(places: MasterPlaces, wanted: Plan) -> None:

@@ -93,6 +93,7 @@ class Keys:
         self.cluster = self.root + b"cluster"
         self.leader = self.root + b"leader"
         self.moved = self.root + b"moved"
+        self.wish = self.root + b"wish"
         self.head = self.root + b"head"
         self.records = self.root + b"record/"
         self.parts = self.root + b"part/"
