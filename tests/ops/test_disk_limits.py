@@ -57,6 +57,15 @@ async def test_the_nearest_limit_holds_and_zero_is_none(cluster: SimCluster) -> 
     assert told(cluster, "root1") == wide
 
 
+async def test_a_disk_named_by_itself_is_limited_at_once(cluster: SimCluster) -> None:
+    given = {"disk": "root1", "params": SLOW}
+    await cluster.run("OP_DISK_SET_PARAMS", **given)
+    assert told(cluster, "root1") == SLOW
+    given["params"] = {"total_iops_sec": "default"}
+    await cluster.run("OP_DISK_SET_PARAMS", **given)
+    assert told(cluster, "root1") == {}
+
+
 async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> None:
     await own(cluster, **SLOW)
     web1 = {"instance_name": "web1"}
