@@ -66,6 +66,18 @@ async def test_a_disk_named_by_itself_is_limited_at_once(cluster: SimCluster) ->
     assert told(cluster, "root1") == {}
 
 
+async def test_the_limits_of_another_group_hold_when_its_node_goes_there(
+    cluster: SimCluster,
+) -> None:
+    web1 = cluster.config.instance("web1")
+    node = cluster.config.node(web1.primary_node).name
+    given = {"diskparams": {"ext": SLOW, "sharedfile": SLOW}}
+    await cluster.run("OP_GROUP_ADD", group_name="rack2", **given)
+    there = {"group_name": "rack2", "nodes": [node], "force": True}
+    await cluster.run("OP_GROUP_ASSIGN_NODES", **there)
+    assert told(cluster, "root1") == SLOW
+
+
 async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> None:
     await own(cluster, **SLOW)
     web1 = {"instance_name": "web1"}

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from moorage.model import Change, apply, successor
+from moorage.ops.asking.disk_presets import as_used
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 DETACH = {"on-io-error": "detach"}
@@ -146,6 +148,16 @@ async def test_a_node_that_cannot_be_told_is_a_warning_and_told_at_the_start(
     assert op.error is None
     assert any("Warning: tune disk root on node2" in line for line in said)
     assert told(cluster, "node1")["resync-rate"] == "10"
+
+
+async def test_a_preset_that_an_older_version_let_in_stops_no_start(
+    cluster: SimCluster,
+) -> None:
+    await made(cluster)
+    group = cluster.config.group("default")
+    old = {"drbd": {"protocol": "A", "resync-rate": 7}}
+    config = apply(cluster.config, Change((successor(group, 2.0, diskparams=old),)))
+    assert as_used(config, config.disk("root")).params == {"resync-rate": 7}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.ops.asking import node_tasks
-from moorage.ops.asking.node_tasks import as_used, of_disk, on_disk
+from moorage.ops.asking.disk_presets import as_used
+from moorage.ops.asking.node_tasks import of_disk, on_disk
 from moorage.protocol import (
     AttachDisk,
     AwaitSync,
