@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a guest may ask of its disks: by cluster, group and disk, also while it runs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,37 @@ async def test_the_limits_of_another_group_hold_when_its_node_goes_there(
     await cluster.run("OP_GROUP_ADD", group_name="rack2", **given)
     there = {"group_name": "rack2", "nodes": [node], "force": True}
     await cluster.run("OP_GROUP_ASSIGN_NODES", **there)
+    assert told(cluster, "root1") == SLOW
+
+
+@pytest.mark.parametrize(
+    ("op_id", "named"),
+    [
+        ("OP_CLUSTER_SET_PARAMS", {}),
+        ("OP_GROUP_SET_PARAMS", {"group_name": "default"}),
+    ],
+)
+async def test_a_disk_that_a_job_has_is_told_when_it_is_done(
+    cluster: SimCluster, op_id: str, named: dict[str, str]
+) -> None:
+    """Told meanwhile, its node would refuse what that job asks next as too late."""
+    there, go_on = asyncio.Event(), asyncio.Event()
+
+    async def point(name: str) -> None:
+        if name.startswith("before grow disk"):
+            there.set()
+            await go_on.wait()
+
+    cluster.extra_point = point
+    grow = await cluster.submit("OP_DISK_GROW", disk="root1", amount=64)
+    await asyncio.wait_for(there.wait(), 10)
+    given = {"diskparams": {"ext": SLOW, "sharedfile": SLOW}}
+    change = await cluster.submit(op_id, **named, **given)
+    await asyncio.sleep(0.1)
+    assert told(cluster, "root1") == {}
+    go_on.set()
+    for number in (grow, change):
+        assert [op.error for op in (await cluster.finished(number)).ops] == [None]
     assert told(cluster, "root1") == SLOW
 
 

@@ -237,6 +237,19 @@ def wait(
         )
 
 
+def hold_used(config: Config, templates: Iterable[str]) -> Iterator[Lock]:
+    """Hold the disks of some templates that are in use: :func:`retuned` tells of them.
+
+    A node refuses what is earlier than the last that it heard of a disk: told while
+    another job has it, that job would fail.
+    """
+    told = {*templates}
+    for disk in config.all(Disk):
+        owner = config.owner(disk)
+        if disk.dev_type in told and owner and owner.disks_active:
+            yield Lock("disk", disk.uuid)
+
+
 def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Run]:
     """Tell the nodes that use disks of live parameters that became others.
 
