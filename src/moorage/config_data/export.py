@@ -11,6 +11,7 @@ from msgspec import Struct, json
 from msgspec.structs import fields
 
 from moorage.api.query import defaults
+from moorage.disk_templates import LIMITED
 from moorage.errors import BadInput
 from moorage.model import (
     KINDS,
@@ -353,6 +354,12 @@ def _left(config: Config, beside: Mapping[str, Mapping[str, Any]]) -> Iterator[s
         if field in _NAMED:
             told += f" ({', '.join(sorted(config.disk(one).label for one in having))})"
         yield told
+    whole = (config.cluster, *config.all(NodeGroup))
+    given = [one for of in whole for one in of.diskparams.values()]
+    given += [disk.params for disk in config.all(Disk)]
+    if places := sum(not one.keys().isdisjoint(LIMITED) for one in given):
+        told = counted(places, "place")
+        yield f"the limits of what guests may ask of disks, set in {told}"
     for name in sorted(_OWN_HVPARAMS):
         places = sum(name in _names(one) for one in beside["hvparams"].values())
         if places:
