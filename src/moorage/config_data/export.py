@@ -354,9 +354,10 @@ def _left(config: Config, beside: Mapping[str, Mapping[str, Any]]) -> Iterator[s
         if field in _NAMED:
             told += f" ({', '.join(sorted(config.disk(one).label for one in having))})"
         yield told
-    whole = (config.cluster, *config.all(NodeGroup))
-    given = [one for of in whole for one in of.diskparams.values()]
-    given += [disk.params for disk in config.all(Disk)]
+    given = [disk.params for disk in config.all(Disk)]
+    given += config.cluster.diskparams.values()
+    for group in config.all(NodeGroup):
+        given += group.diskparams.values()
     if places := sum(not one.keys().isdisjoint(LIMITED) for one in given):
         told = counted(places, "place")
         yield f"the limits of what guests may ask of disks, set in {told}"
