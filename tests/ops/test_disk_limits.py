@@ -125,6 +125,18 @@ async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> N
     assert told(cluster, "data1") == {"total_bytes_sec": 5}
 
 
+async def test_the_limits_of_the_new_storage_hold_at_once(cluster: SimCluster) -> None:
+    given = {"diskparams": {"ext": SLOW}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
+    await cluster.run(
+        "OP_DISK_CONVERT", disk="root1", disk_template="ext", provider="san"
+    )
+    assert told(cluster, "root1") == SLOW
+    given["diskparams"]["ext"] = {"total_iops_sec": 0}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
+    assert told(cluster, "root1") == {}
+
+
 async def test_scripts_hear_nothing_of_limits(cluster: SimCluster) -> None:
     """A provider lists its own parameters; these are its guests' hypervisor's."""
     await cluster.run(
