@@ -370,10 +370,22 @@ async def test_an_arrangement_of_processors_makes_up_all_of_them(at: Desk) -> No
     await at.types("gnt-cluster modify -H kvm:cpu_cores=1")
 
 
+async def test_a_pc_has_a_slot_for_each_disk_and_card(at: Desk) -> None:
+    change = "gnt-instance modify -H machine_version=pc,kvm_pci_reservations"
+    await at.types(f"{change}=31 web1")
+    said = await at.refused("gnt-instance reboot web1")
+    assert "web1 has 2 disks and 0 network cards, and a pc has 1 slot" in said
+    for value in ("4", "32"):
+        said = await at.refused(f"{change}={value} web1")
+        assert "kvm_pci_reservations is 5 to 31" in said
+    await at.types(f"{change}=30 web1")
+    await at.types("gnt-instance reboot web1")
+
+
 async def test_no_guest_is_stopped_that_could_not_start_again(at: Desk) -> None:
     """Its record came in with an import."""
     web1 = at.cluster.config.instance("web1")
-    odd = successor(web1, 1.0, hvparams={"machine_version": "pc-i440fx-2.8"})
+    odd = successor(web1, 1.0, hvparams={"machine_version": "isapc"})
     await at.cluster.config_store.commit(Change((odd,)))
     for line in (
         "gnt-instance reboot web1",
@@ -381,7 +393,7 @@ async def test_no_guest_is_stopped_that_could_not_start_again(at: Desk) -> None:
         "gnt-backup export -n node2 web1",
         "gnt-backup export --long-sleep -n node2 web1",
     ):
-        assert "not a version of q35" in await at.refused(line), line
+        assert "not a version of pc or q35" in await at.refused(line), line
     listed = "gnt-instance list --no-headers -o status web1"
     assert await at.types(listed) == "running\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ganetis_files import Ganeti, differences
-from incoming import came_in, comparable, fresh, here, names
+from incoming import ADDRESS, came_in, comparable, fresh, here, names
 from moorage.config_data import (
     NEWEST,
     exported,
@@ -34,6 +34,29 @@ def test_presets_without_effect_are_told_and_go_out_again(ganeti: Ganeti) -> Non
     out = exported(apply(config, Change((changed,)))).document["cluster"]
     assert "HIGH" in out["hvparams"]["kvm"]["spice_tls_ciphers"]
     assert out["hvparams"]["kvm"]["acpi"] is False
+
+
+@pytest.mark.oracle
+def test_guests_without_a_machine_have_the_one_that_ganeti_gave_them(
+    ganeti: Ganeti,
+) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    kvm = document["cluster"]["hvparams"]["kvm"]
+    assert not kvm["machine_version"]
+    assert came_in(document).config.cluster.hvparams["kvm"]["machine_version"] == "pc"
+    kvm["machine_version"] = "q35"
+    found = came_in(document).config.cluster.hvparams["kvm"]
+    assert found["machine_version"] == "q35"
+
+
+@pytest.mark.oracle
+def test_guests_of_ours_without_a_machine_go_on_with_theirs(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    config = came_in(document).config
+    plain = successor(config.cluster, 2.0, hvparams={"kvm": {}})
+    out = exported(apply(config, Change((plain,))), address=ADDRESS)
+    found = came_in(out.document, out.beside).config.cluster.hvparams["kvm"]
+    assert not found["machine_version"]
 
 
 SETTINGS: list[tuple[str, dict[str, Any], str]] = [

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A guest moves with the processors that its QEMU has, whatever is on record."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from moorage.node.hypervisors.kvm.observing import is_arranged
+from moorage.node.hypervisors.kvm.observing import has_agents_port, is_arranged
 from moorage.testing.foreign import until
 
 
@@ -32,3 +33,8 @@ def test_who_was_told_how_processors_are_arranged(
 
 def test_one_that_is_gone_is_as_on_record() -> None:
     assert is_arranged(None)
+    assert has_agents_port(None)
+
+
+def test_one_that_an_earlier_version_started_has_no_port_for_an_agent() -> None:
+    assert not has_agents_port(os.getpid())

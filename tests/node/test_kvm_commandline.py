@@ -55,7 +55,7 @@ def argv(guest, *, incoming=False, accel="tcg"):
             netdev.cable(card.uuid, ["10"], []) if card.link else None
             for card in guest.cards
         ],
-        ports=hotplug.assigned(guest.drives, {}),
+        ports=hotplug.assigned(guest.drives, {}, given),
         data={one.disk: data(one) for one in guest.drives},
         incoming=incoming,
     )
@@ -210,7 +210,7 @@ def test_a_guest_has_only_the_devices_that_it_needs():
     [
         ({"boot_order": "tape"}, "cdrom, disk, floppy, network"),
         ({"disk_cache": "fast"}, "writeback"),
-        ({"machine_version": "pc-i440fx-7.2"}, "q35"),
+        ({"machine_version": "isapc"}, "pc or q35"),
         ({"migration_port": "many"}, "migration_port"),
     ],
 )
@@ -278,14 +278,13 @@ def test_more_drives_than_ports_are_refused():
         for n in range(MOST_DISKS + 1)
     ]
     with pytest.raises(Failed, match="no free port"):
-        hotplug.assigned(many, {})
+        hotplug.assigned(many, {}, parameters({}))
 
 
 def test_ports_that_are_wanted_are_kept():
-    assert hotplug.assigned([drive(0, FILE), drive(1, NBD)], {DISKS[0]: 1}) == {
-        DISKS[0]: 1,
-        DISKS[1]: 0,
-    }
+    both, given = [drive(0, FILE), drive(1, NBD)], parameters({})
+    found = hotplug.assigned(both, {DISKS[0]: 1}, given)
+    assert found == {DISKS[0]: 1, DISKS[1]: 0}
 
 
 def test_the_clock_the_reboot_and_the_console_are_what_was_asked_for():

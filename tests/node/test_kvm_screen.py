@@ -45,7 +45,7 @@ def argv(disks: int = 1, **hvparams: Any) -> list[str]:
         consolelog=1,
         kernel=8 if given.kernel_path else None,
         cables=[None] * len(cards),
-        ports=hotplug.assigned(spec.drives, {}),
+        ports=hotplug.assigned(spec.drives, {}, given),
         data={one.disk: blockdev.Data(blockdev.protocol(one)) for one in drives},
         media={name: number for number, name in enumerate(images, 20)},
     )
@@ -71,6 +71,29 @@ def test_a_guest_has_neither_screen_nor_drives_unasked() -> None:
     assert "-vnc" not in words
     found = values(words, "-device")
     assert not [one for one in found if re.search("VGA|usb|xhci|cd|floppy|ahci", one)]
+
+
+@pytest.mark.parametrize(("machine", "bus"), [("pc", "agent.0"), ("q35", "serial.0")])
+def test_a_guest_agent_has_its_port_where_it_was_asked_for(
+    machine: str, bus: str
+) -> None:
+    given = {"machine_version": machine, "use_guest_agent": True}
+    (port,) = [one for one in values(argv(**given), "-device") if "guest_agent" in one]
+    assert port.split(",")[:2] == ["virtserialport", f"bus={bus}"]
+    assert "guest_agent" not in " ".join(argv(machine_version=machine))
+
+
+def test_a_pc_has_screen_pointer_and_cds_where_ganetis_had_them() -> None:
+    given = {"machine_version": "pc-i440fx-7.2", "cdrom2_image_path": "/srv/b.iso"}
+    found = {one.get("id"): one for one in devices(argv(**CD, **given))}
+    assert found["screen"]["addr"] == "0x2"
+    assert (found["usb"]["driver"], found["usb"]["addr"]) == (
+        "piix3-usb-uhci",
+        "0x1.0x2",
+    )
+    discs = [(found[name]["bus"], found[name]["unit"]) for name in ("cd0", "cd1")]
+    assert discs == [("ide.0", 0), ("ide.0", 1)]
+    assert "screen" not in {one.get("id") for one in devices(argv(**given, vga="none"))}
 
 
 @pytest.mark.parametrize("given", [{"vga": "std"}, {"vnc_bind_address": "/run"}])

@@ -60,6 +60,7 @@ ANSWERS = {
     "name-5": {"qom-list": [{"name": 5}]},
     "bus-5": {"qom-list": [DISK], "qom-get": 5},
     "bus-list": {"qom-list": [DISK], "qom-get": ["/port1"]},
+    "bus-for-slot": {"qom-list": [DISK], "qom-get": "/machine/i440fx/pci.0"},
     "far-port": {"qom-list": [DISK], "qom-get": "/port" + "9" * 5000},
     "many-disks": {
         "qom-list": [{"name": f"{DISK['name']}{n}"} for n in range(20_000)],

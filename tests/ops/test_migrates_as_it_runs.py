@@ -64,7 +64,7 @@ async def test_its_processor_and_its_machine_go_along(tmp_path: Path) -> None:
 
 
 def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
-    """Another one starts QEMU with it, as root."""
+    """Another one starts QEMU with it, as root. Who is silent made no agent's port."""
     lies: dict[str, Any] = {
         "cpu_type": "host",
         "kvm_extra": "-device x",
@@ -75,7 +75,7 @@ def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
     guest = GuestState(
         uuid="g1", name="web", state="running", memory=Mib(1), vcpus=1, machine=lies
     )
-    assert _machine(guest) == {"cpu_type": "host"}
+    assert _machine(guest) == {"cpu_type": "host", "use_guest_agent": False}
 
 
 async def lowered(cluster: SimCluster, *names: str) -> None:

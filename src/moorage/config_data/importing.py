@@ -315,7 +315,7 @@ class _Reading:
     def _cluster(self, part: Part) -> Cluster:
         here = self._here.cluster
         own = self._beside.get("hvparams", {}).get(part.get("uuid", ""), {})
-        presets, told = settings.of_cluster(part, here)
+        presets, told = settings.of_cluster(part, here, ours=bool(self._beside))
         self.aside += [("cluster", one) for one in told]
         for hypervisor, params in own.items():
             known = presets["hvparams"].get(hypervisor, {})

@@ -26,6 +26,7 @@ from moorage.storage.validation import check_image_directory
 
 from .document import Part
 
+_MACHINE = "machine_version"
 _NUMBERS = ("candidate_pool_size", "max_running_jobs")
 _WORDS: dict[str, Callable[[str], object]] = {
     "mac_prefix": checked_prefix,
@@ -58,8 +59,14 @@ Settling = Callable[[Part], Settled]
 """What returns the settings of an object that it can have here."""
 
 
-def of_cluster(part: Part, here: Cluster) -> Settled:
+def of_cluster(part: Part, here: Cluster, *, ours: bool) -> Settled:
     """Return the settings of a cluster that have an effect in the one that is here.
+
+    Parameters
+    ----------
+    ours
+        Whether the file was written here. If not, guests without a machine's name are
+        Ganeti's, which ran on QEMU's default.
 
     Raises
     ------
@@ -77,6 +84,9 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
         for name, given in (part.get("hvparams") or {}).items()
         if name in HYPERVISORS
     }
+    kvm = params.setdefault(KVM, {}) if KVM in enabled else params.get(KVM)
+    if kvm is not None and not ours and not kvm.get(_MACHINE):
+        kvm[_MACHINE] = "pc"
     found = {
         **nodes,
         "enabled_hypervisors": enabled or here.enabled_hypervisors,

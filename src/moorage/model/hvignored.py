@@ -73,9 +73,6 @@ IGNORED: dict[str, Ignored] = {
     "kvm_path": _warns(
         "the QEMU in the agent's PATH is run", "/usr/bin/kvm", default="/usr/bin/kvm"
     ),
-    "kvm_pci_reservations": _warns(
-        "a guest has a port for each of 16 disks", "12", default=12
-    ),
     "mem_path": _warns("guests have no huge pages"),
     "migration_caps": _warns("migrations set their own capabilities"),
     "migration_mode": _refuses("guests migrate live", "live", default="live"),
@@ -100,7 +97,6 @@ IGNORED: dict[str, Ignored] = {
         *_OFF,
         default=False,
     ),
-    "use_guest_agent": _warns("no agent in a guest is asked", *_OFF, default=False),
     "vif_type": _warns("it is a parameter of Xen's"),
 }
 """Every parameter of Ganeti's kvm that `Parameters` does not have."""

@@ -28,12 +28,14 @@ _CACHES: dict[str, dict[str, bool]] = {
     "unsafe": {"direct": False, "no-flush": True},
 }
 _THROUGH = {"directsync", "writethrough"}
-_MACHINE = re.compile(r"(pc-)?q35(-[0-9]+(\.[0-9]+)*)?")
+_MACHINE = re.compile(r"pc|q35|pc-(i440fx|q35)-[0-9]+(\.[0-9]+)*")
 _CPU = re.compile(r"[A-Za-z0-9_.-]*(,[+-][\w.-]+|,[\w.-]+=(on|off))*", re.ASCII)
 """A model, and features: what QEMU takes besides could name files."""
 _USER = re.compile(r"([a-z_][a-z0-9_-]{0,30}[$]?)?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SPEEDS = frozenset({9600, 19200, 38400, 57600, 115200})
+PCI_SLOTS = 32
+"""Slots of a pc's bus, those of its own devices among them."""
 _SWITCHES = {"": "", "enabled": "kvm", "disabled": "tcg"}
 NIC_TYPES = {
     "paravirtual": "virtio-net-pci",
@@ -53,6 +55,7 @@ _RANGES = {
     "cpu_cores": (0, 255),
     "cpu_sockets": (0, 255),
     "cpu_threads": (0, 255),
+    "kvm_pci_reservations": (5, 31),
     "virtio_net_queues": (1, 8),
     "migration_bandwidth": (1, 1 << 20),
     "migration_downtime": (1, 2_000_000),
@@ -63,8 +66,16 @@ MACHINE = frozenset(
     (
         *("accel", "acpi", "cdrom_disk_type", "cpu_type", "kvm_flag"),
         *("cpu_cores", "cpu_sockets", "cpu_threads"),
-        *("machine_version", "nic_type", "reboot_behavior", "serial_console"),
-        *("usb_mouse", "use_localtime", "vga", "vhost_net", "virtio_net_queues"),
+        *("kvm_pci_reservations", "machine_version", "nic_type"),
+        *("reboot_behavior", "serial_console"),
+        *(
+            "usb_mouse",
+            "use_guest_agent",
+            "use_localtime",
+            "vga",
+            "vhost_net",
+            "virtio_net_queues",
+        ),
         "vnet_hdr",
     )
 )
@@ -108,8 +119,11 @@ class Parameters(Struct, frozen=True, kw_only=True):
         More arguments for QEMU, in shell syntax.
     kvm_flag
         ``enabled`` or ``disabled``: Ganeti's way to say kvm or tcg.
+    kvm_pci_reservations
+        How many of a pc's slots are not for disks and network cards; a q35 has ports.
     machine_version
-        A version of QEMU's q35 machine.
+        ``q35``, which is the default, or ``pc``, which Ganeti's guests have by default;
+        or a version of one of them, such as ``pc-i440fx-7.2``.
     migration_bandwidth
         In MiB a second.
     migration_downtime
@@ -132,6 +146,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         ``tablet`` or ``mouse``, of a guest with a screen.
     user_shutdown
         Whether the guest may power itself off for good, where the cluster allows it.
+    use_guest_agent
+        Whether the guest has a port for QEMU's guest agent.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
     vhost_net
@@ -141,7 +157,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
     vnet_hdr
         Whether packets on a network card's cable say what is left to be done to them.
     vga
-        The graphics card: ``std``, ``cirrus``, ``virtio``, ``vmware`` or ``none``.
+        The graphics card: ``std``, ``cirrus``, ``virtio``, ``vmware`` or ``none``;
+        empty for ``std`` where the guest has a screen. A pc has one unless it is none.
     vnc_bind_address
         An IP address of the node: VNC has a port there. A path: a screen without one.
     vnc_password_file
@@ -170,6 +187,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     keymap: str = ""
     kvm_extra: str = ""
     kvm_flag: str = ""
+    kvm_pci_reservations: int = 12
     machine_version: str = ""
     migration_bandwidth: int = 1024
     migration_downtime: int = 300
@@ -182,6 +200,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     serial_console: bool = True
     serial_speed: int = 38400
     usb_mouse: str = ""
+    use_guest_agent: bool = False
     use_localtime: bool = False
     user_shutdown: bool = False
     vhost_net: bool = False
@@ -200,6 +219,16 @@ class Parameters(Struct, frozen=True, kw_only=True):
         return self.machine_version or "q35"
 
     @property
+    def is_pc(self) -> bool:
+        """Whether the machine is a pc: disks and cards sit in the slots of one bus."""
+        return "q35" not in self.machine
+
+    @property
+    def slots(self) -> range:
+        """Those of a pc for disks and network cards; a guest agent's is before."""
+        return range(self.kvm_pci_reservations + self.use_guest_agent, PCI_SLOTS)
+
+    @property
     def topology(self) -> dict[str, int]:
         """How processors are arranged, by QEMU's names; what is left to it is not."""
         told = {
@@ -211,8 +240,11 @@ class Parameters(Struct, frozen=True, kw_only=True):
 
     @property
     def screen(self) -> bool:
-        """Whether the guest has a screen."""
-        return bool(self.vnc_bind_address or self.vga not in ("", hvscreen.NO_CARD))
+        """Whether the guest has a screen; a pc has one unasked, as in Ganeti."""
+        unasked = () if self.is_pc else ("",)
+        return bool(
+            self.vnc_bind_address or self.vga not in (*unasked, hvscreen.NO_CARD)
+        )
 
     @property
     def accelerator(self) -> str:
@@ -313,8 +345,8 @@ def _check(read: Parameters) -> None:
             )
     if not _MACHINE.fullmatch(read.machine):
         raise BadInput(
-            f"machine_version '{read.machine}' is not a version of q35, the machine "
-            "whose disks kvm can plug",
+            f"machine_version '{read.machine}' is not a version of pc or q35, such "
+            "as pc-i440fx-7.2",
             machine_version=read.machine,
         )
     if not _CPU.fullmatch(read.cpu_type):

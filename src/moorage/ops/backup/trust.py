@@ -21,8 +21,16 @@ OPTION = "--trust-export"
 _HYPERVISOR = frozenset(
     {
         *("acpi", "boot_order", "cdrom_disk_type", "cpu_type", "disk_type"),
-        *("machine_version", "nic_type", "reboot_behavior", "serial_console"),
-        *("serial_speed", "usb_mouse", "use_localtime", "vga", "virtio_net_queues"),
+        *("kvm_pci_reservations", "machine_version", "nic_type"),
+        *("reboot_behavior", "serial_console"),
+        *(
+            "serial_speed",
+            "usb_mouse",
+            "use_guest_agent",
+            "use_localtime",
+            "vga",
+            "virtio_net_queues",
+        ),
     }
 )
 """Devices that a guest sees: numbers, and words of lists that are known."""

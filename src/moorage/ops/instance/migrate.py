@@ -317,11 +317,12 @@ def _machine(running: GuestState) -> dict[str, bool | int | str]:
 
     Another node starts QEMU with them. So of what its node says nothing else counts.
     """
-    return {
+    told = {
         name: value
         for name, value in running.machine.items()
         if name in hvparams.MACHINE
     }
+    return {"use_guest_agent": False, **told}  # an earlier agent makes no port
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

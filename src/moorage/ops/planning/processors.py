@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether an instance can start as its record says: its processors before all."""
+"""Whether an instance can start as its record says: its processors, and its slots."""
 
 import math
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from moorage.jobs import View
 from moorage.model import Config, Instance, Node, cpumask, hvparams
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
+from moorage.units import counted
 
 _LEVELS = 3
 """Sockets, cores and threads: where all are given, they make up all processors."""
@@ -57,6 +58,7 @@ def check_starts(config: Config, instance: Instance) -> None:
         vcpus = _vcpus(config, instance)
         backend.check({"vcpus": vcpus})
         _check_arranged(given, vcpus, instance.name)
+        _check_slots(given, instance)
 
 
 def unfit(config: Config) -> Iterator[tuple[Instance, str]]:
@@ -96,3 +98,16 @@ def _check_arranged(given: hvparams.Parameters, vcpus: int, name: str) -> None:
 
 def _vcpus(config: Config, instance: Instance) -> Any:  # noqa: ANN401
     return node_tasks.beparams(config, instance)["vcpus"]
+
+
+def _check_slots(given: hvparams.Parameters, instance: Instance) -> None:
+    """Refuse more disks and network cards than a pc has slots for."""
+    free = len(given.slots)
+    disks, cards = len(instance.disks), len(instance.nics)
+    if given.is_pc and disks + cards > free:
+        raise BadInput(
+            f"instance {instance.name} has {counted(disks, 'disk')} and "
+            f"{counted(cards, 'network card')}, and a pc has {counted(free, 'slot')}",
+            hint="detach a disk or remove a card; or, where its system can, "
+            "-H machine_version=q35",
+        )

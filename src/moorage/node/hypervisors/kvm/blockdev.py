@@ -14,6 +14,8 @@ from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 from moorage.storage.uri import Node, protocol_node, renamed
 
+from . import slots
+
 _DEVICE = "disk-"
 _SERIAL = 20
 _NAME = 28
@@ -139,12 +141,12 @@ def grows_by_reopening(drive: Drive) -> bool:
 
 
 def device(drive: Drive, port: int, given: Parameters) -> dict[str, Any]:
-    """Return the options of the drive's device in a port."""
+    """Return the options of the drive's device in a port, or in a slot of a pc."""
     return {
         "driver": "virtio-blk-pci",
         "id": device_name(drive.disk),
         "drive": stacks(drive.disk)[0].upper,
-        "bus": port_name(port),
+        **(slots.address(port) if given.is_pc else {"bus": port_name(port)}),
         "serial": drive.disk[:_SERIAL],
         "write-cache": "off" if given.writes_through else "on",
     }

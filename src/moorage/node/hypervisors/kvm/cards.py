@@ -11,7 +11,7 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Card, seat
 
-from . import devices, netdev
+from . import blockdev, devices, netdev, slots
 from .monitor import Monitor, Refusal
 from .taps import Tap
 
@@ -19,9 +19,9 @@ _SEAT = re.compile(rf"/{netdev.port_name(0)[:-1]}([0-9])(?:/|$)", re.ASCII)
 
 
 async def layout(monitor: Monitor) -> dict[str, int] | None:
-    """Return the seat of each card; None if the guest has no seats."""
+    """Return the seat of each card, or its slot; None if the guest has no seats."""
     names = await devices.plugged(monitor)
-    if netdev.port_name(0) not in names:
+    if blockdev.port_name(0) in names and netdev.port_name(0) not in names:
         return None
     cards = [card for name in names if (card := netdev.card_of(name))]
     found = {
@@ -41,7 +41,7 @@ async def plug(
     Failed
         If the guest has no seat for it.
     """
-    at = await free_seat(monitor, card)
+    at = await free_seat(monitor, card, given)
     await let_go(monitor, card.uuid)  # of what an interrupted attempt left
     try:
         if tap:
@@ -58,7 +58,7 @@ async def plug(
         ) from None
 
 
-async def free_seat(monitor: Monitor, card: Card) -> int:
+async def free_seat(monitor: Monitor, card: Card, given: Parameters) -> int:
     """Return the seat for one more card.
 
     Raises
@@ -73,12 +73,21 @@ async def free_seat(monitor: Monitor, card: Card) -> int:
             "be plugged into it",
             hint="gnt-instance reboot --type=hard, and it can",
         )
-    found = seat(seats, card.index, netdev.SEATS)
+    many = len(seats) >= netdev.SEATS
+    found = None if many else seat(seats, card.index, netdev.SEATS)
     if found is None:
         raise Failed(
             f"guest {monitor.guest} has {netdev.SEATS} network cards already",
             hint="remove one first",
         )
+    return await _free_slot(monitor, given) if given.is_pc else found
+
+
+async def _free_slot(monitor: Monitor, given: Parameters) -> int:
+    taken = await devices.taken(monitor)
+    found = next((slot for slot in slots.of_disks(given) if slot not in taken), None)
+    if found is None:
+        raise slots.full(f"guest {monitor.guest}", given)
     return found
 
 

@@ -18,10 +18,13 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
-from . import blockdev, ending, netdev, screen
+from . import blockdev, ending, netdev, screen, slots
+from .guest_dir import GUEST_AGENT
 
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
+AGENTS_PORT = "org.qemu.guest_agent.0"
+"""Name of the port at which QEMU's guest agent listens."""
 
 _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
@@ -42,7 +45,8 @@ class Launch:
     accel
         Value of ``-accel``.
     sockets
-        Descriptors of the listening sockets ``monitor``, ``console``, ``channel``.
+        Descriptors of the listening sockets ``monitor``, ``console``, ``channel``, and
+        of ``agent`` where the guest has one.
     sets
         Descriptors of files and devices, by the numbers that nodes name them by, each
         with the disk that it belongs to.
@@ -53,7 +57,7 @@ class Launch:
     cables
         QEMU's ends of the cards' cables; None for a card without one.
     ports
-        Port of each disk.
+        Port of each disk, or its slot in a pc.
     data
         How the data of each disk are reached.
     incoming
@@ -82,7 +86,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_sandbox(given),
         *_sets(launch),
         *_chardevs(given, launch),
-        *_ports(spec),
+        *(() if given.is_pc else _ports(spec)),
         *_boot(given, launch),
         *screen.screen(given),
         *screen.media(given, launch.media),
@@ -153,6 +157,18 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
         yield from ("-serial", "chardev:console")
     yield from ("-device", f"virtio-serial-pci,id=serial,addr={_SERIAL_ADDRESS:#x}")
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
+    if given.use_guest_agent:
+        yield from _agent(given)
+
+
+def _agent(given: Parameters) -> Iterator[str]:
+    """Yield the port of a guest agent; on a pc on a card of its own, as in Ganeti."""
+    bus = "serial"
+    if given.is_pc:
+        bus, at = "agent", given.kvm_pci_reservations
+        yield from ("-device", f"virtio-serial-pci,id={bus},addr={at:#x}")
+    port = f"virtserialport,bus={bus}.0,chardev={GUEST_AGENT},name={AGENTS_PORT}"
+    yield from ("-device", port)
 
 
 def _ports(spec: GuestSpec) -> Iterator[str]:
@@ -200,7 +216,7 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
 
 
 def _cards(spec: GuestSpec, given: Parameters, launch: Launch) -> Iterator[str]:
-    seats = spec.seats
+    seats = slots.seats(spec, given)
     for card, cable in zip(spec.cards, launch.cables, strict=True):
         seat = None if seats is None else seats[card.uuid]
         if cable:

@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable
 
 from moorage.errors import Failed
 
-from . import guest_state, shapes
+from . import guest_state, shapes, slots
 from .guest_dir import Home
 from .monitor import Monitor, Refusal, conversation
 
 PLACE = "/machine/peripheral"
 _TRY = 1.0
 _POLL = 0.02
+_FUNCTION = 3
+"""Bits of a function's number."""
 _LATE = ("already in the process", "not found")
 """What QEMU says of a device that is going, or has just gone."""
 
@@ -24,20 +26,33 @@ async def plugged(monitor: Monitor) -> list[str]:
     return [item.name for item in listed]
 
 
-async def number_at(monitor: Monitor, device: str, port: re.Pattern[str]) -> int | None:
-    """Return the number of the port that a device is in; None if it has just gone.
+async def number_at(
+    monitor: Monitor, device: str, port: re.Pattern[str] | None = None
+) -> int | None:
+    """Return the number of the port or slot that a device is in; None if it has gone.
 
     Parameters
     ----------
     port
-        Finds the number in the path of a port.
+        Finds the number in the path of a port; None for slots alone.
     """
-    words = {"path": f"{PLACE}/{device}", "property": "parent_bus"}
+    path = f"{PLACE}/{device}"
     try:
-        found = port.search(await monitor.read(shapes.Path, "qom-get", **words))
+        words = {"path": path, "property": "parent_bus"}
+        bus = await monitor.read(shapes.Path, "qom-get", **words)
+        if bus.endswith(f"/{slots.BUS}"):
+            words["property"] = "addr"
+            return await monitor.read(shapes.Devfn, "qom-get", **words) >> _FUNCTION
     except Refusal:
         return None
+    found = port.search(bus) if port else None
     return int(found[1]) if found else None
+
+
+async def taken(monitor: Monitor) -> set[int]:
+    """Return the slots of a pc that its devices have, as far as they have names."""
+    found = [await number_at(monitor, name) for name in await plugged(monitor)]
+    return {slot for slot in found if slot is not None}
 
 
 async def let_go(

@@ -25,13 +25,16 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 NOTE = f"echo $$ $(cut -d' ' -f{START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
 """What a shell does in the directory before it becomes QEMU."""
 SOCKETS = ("monitor", "console", "channel")
+GUEST_AGENT = "agent"
+"""The socket of QEMU's guest agent, in guests that have a port for one."""
 
 
 class Home:
     """A guest's directory below the run directory.
 
-    Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``;
-    what the TLS of its migration needs; the logs ``log`` (QEMU's) and ``consolelog``.
+    Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``,
+    and ``agent`` where the guest has a port for QEMU's; what the TLS of its migration
+    needs; the logs ``log`` (QEMU's) and ``consolelog``.
     QEMU works in it, and may read what is shared with its group, and write nothing.
     """
 

@@ -16,7 +16,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive
 from moorage.node.machine import proc
 
-from . import blockdev, devices, shapes, throttling
+from . import blockdev, devices, shapes, slots, throttling
 from .blockdev import Data, Stack
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
@@ -42,19 +42,28 @@ async def plugged(monitor: Monitor) -> list[str]:
     return [disk for name in names if (disk := blockdev.disk_of(name))]
 
 
-def free_port(slot: int, taken: Collection[int]) -> int | None:
+def free_port(
+    slot: int, taken: Collection[int], ports: range = range(MOST_DISKS)
+) -> int | None:
     """Return the port of the slot, or the first free one; None if all are taken."""
-    ports = (slot, *range(MOST_DISKS)) if slot < MOST_DISKS else range(MOST_DISKS)
-    return next((port for port in ports if port not in taken), None)
+    tried = (*ports[slot : slot + 1], *ports)
+    return next((port for port in tried if port not in taken), None)
 
 
-def assigned(drives: Iterable[Drive], wanted: Mapping[str, int]) -> dict[str, int]:
+def assigned(
+    drives: Iterable[Drive],
+    wanted: Mapping[str, int],
+    given: Parameters,
+    cards: Collection[int] = (),
+) -> dict[str, int]:
     """Return a port for each of the drives of a guest that is to be started.
 
     Parameters
     ----------
     wanted
         Ports that disks must have.
+    cards
+        Where its network cards sit.
 
     Raises
     ------
@@ -64,12 +73,17 @@ def assigned(drives: Iterable[Drive], wanted: Mapping[str, int]) -> dict[str, in
     ports = dict(wanted)
     for drive in drives:
         if drive.disk not in ports:
-            ports[drive.disk] = _port_for(drive, ports, "the guest")
+            taken = {*ports.values(), *slots.beside(given, cards)}
+            ports[drive.disk] = _port_for(drive, taken, "the guest", given)
     return ports
 
 
-def _port_for(drive: Drive, taken: Mapping[str, int], guest: str) -> int:
-    port = free_port(drive.slot, set(taken.values()))
+def _port_for(
+    drive: Drive, taken: Collection[int], guest: str, given: Parameters
+) -> int:
+    port = free_port(drive.slot, taken, slots.of_disks(given))
+    if port is None and given.is_pc:
+        raise slots.full(guest, given)
     if port is None:
         raise Failed(
             f"{guest} has no free port for disk {drive.disk}: all {MOST_DISKS} are "
@@ -86,7 +100,8 @@ async def plug(
     ports = await layout(monitor)
     if drive.disk in ports:
         return
-    port = _port_for(drive, ports, f"guest {monitor.guest}")
+    taken = await devices.taken(monitor) if given.is_pc else {*ports.values()}
+    port = _port_for(drive, taken, f"guest {monitor.guest}", given)
     await let_go(monitor, drive.disk)  # of what an interrupted attempt left
     stack = blockdev.stacks(drive.disk)[0]
     try:

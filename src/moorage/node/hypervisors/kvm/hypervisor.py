@@ -241,7 +241,7 @@ class Kvm:
         async with conversation(home) as monitor:
             if card.uuid in (await cards.layout(monitor) or {}):
                 return
-            await cards.free_seat(monitor, card)
+            await cards.free_seat(monitor, card, given)
             async with self._cables.one_more(home, spec, card, given) as tap:
                 await cards.plug(monitor, card, tap, given)
 

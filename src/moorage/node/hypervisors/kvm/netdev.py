@@ -11,6 +11,8 @@ from typing import Any
 from moorage.model.hvparams import NIC_TYPES, Parameters
 from moorage.node.hypervisors.base import Card
 
+from . import slots
+
 SEATS = 8
 """Network cards that a guest can have, as in Ganeti."""
 _DEVICE, _CABLE, _PORT = "nic-", "cable-", "seat"
@@ -75,7 +77,7 @@ def device(
     Parameters
     ----------
     seat
-        Its port; None in a guest that has none.
+        Its port, or its slot in a pc; None in a guest that has no ports.
     cabled
         Whether it has a cable.
     """
@@ -88,7 +90,7 @@ def device(
     if seat is None:
         made["addr"] = f"{_FIRST_ADDRESS + card.index:#x}"
     else:
-        made["bus"] = port_name(seat)
+        made |= slots.address(seat) if given.is_pc else {"bus": port_name(seat)}
     if cabled:
         made["netdev"] = cable_name(card.uuid)
     queues = given.virtio_net_queues

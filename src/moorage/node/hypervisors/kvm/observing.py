@@ -12,6 +12,7 @@ from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
 
 from . import cards, guest_state, hotplug
+from .commandline import AGENTS_PORT
 from .guest_dir import Home
 from .monitor import conversation
 
@@ -92,7 +93,20 @@ def _machine(home: Home, spec: GuestSpec) -> dict[str, bool | int | str]:
         told = hvparams.of_machine(spec.hvparams)
     except BadInput:  # a guest of an earlier version's
         return {}
-    return told if is_arranged(home.pid()) else told | dict.fromkeys(_ARRANGED, 0)
+    pid = home.pid()
+    told["use_guest_agent"] = told["use_guest_agent"] and has_agents_port(pid)
+    return told if is_arranged(pid) else told | dict.fromkeys(_ARRANGED, 0)
+
+
+def has_agents_port(pid: int | None) -> bool:
+    """Whether a QEMU was told to have a port for its guest agent.
+
+    An earlier version kept that parameter with a guest, too, and made no port.
+    """
+    try:
+        return AGENTS_PORT.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
 
 
 def is_arranged(pid: int | None) -> bool:

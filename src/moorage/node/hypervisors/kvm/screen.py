@@ -16,6 +16,8 @@ X509 = ("ca-cert.pem", "server-cert.pem", "server-key.pem")
 """What QEMU looks for in the directory of its certificates."""
 _TLS = "vnc-tls"
 _CARD_ADDRESS, _USB_ADDRESS, _CD_ADDRESS = "0x2", "0x18", "0x19"
+_PC_USB_ADDRESS, _PC_CD_ADDRESS = "0x1.0x2", "0x4"
+"""The first is a function of the pc's own chip, as where Ganeti says ``-usb``."""
 _FIRST, _SECOND = 1, 2
 
 
@@ -25,7 +27,10 @@ def screen(given: Parameters) -> Iterator[str]:
         return
     if given.vga != NO_CARD:
         yield from _device(driver=CARDS[given.vga], id="screen", addr=_CARD_ADDRESS)
-    yield from _device(driver="qemu-xhci", id="usb", addr=_USB_ADDRESS)
+    if given.is_pc:
+        yield from _device(driver="piix3-usb-uhci", id="usb", addr=_PC_USB_ADDRESS)
+    else:
+        yield from _device(driver="qemu-xhci", id="usb", addr=_USB_ADDRESS)
     pointer = POINTERS[given.usb_mouse]
     yield from _device(driver=pointer, id="pointer", bus="usb.0")
     secured = f",tls-creds={_TLS}" if given.vnc_tls else ""
@@ -48,13 +53,17 @@ def media(given: Parameters, sets: Mapping[str, int]) -> Iterator[str]:
     """
     bus = DRIVES[given.cdrom_disk_type]
     discs = [name for name in MEDIA[:2] if name in sets]
-    if discs:
+    own = given.is_pc and bus == "ide"  # a pc has its IDE controller
+    if discs and not own:
         kind = "ich9-ahci" if bus == "ide" else "virtio-scsi-pci"
-        yield from _device(driver=kind, id="cd", addr=_CD_ADDRESS)
+        at = _PC_CD_ADDRESS if given.is_pc else _CD_ADDRESS
+        yield from _device(driver=kind, id="cd", addr=at)
     for number, name in enumerate(discs):
         yield from _image(name, sets[name])
-        device = {"driver": f"{bus}-cd", "id": f"cd{number}", "drive": name}
-        device["bus"] = f"cd.{number if bus == 'ide' else 0}"
+        device: dict[str, Any] = {"driver": f"{bus}-cd", "id": f"cd{number}"}
+        device |= {"drive": name, "bus": f"cd.{number if bus == 'ide' else 0}"}
+        if own:
+            device |= {"bus": "ide.0", "unit": number}
         first = {"bootindex": _FIRST} if given.boot_order == "cdrom" else {}
         yield from _device(**device, **(first if number == 0 else {}))
     if MEDIA[2] in sets:

@@ -11,6 +11,8 @@ from msgspec import Meta, Struct
 _Word = Annotated[str, Meta(pattern=r"\A[a-z0-9-]{0,40}\Z")]
 _Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 _Name = Annotated[str, Meta(max_length=255)]
+Devfn = Annotated[int, Meta(ge=0, le=255)]
+"""A device's slot on its bus, and in three bits its function there."""
 Path = Annotated[str, Meta(max_length=1000)]
 """A place in QEMU's tree of objects."""
 

@@ -16,10 +16,10 @@ from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import users
 from moorage.node.machine.sockets import listener
 
-from . import hotplug, lines, netdev, openings
+from . import hotplug, lines, netdev, openings, slots
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
-from .guest_dir import SOCKETS, Home
+from .guest_dir import GUEST_AGENT, SOCKETS, Home
 from .openings import Images, Opened
 from .taps import Tap
 
@@ -80,7 +80,8 @@ def outfit(
     Failed
         If something cannot be opened, or no user is free.
     """
-    ports = hotplug.assigned(spec.drives, spec.ports)
+    seats = slots.seats(spec, given) or {}
+    ports = hotplug.assigned(spec.drives, spec.ports, given, seats.values())
     with ExitStack() as stack:
         keep = _Keep(stack)
         user = users.take(given, spec.uid_pool)
@@ -97,7 +98,7 @@ def outfit(
         media = _media(given, images, keep, numbers)
         launch = Launch(
             accel=start.accel,
-            sockets=_sockets(home, stack, keep),
+            sockets=_sockets(home, given, stack, keep),
             sets={
                 1: (log, ""),
                 **_sets(found),
@@ -179,9 +180,12 @@ def _sets(found: Mapping[str, Opened]) -> dict[int, tuple[int, str]]:
     }
 
 
-def _sockets(home: Home, stack: ExitStack, keep: _Keep) -> dict[str, int]:
+def _sockets(
+    home: Home, given: Parameters, stack: ExitStack, keep: _Keep
+) -> dict[str, int]:
     found = {}
-    for name in SOCKETS:
+    agent = (GUEST_AGENT,) if given.use_guest_agent else ()
+    for name in (*SOCKETS, *agent):
         made = stack.enter_context(listener(home.file(name)))
         keep.descriptors.append(made.fileno())
         found[name] = made.fileno()
