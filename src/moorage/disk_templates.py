@@ -409,10 +409,16 @@ def sharing(kind: str) -> tuple[str, ...]:
 def limits(params: Mapping[str, Any]) -> dict[str, int]:
     """Return the limits of a disk that has some parameters, without those of 0.
 
+    A provider's disk of old may have another word by that name: no number, no limit.
+
     >>> limits({"provider": "san", "total_iops_sec": "500", "total_bytes_sec": 0})
     {'total_iops_sec': 500}
+    >>> limits({"provider": "san", "total_iops_sec": "fast"})
+    {}
     """
-    found = {name: int(params[name]) for name in LIMITED if name in params}
+    given = {name: str(params[name]) for name in LIMITED if name in params}
+    numbers = {name: one for name, one in given.items() if one.isascii()}
+    found = {name: int(one) for name, one in numbers.items() if one.isdecimal()}
     return {name: limit for name, limit in found.items() if limit}
 
 

@@ -53,6 +53,11 @@ MADE: list[tuple[str, dict[str, Any]]] = [
     ),
     ("OP_TAGS_SET", {"kind": "disk", "name": "data1", "tags": ["mine"]}),
     ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"accel": "tcg"}}}),
+    (
+        "OP_CLUSTER_SET_PARAMS",
+        {"diskparams": {"drbd": {"total_iops_sec": 5, "disk-barriers": "bf"}}},
+    ),
+    ("OP_DISK_SET_PARAMS", {"disk": "data1", "params": {"total_bytes_sec": "7"}}),
 ]
 
 
@@ -123,6 +128,7 @@ async def test_what_ganeti_has_no_place_for_is_counted_and_kept(
     made = written(sim)
     assert "the tags of 1 disk" in made.left
     assert "the hypervisor parameter accel, set in 1 place" in made.left
+    assert "the limits of what guests may ask of disks, set in 2 places" in made.left
     data1 = sim.config.disk("data1")
     assert made.beside["disks"][data1.uuid]["tags"] == ("mine",)
     assert made.beside["hvparams"] == {

@@ -15,7 +15,7 @@ from moorage.config_data import (
 )
 from moorage.config_data.importing import imported
 from moorage.config_data.importing_plan import NOTICE, findings
-from moorage.model import Instance, Node, successor
+from moorage.model import Disk, Instance, Node, NodeGroup, successor
 from moorage.model.apply import apply
 from moorage.model.change import Change
 from moorage.model.uidpool import STANDARD
@@ -101,6 +101,30 @@ def test_settings_that_no_request_could_make_are_told_and_go_out_again(
     assert not [one for one in found.config.all(Node) if one.ndparams.get("ssh_port")]
     out = exported(found.config, NEWEST).document
     assert [*differences(comparable(out), comparable(document))] == []
+
+
+@pytest.mark.oracle
+def test_parameters_that_no_disk_could_have_are_told_wherever_they_are(
+    ganeti: Ganeti,
+) -> None:
+    """They hold for disks in use: one that none can have would stop every start."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    for group in document["nodegroups"].values():
+        group["diskparams"] = {"drbd": {"protocol": "A", "resync-rate": 7}}
+    for disk in document["disks"].values():
+        disk["params"] = {"total_iops_sec": "fast", "total_bytes_sec": "5"}
+    found = came_in(document)
+    assert not found.wrong
+    told = [why for _, why in found.aside]
+    groups, disks = [*found.config.all(NodeGroup)], [*found.config.all(Disk)]
+    assert [one for one in told if "protocol=A" in one][len(groups) - 1 :]
+    assert [one for one in told if "total_iops_sec=fast" in one][len(disks) - 1 :]
+    assert {str(one.diskparams) for one in groups} == {"{'drbd': {'resync-rate': 7}}"}
+    assert {str(one.params) for one in disks} == {"{'total_bytes_sec': 5}"}
+    out = exported(found.config, NEWEST).document
+    assert {
+        str(one["diskparams"]["drbd"]["protocol"]) for one in out["nodegroups"].values()
+    } == {"A"}
 
 
 @pytest.mark.oracle

@@ -189,3 +189,18 @@ async def test_its_own_memory_is_given_back_before_it_starts(
     cluster.nodes.nodes["node2"].machine.size = 1
     await cluster.run(RESTART, instance_name="web")
     assert origin(cluster) == ""
+
+
+async def test_its_mirror_is_tuned_and_a_limit_waits_for_its_next_start(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run(TAKE, instance_name="web")
+    said = []
+    for name in ("resync-rate", "total_iops_sec"):
+        given = {"diskparams": {"drbd": {name: 300}}}
+        number = await cluster.submit("OP_CLUSTER_SET_PARAMS", **given)
+        (op,) = (await cluster.finished(number)).ops
+        assert op.error is None
+        said.append([str(entry[3]) for entry in op.log if "Warning" in str(entry[3])])
+    assert said[0] == []
+    assert "runs as Ganeti started it" in said[1][0]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a guest may ask of its disks: by cluster, group and disk, also while it runs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,58 @@ async def test_the_nearest_limit_holds_and_zero_is_none(cluster: SimCluster) -> 
     assert told(cluster, "root1") == wide
 
 
+async def test_a_disk_named_by_itself_is_limited_at_once(cluster: SimCluster) -> None:
+    given = {"disk": "root1", "params": SLOW}
+    await cluster.run("OP_DISK_SET_PARAMS", **given)
+    assert told(cluster, "root1") == SLOW
+    given["params"] = {"total_iops_sec": "default"}
+    await cluster.run("OP_DISK_SET_PARAMS", **given)
+    assert told(cluster, "root1") == {}
+
+
+async def test_the_limits_of_another_group_hold_when_its_node_goes_there(
+    cluster: SimCluster,
+) -> None:
+    web1 = cluster.config.instance("web1")
+    node = cluster.config.node(web1.primary_node).name
+    given = {"diskparams": {"ext": SLOW, "sharedfile": SLOW}}
+    await cluster.run("OP_GROUP_ADD", group_name="rack2", **given)
+    there = {"group_name": "rack2", "nodes": [node], "force": True}
+    await cluster.run("OP_GROUP_ASSIGN_NODES", **there)
+    assert told(cluster, "root1") == SLOW
+
+
+@pytest.mark.parametrize(
+    ("op_id", "named"),
+    [
+        ("OP_CLUSTER_SET_PARAMS", {}),
+        ("OP_GROUP_SET_PARAMS", {"group_name": "default"}),
+    ],
+)
+async def test_a_disk_that_a_job_has_is_told_when_it_is_done(
+    cluster: SimCluster, op_id: str, named: dict[str, str]
+) -> None:
+    """Told meanwhile, its node would refuse what that job asks next as too late."""
+    there, go_on = asyncio.Event(), asyncio.Event()
+
+    async def point(name: str) -> None:
+        if name.startswith("before grow disk"):
+            there.set()
+            await go_on.wait()
+
+    cluster.extra_point = point
+    grow = await cluster.submit("OP_DISK_GROW", disk="root1", amount=64)
+    await asyncio.wait_for(there.wait(), 10)
+    given = {"diskparams": {"ext": SLOW, "sharedfile": SLOW}}
+    change = await cluster.submit(op_id, **named, **given)
+    await asyncio.sleep(0.1)
+    assert told(cluster, "root1") == {}
+    go_on.set()
+    for number in (grow, change):
+        assert [op.error for op in (await cluster.finished(number)).ops] == [None]
+    assert told(cluster, "root1") == SLOW
+
+
 async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> None:
     await own(cluster, **SLOW)
     web1 = {"instance_name": "web1"}
@@ -70,6 +123,18 @@ async def test_limits_go_along_wherever_the_guest_goes(cluster: SimCluster) -> N
     await cluster.run("OP_DISK_DETACH", disk="data1")
     await cluster.run("OP_DISK_ATTACH", disk="data1", **web1)
     assert told(cluster, "data1") == {"total_bytes_sec": 5}
+
+
+async def test_the_limits_of_the_new_storage_hold_at_once(cluster: SimCluster) -> None:
+    given = {"diskparams": {"ext": SLOW}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
+    await cluster.run(
+        "OP_DISK_CONVERT", disk="root1", disk_template="ext", provider="san"
+    )
+    assert told(cluster, "root1") == SLOW
+    given["diskparams"]["ext"] = {"total_iops_sec": 0}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
+    assert told(cluster, "root1") == {}
 
 
 async def test_scripts_hear_nothing_of_limits(cluster: SimCluster) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from moorage.model import Change, apply, successor
+from moorage.ops.asking.disk_presets import as_used
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 DETACH = {"on-io-error": "detach"}
@@ -148,6 +150,16 @@ async def test_a_node_that_cannot_be_told_is_a_warning_and_told_at_the_start(
     assert told(cluster, "node1")["resync-rate"] == "10"
 
 
+async def test_a_preset_that_an_older_version_let_in_stops_no_start(
+    cluster: SimCluster,
+) -> None:
+    await made(cluster)
+    group = cluster.config.group("default")
+    old = {"drbd": {"protocol": "A", "resync-rate": 7}}
+    config = apply(cluster.config, Change((successor(group, 2.0, diskparams=old),)))
+    assert as_used(config, config.disk("root")).params == {"resync-rate": 7}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -163,6 +175,13 @@ async def test_a_node_that_cannot_be_told_is_a_warning_and_told_at_the_start(
         ({"net-custom": "max-buffers=1"}, "cannot hold 'max-buffers'"),
         ({"net-custom": "--max-buffers"}, "holds '--max-buffers' without a value"),
         ({"net-custom": "--max-buffers=$(id)"}, "cannot hold '--max-buffers $(id)'"),
+        ({"net-custom": "--max-buffers=many"}, "cannot hold '--max-buffers many'"),
+        ({"net-custom": "--max-buffers=999k"}, "cannot hold '--max-buffers 999k'"),
+        ({"net-custom": "--timeout=--ko-count"}, "cannot hold '--timeout --ko-count'"),
+        ({"net-custom": "--tcp-cork=1"}, "cannot hold '--tcp-cork 1'"),
+        ({"disk-custom": "--al-extents=7"}, "cannot hold '--al-extents 7'"),
+        ({"disk-custom": "--disk-timeout=٣"}, "cannot hold '--disk-timeout ٣'"),
+        ({"disk-custom": "--read-balancing=x"}, "cannot hold '--read-balancing x'"),
         ({"disk-custom": "--on-io-error=pass_on"}, "cannot hold '--on-io-error'"),
         ({"disk-custom": "--fencing=x"}, "cannot hold '--fencing'"),
     ],

@@ -31,6 +31,7 @@ PROGRAM = Program(
             "backup", "state_backup", "write the cluster's state and keys into a file"
         ),
         Verb("restore", "state_backup", "put the state and keys of a backup back"),
+        Verb("store move", "store_move", "move the state to etcd, or to SQLite"),
         Verb(
             "export-config",
             "export_config",

@@ -11,6 +11,7 @@ from msgspec import Struct, json
 from msgspec.structs import fields
 
 from moorage.api.query import defaults
+from moorage.disk_templates import LIMITED
 from moorage.errors import BadInput
 from moorage.model import (
     KINDS,
@@ -353,10 +354,22 @@ def _left(config: Config, beside: Mapping[str, Mapping[str, Any]]) -> Iterator[s
         if field in _NAMED:
             told += f" ({', '.join(sorted(config.disk(one).label for one in having))})"
         yield told
+    if places := _limited(config):
+        told = counted(places, "place")
+        yield f"the limits of what guests may ask of disks, set in {told}"
     for name in sorted(_OWN_HVPARAMS):
         places = sum(name in _names(one) for one in beside["hvparams"].values())
         if places:
             yield f"the hypervisor parameter {name}, set in {counted(places, 'place')}"
+
+
+def _limited(config: Config) -> int:
+    """Return in how many places a limit of disks is set."""
+    given = [disk.params for disk in config.all(Disk)]
+    given += config.cluster.diskparams.values()
+    for group in config.all(NodeGroup):
+        given += group.diskparams.values()
+    return sum(not one.keys().isdisjoint(LIMITED) for one in given)
 
 
 def _names(params: Mapping[str, Any]) -> set[str]:

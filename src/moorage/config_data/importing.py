@@ -237,17 +237,23 @@ class _Reading:
         if why:
             self.aside.append((word, why))
 
-    def _of_nodes(self, word: str, part: Part) -> Part:
-        """Return a part with the node parameters that it can have here."""
-        fields, told = settings.of_nodes(part)
+    def _settled(self, word: str, part: Part, of: settings.Settling) -> Part:
+        """Return a part with the settings that it can have here."""
+        fields, told = of(part)
         self.aside += [(word, one) for one in told]
         return {**part, **fields}
 
     def _group(self, part: Part) -> NodeGroup:
-        return _group(self._of_nodes(f"node group {part.get('name')}", part))
+        word = f"node group {part.get('name')}"
+        part = self._settled(word, part, settings.of_group)
+        group = _made(NodeGroup, _theirs(NodeGroup, part))
+        for given in group.networks.values():
+            nicparams.checked(given)
+        ipolicy.changed({}, group.ipolicy, of_group=True)
+        return group
 
     def _node(self, part: Part) -> Node:
-        part = self._of_nodes(f"node {part.get('name')}", part)
+        part = self._settled(f"node {part.get('name')}", part, settings.of_nodes)
         node = _made(Node, _theirs(Node, part))
         own = joined(self._here).get(node.name)
         if own is None:
@@ -274,8 +280,9 @@ class _Reading:
         if "name" in called:
             told = f"another disk is named '{part['name']}', too: it comes in without"
             self.aside.append((f"disk {uuid}", f"{told} a name"))
-        words = {"children": children, **called}
-        disk = _made(Disk, {**_theirs(Disk, part), **more, **words})
+        more |= {"children": children, **called}
+        part = self._settled(f"disk {uuid}", part, settings.of_disk)
+        disk = _made(Disk, _theirs(Disk, part) | more)
         if not (disk.volumes and all(disk.volumes)):
             raise BadInput("it has no volume")
         for one in (disk, *disk.children):
@@ -358,14 +365,6 @@ def _made(cls: type[E], part: Part) -> E:
         one: part[one] for one in cls.__struct_fields__ if part.get(one) is not None
     }
     return convert(known, cls)
-
-
-def _group(part: Part) -> NodeGroup:
-    group = _made(NodeGroup, _theirs(NodeGroup, part))
-    for given in group.networks.values():
-        nicparams.checked(given)
-    ipolicy.changed({}, group.ipolicy, of_group=True)
-    return group
 
 
 def _with_foreign(document: Document, config: Config) -> Iterator[Entity]:

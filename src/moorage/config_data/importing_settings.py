@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from moorage.disk_templates import FACTS
 from moorage.errors import BadInput, MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
@@ -54,6 +55,10 @@ class Settled(NamedTuple):
     aside: list[str]
 
 
+Settling = Callable[[Part], Settled]
+"""What returns the settings of an object that it can have here."""
+
+
 def of_cluster(part: Part, here: Cluster, *, ours: bool) -> Settled:
     """Return the settings of a cluster that have an effect in the one that is here.
 
@@ -82,17 +87,12 @@ def of_cluster(part: Part, here: Cluster, *, ours: bool) -> Settled:
     kvm = params.setdefault(KVM, {}) if KVM in enabled else params.get(KVM)
     if kvm is not None and not ours and not kvm.get(_MACHINE):
         kvm[_MACHINE] = "pc"
-    presets = {
-        name: _honoured(f"-D {name}", given, TEMPLATES[name].defaults, aside)
-        for name, given in (part.get("diskparams") or {}).items()
-        if name in TEMPLATES
-    }
     found = {
         **nodes,
         "enabled_hypervisors": enabled or here.enabled_hypervisors,
         **_templates(part, here, aside),
         "hvparams": params,
-        "diskparams": presets,
+        "diskparams": _presets(part, aside),
     }
     plain = _plain(part, here, aside)
     return Settled({**found, **plain, **_address(part, here, aside)}, aside)
@@ -146,6 +146,38 @@ def of_nodes(part: Part) -> Settled:
             aside.append(f"{error.message}{way}: {name}={value} goes out again")
             del found[name]
     return Settled({"ndparams": found}, aside)
+
+
+def of_group(part: Part) -> Settled:
+    """Return the parameters of nodes and of disks that a group can preset."""
+    nodes, told = of_nodes(part)
+    aside = [*told]
+    return Settled({**nodes, "diskparams": _presets(part, aside)}, aside)
+
+
+def of_disk(part: Part) -> Settled:
+    """Return the parameters of a disk without those that it could not go by.
+
+    Those that say where it is are not looked at: it is there.
+    """
+    name, given = part.get("dev_type"), part.get("params") or {}
+    if name not in TEMPLATES:
+        return Settled({}, [])
+    aside: list[str] = []
+    template, live = TEMPLATES[name], FACTS[name].live
+    own = {key: given[key] for key in given if key in live}
+    found = template.defaults(_honoured("-D", own, template.defaults, aside))
+    rest = {key: given[key] for key in given if key not in live}
+    return Settled({"params": {**rest, **found}}, aside)
+
+
+def _presets(part: Part, aside: list[str]) -> Part:
+    """Return the parameters of disks, by template, that can be preset here."""
+    return {
+        name: _honoured(f"-D {name}", given, TEMPLATES[name].defaults, aside)
+        for name, given in (part.get("diskparams") or {}).items()
+        if name in TEMPLATES
+    }
 
 
 def _plain(part: Part, here: Cluster, aside: list[str]) -> Part:

@@ -237,6 +237,8 @@ class Replication:
         self._config_store.watchers.append(self._look)
         # One that was demoted under the master before may have been off ever since.
         self._former = {*_not_keeping(self._config_store.config)}
+        if not self.wanted:  # a copy from before must not become anybody's truth
+            self._former |= {one.uuid for one in _keeping(self._config_store.config)}
         dismissal: asyncio.Task[None] | None = None
         try:
             self._recorded = {*await self._log.read(KIND, "")}
@@ -300,9 +302,8 @@ class Replication:
             if node.offline:
                 continue  # it is told when it is back
             with contextlib.suppress(MoorageError):
-                await self._nodes.call(
-                    node, DropCopy(), self._config_store.term, silent
-                )
+                call = DropCopy(candidate=node.master_candidate)
+                await self._nodes.call(node, call, self._config_store.term, silent)
                 self._former.discard(uuid)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Exists
 from moorage.model import Change, Node
-from moorage.store import Damaged, etcd_of
+from moorage.store import Damaged, Elsewhere, etcd_of
 from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from
 
 from .paths import MasterPlaces
@@ -32,7 +32,7 @@ async def check_free(etcd: EtcdSettings) -> None:
     try:
         head, _ = await store.whole()
         empty = not head.version
-    except Damaged:  # another cluster's, whole or not
+    except (Damaged, Elsewhere):  # another cluster's, whole or not
         empty = False
     finally:
         await store.close()

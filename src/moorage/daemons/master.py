@@ -30,7 +30,7 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, StoreLost, etcd_of
+from moorage.store import ConfigStore, Elsewhere, StoreLost, etcd_of
 from moorage.store.etcd import troubles
 
 from . import (
@@ -38,6 +38,7 @@ from . import (
     doors,
     lead,
     log_limit,
+    moving,
     opening,
     pauses,
     process,
@@ -84,6 +85,11 @@ def run(places: MasterPlaces) -> None:
     with process.held(places.lock, refusal, "moorage master stop"):
         try:
             status = asyncio.run(_run(places))
+        except Elsewhere as error:
+            if not moving.came(places, error):
+                raise
+            _LOG.warning("%s: starting again there", error.message)
+            status = STORE_LOST
         except MoorageError as error:
             if not error.facts.keys() & {"leader", "barred"}:
                 raise

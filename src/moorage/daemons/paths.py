@@ -66,6 +66,8 @@ class MasterPlaces:
     """Held by whoever starts the master again when it dies."""
     importing = _Below("import.lock")
     """Held by an import that is under way: another one would end it."""
+    moving = _Below("store-move.json")
+    """There while the state is moved to the other engine, and when that was cut."""
     founding = _Below("founding")
     """There while a cluster is being made, and when that was interrupted."""
     pid = _Below("master.pid")

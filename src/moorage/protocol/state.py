@@ -220,7 +220,15 @@ class CheckCopy(OnCopy[list[str]], frozen=True, tag="state.check"):
 
 
 class DropCopy(OnCopy[None], frozen=True, tag="state.drop"):
-    """Forget the copy and the key: the node is no candidate any more."""
+    """Forget the copy and the key: the node is no candidate any more.
+
+    Attributes
+    ----------
+    candidate
+        The node is one, and keeps its key: the state is where it needs no copies.
+    """
+
+    candidate: bool = False
 
 
 class CopyStatus(Struct, frozen=True, kw_only=True):

@@ -7,19 +7,48 @@ through the two parameters that take options as they are.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from moorage.errors import BadInput
 
 from .command import Params
 
+Values = tuple[int, int] | re.Pattern[str]
+"""The least and the largest number, or the words, that an option takes."""
+
 PROTOCOL = "C"
 """A write is done when it is on both disks: the only one that two writers can have, and
 that loses nothing when a node does."""
-_DISK = frozenset(
-    {"al-extents", "al-updates", "disable-write-same", "discard-zeroes-if-aligned"}
-    | {"disk-timeout", "read-balancing", "rs-discard-granularity"}
+_YES_NO = re.compile(r"yes|no")
+_READS = re.compile(
+    r"prefer-(local|remote)|round-robin|least-pending|when-congested-remote|"
+    r"(32|64|128|256|512)K-striping|1M-striping"
 )
+_BUFFER = (0, 10 << 20)
+"""Bytes; 0 is as the kernel sees fit."""
+_DISK: Mapping[str, Values] = {
+    "al-extents": (67, 65534),
+    "al-updates": _YES_NO,
+    "disable-write-same": _YES_NO,
+    "discard-zeroes-if-aligned": _YES_NO,
+    "disk-timeout": (0, 6000),
+    "read-balancing": _READS,
+    "rs-discard-granularity": (0, 1 << 20),
+}
+_RANGES: Mapping[str, Values] = {
+    "connect-int": (1, 120),
+    "ko-count": (0, 200),
+    "max-buffers": (32, 131072),
+    "max-epoch-size": (1, 20000),
+    "ping-int": (1, 120),
+    "ping-timeout": (1, 300),
+    "rcvbuf-size": _BUFFER,
+    "sndbuf-size": _BUFFER,
+    "tcp-cork": _YES_NO,
+    "timeout": (1, 600),
+    "unplug-watermark": (1, 131072),
+}
+"""What DRBD 8.4 takes: it would refuse another value whenever a guest starts."""
 _NET = {
     "connect-int": "10",
     "ko-count": "7",
@@ -34,7 +63,8 @@ _NET = {
     "unplug-watermark": "128",
 }
 """Each option of a connection, with what DRBD 8.4 takes where it is told nothing."""
-_VALUE = re.compile(r"[A-Za-z0-9.-]+")
+_NUMBER = re.compile(r"([0-9]{1,12})([kmg]?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _BARRIERS = {"b": "disk-barrier", "f": "disk-flushes", "d": "disk-drain"}
 _CONTROLLER = tuple(
     f"c-{one}"
@@ -56,10 +86,10 @@ def check(params: Params) -> None:
             "that is lost takes writes along that its guest was told are done"
         )
     _custom(params, "disk-custom", _DISK)
-    _custom(params, "net-custom", _NET)
+    _custom(params, "net-custom", _RANGES)
 
 
-def _custom(params: Params, name: str, known: Collection[str]) -> dict[str, str]:
+def _custom(params: Params, name: str, known: Mapping[str, Values]) -> dict[str, str]:
     """Return the options that a parameter holds: ``--name=value``, or with a space."""
     words = str(params.get(name, "")).replace("=", " ").split()
     found = dict(zip(words[::2], words[1::2], strict=False))
@@ -69,11 +99,30 @@ def _custom(params: Params, name: str, known: Collection[str]) -> dict[str, str]
                 f"parameter '{name}' cannot hold '{word}'",
                 hint=f"it can hold --{', --'.join(sorted(known))}",
             )
-        if not _VALUE.fullmatch(value):
-            raise BadInput(f"parameter '{name}' cannot hold '{word} {value}'")
+        if not _fits(value, known[word.removeprefix("--")]):
+            raise BadInput(
+                f"parameter '{name}' cannot hold '{word} {value}'",
+                hint=_told(word, known[word.removeprefix("--")]),
+            )
     if len(words) % 2:
         raise BadInput(f"parameter '{name}' holds '{words[-1]}' without a value")
     return {word.removeprefix("--"): value for word, value in found.items()}
+
+
+def _fits(value: str, values: Values) -> bool:
+    if isinstance(values, re.Pattern):
+        return values.fullmatch(value) is not None
+    found = _NUMBER.fullmatch(value)
+    least, most = values
+    return (
+        found is not None and least <= int(found[1]) * _UNITS[found[2].lower()] <= most
+    )
+
+
+def _told(word: str, values: Values) -> str:
+    if isinstance(values, re.Pattern):
+        return f"drbdsetup's manual says what {word} takes"
+    return f"{word} is a number from {values[0]} to {values[1]}"
 
 
 def of_disk(params: Params) -> list[str]:
@@ -105,5 +154,5 @@ def of_connection(params: Params, *, all_of_them: bool = False) -> list[str]:
         they may be others.
     """
     usual = _NET if all_of_them else {}
-    found = {**usual, **_custom(params, "net-custom", _NET)}
+    found = {**usual, **_custom(params, "net-custom", _RANGES)}
     return [f"--{name}={value}" for name, value in found.items()]

@@ -3,7 +3,16 @@
 
 from moorage.model.commits import Key, Write
 
-from .base import Damaged, Store, Stored, StoreError, StoreLost, believed, whole
+from .base import (
+    Damaged,
+    Elsewhere,
+    Store,
+    Stored,
+    StoreError,
+    StoreLost,
+    believed,
+    whole,
+)
 from .config_store import ConfigStore, create, loaded, require_cluster
 from .engine import etcd_of, store_at
 from .inspection import Inspection, inspect

@@ -45,6 +45,15 @@ class Damaged(StoreError):
     lasting = True
 
 
+class Elsewhere(StoreError):
+    """The state was moved: what is here is not the cluster's any more.
+
+    It has the fact ``move``, which names the move.
+    """
+
+    lasting = True
+
+
 def believed(what: str, read: Callable[[], _T]) -> _T:
     """Return what `read` makes of a record.
 

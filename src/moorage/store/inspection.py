@@ -17,7 +17,7 @@ from .base import Damaged
 from .engine import etcd_of
 from .etcd import EtcdSettings, EtcdStore
 from .migrations import FORMAT
-from .records import format_of, head_of, records_of
+from .records import check_here, format_of, head_of, records_of
 
 
 @dataclass(slots=True)
@@ -61,6 +61,7 @@ def inspect(path: Path, *, live: bool) -> Inspection:
         try:
             database.execute("BEGIN")  # one state of it, whatever the master does
             found.faults += _structure(database)
+            check_here(database, path)
             _read(database, found)
         except (sqlite3.Error, ValueError) as error:
             found.faults.append(f"it cannot be read: {error}")

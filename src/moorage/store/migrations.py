@@ -18,7 +18,16 @@ from moorage.model.commits import Head, Key, Write
 
 from . import checksums
 from .base import Damaged
-from .records import SCHEMA, at_once, format_of, head_of, put_head, records_of, write
+from .records import (
+    SCHEMA,
+    at_once,
+    check_here,
+    format_of,
+    head_of,
+    put_head,
+    records_of,
+    write,
+)
 
 _POOL = 10
 """How many nodes format 2 lets keep a copy of the state, where nobody said."""
@@ -99,6 +108,7 @@ def furnish(database: sqlite3.Connection, path: Path) -> None:
     """
     found = format_of(database)
     refuse_others(path, found)
+    check_here(database, path)
     if found == FORMAT:
         return
     if not database.execute("SELECT 1 FROM sqlite_master").fetchone():

@@ -10,6 +10,7 @@ from typing import Any
 from moorage.model.commits import Head, Key
 
 from . import checksums
+from .base import Elsewhere
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -50,6 +51,27 @@ def copied(path: Path, target: Path) -> None:
     target.touch(mode=0o600)
     with to_read(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
+
+
+def leave(path: Path, move: str, to: str) -> None:
+    """Say in a store for good that the state is elsewhere: nobody leads on it then."""
+    with closing(opened(path)) as database, at_once(database):
+        database.execute("CREATE TABLE IF NOT EXISTS moved (move TEXT, place TEXT)")
+        database.execute("DELETE FROM moved")
+        database.execute("INSERT INTO moved VALUES (?, ?)", (move, to))
+
+
+def check_here(database: sqlite3.Connection, path: Path) -> None:
+    """Raise `Elsewhere` if a store says that the state was moved away."""
+    known = "SELECT 1 FROM sqlite_master WHERE name = 'moved'"
+    if database.execute(known).fetchone() is None:
+        return
+    move, to = database.execute("SELECT move, place FROM moved").fetchone()
+    raise Elsewhere(
+        f"the state was moved from {path} to {to}",
+        hint="gnt-cluster getmaster, on a node of the cluster",
+        move=move,
+    )
 
 
 @contextmanager

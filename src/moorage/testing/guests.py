@@ -183,6 +183,8 @@ class SimHypervisor:
     async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
         """Note what a guest may ask of a drive."""
         guest = await self._there(uuid)
+        if guest.origin == "adopted":
+            raise WrongState(f"guest {guest.name} runs as Ganeti started it")
         if disk not in guest.disks:
             raise Failed(f"guest {guest.name} has no disk {disk}")
         self._put(guest, limits={disk: dict(limits)})

@@ -181,10 +181,15 @@ class StateCopy:
         except (sqlite3.Error, UnicodeError) as error:
             return [str(error)]
 
-    def drop(self) -> None:
-        """Forget all copies."""
+    def drop(self, *, keep_keys: bool = False) -> None:
+        """Forget all copies, and the keys beside them if they are not to stay."""
         self.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        if not keep_keys:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            return
+        durable.remove(self._directory / "current")  # from now on there is none
+        for one in self._directory.glob(f"*/{_NAME}"):
+            shutil.rmtree(one.parent, ignore_errors=True)
 
     def close(self) -> None:
         """Let go of the file."""

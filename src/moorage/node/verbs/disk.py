@@ -237,11 +237,13 @@ async def tune(at: NodeContext, args: TuneDisk, report: Report) -> Outcome:
         return Outcome.UNCHANGED
     if isinstance(template, Mirrored):
         await at.do(template.tune(disk), report)
-    at.attachments.put(disk, where)
-    for name, uuid in at.attachments.users(disk.uuid):
+    old, new = at.attachments.limits(disk.uuid), limits(disk.params)
+    # A guest as Ganeti started it cannot be told; of a rate it need not hear.
+    for name, uuid in at.attachments.users(disk.uuid) if old or new else ():
         guest = await at.hypervisor(name).find(uuid)
         if guest and disk.uuid in guest.disks:
-            await at.hypervisor(name).throttle(uuid, disk.uuid, limits(disk.params))
+            await at.hypervisor(name).throttle(uuid, disk.uuid, new)
+    at.attachments.put(disk, where)
     return Outcome.CHANGED
 
 

@@ -99,9 +99,9 @@ async def check(at: NodeContext, _args: CheckCopy, _report: Report) -> list[str]
     return await at.copies.run(at.copies.state.faults)
 
 
-async def drop(at: NodeContext, _args: DropCopy, _report: Report) -> None:
-    """Forget the copy and the key: the node is no candidate any more."""
-    await at.copies.run(at.copies.state.drop)
+async def drop(at: NodeContext, args: DropCopy, _report: Report) -> None:
+    """Forget the copy; and the key, if the node is no candidate any more."""
+    await at.copies.run(partial(at.copies.state.drop, keep_keys=args.candidate))
 
 
 VERBS = (

@@ -23,7 +23,6 @@ from moorage.model import (
     Nic,
     Node,
     NodeFacts,
-    NodeGroup,
     Os,
     Provider,
     nicparams,
@@ -54,6 +53,8 @@ from moorage.storage.templates import template_named
 from moorage.storage.templates.ext import metadata, plain
 from moorage.units import Mib
 
+from .disk_presets import as_used
+
 
 def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
     """Return the hypervisor parameters: the cluster's, the OS's, the instance's own."""
@@ -72,37 +73,6 @@ def beparams(config: Config, instance: Instance) -> dict[str, Any]:
 def settings(cluster: Cluster, template: str) -> dict[str, str]:
     """Return the settings that a template needs, by the names of their fields."""
     return {name: str(getattr(cluster, name)) for name in FACTS[template].settings}
-
-
-def diskparams(cluster: Cluster, template: str, group: NodeGroup) -> dict[str, Any]:
-    """Return the parameters that a group's new disks keep, if they have no others."""
-    return _preset(cluster, template, group, live=False)
-
-
-def _preset(
-    cluster: Cluster, template: str, group: NodeGroup | None, *, live: bool
-) -> dict[str, Any]:
-    known = FACTS[template].live
-    found = cluster.diskparams.get(template, {})
-    found = found | group.diskparams.get(template, {}) if group else found
-    return {name: found[name] for name in found if (name in known) is live}
-
-
-def as_used(config: Config, disk: Disk) -> Disk:
-    """Return a disk with the parameters that it has while it is in use.
-
-    Those of group and cluster hold that it has not itself, where its template lets them
-    hold for disks that are there.
-    """
-    owner, pair = config.owner(disk), pair_of(disk)
-    node = owner.primary_node if owner else pair.nodes[0] if pair else None
-    place = config.node(node).group if node else disk.group
-    group = config.group(place) if place else None
-    preset = _preset(config.cluster, disk.dev_type, group, live=True)
-    if not preset:
-        return disk
-    params = template_named(disk.dev_type).defaults(preset) | disk.params
-    return replace(disk, params=params)
 
 
 class OfDisk(TypedDict):

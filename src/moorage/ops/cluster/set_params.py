@@ -175,8 +175,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         return [*new, *gone]
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the cluster's settings, and storage pools."""
+        """Hold the cluster's settings, storage pools, and disks that are tuned."""
         yield Lock("cluster", view.config.cluster.uuid)
+        yield from copies.hold_used(view.config, self.diskparams or ())
         for one in self._pools():
             yield from one.locks(view)
 

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View, rights
 from moorage.model import Config, Disk, Node, successor
 from moorage.model.kinds import DiskMode
 from moorage.ops.asking import node_tasks
-from moorage.ops.volumes import disk_words
+from moorage.ops.volumes import copies, disk_words
 from moorage.ops.volumes.disk_access import can, candidates
 from moorage.ops.volumes.disk_names import check_unused, hold_name, named
 from moorage.ops.volumes.disk_params import (
@@ -184,12 +184,14 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
             check_listed(view, disk, self.params)
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Verify and record it; a running guest sees it at its next start."""
+        """Verify and record it, and tell nodes that use it of live parameters."""
         disk = view.config.disk(self.disk)
         new = self.changes(view.config, disk)
         changed = successor(disk, view.now, **new)
         if self.params:
             yield from verified(view, changed)
         yield view.record(f"change disk {disk.label}", changed)
+        if self.params:
+            yield from copies.retuned(view.config, view.config, (changed,))
         if self.name is not UNSET:
             yield from _noted(view.config, changed)

@@ -19,6 +19,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.asking import node_tasks
+from moorage.ops.asking.disk_presets import as_used
 from moorage.ops.asking.node_tasks import OfGuest
 from moorage.ops.guests.liveness import holds, runs
 from moorage.ops.volumes import copies
@@ -122,7 +123,7 @@ class Step:
         guest = self.guest()
         return {
             **node_tasks.of_guest(guest),
-            "disk": disk,
+            "disk": as_used(self.view.config, disk),
             "slot": guest.disks.index(disk.uuid),
             "to": self.target,
         }
@@ -186,6 +187,8 @@ class Step:
             )
             yield from copies.detach(config, old, node, tolerant=True)
             yield from self.follow(new)
+            # Presets of the new template may be others.
+            yield from copies.retuned(config, config, (new,))
         elif self.held:
             for again in copies.attach(config, new, node, held=True):
                 yield replace(again, tolerant=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Task, View
-from moorage.model import Config, Disk, Node, successor
+from moorage.model import Change, Config, Disk, Node, apply, successor
 from moorage.ops.guests import cabling
-from moorage.ops.volumes import pools
+from moorage.ops.volumes import copies, pools
 from moorage.ops.volumes.disk_access import able
 from moorage.storage import Reach
 
@@ -100,12 +100,18 @@ class GroupAssignNodes(OnGroup, frozen=True, kw_only=True):
             pools.check_used_in(view.config, disk, group)
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the group in the nodes, and in the disks that they hold."""
+        """Record the group in the nodes, and in the disks that they hold.
+
+        Its presets hold for disks in use from then on.
+        """
         config, group = view.config, self.group(view)
         nodes = self.moving(config)
         if not nodes:
             return
         objects: list[Node | Disk] = [*nodes, *taken_along(config, nodes)]
-        moved = (successor(one, view.now, group=group.uuid) for one in objects)
+        moved = [successor(one, view.now, group=group.uuid) for one in objects]
         names = ", ".join(node.name for node in nodes)
         yield view.record(f"put {names} into node group {group.name}", *moved)
+        after = apply(config, Change(tuple(moved)))
+        disks = (one for one in moved if isinstance(one, Disk))
+        yield from copies.retuned(config, after, disks)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput
-from moorage.jobs import Task, View
+from moorage.jobs import Lock, Task, View
 from moorage.jobs.results import Changed
 from moorage.model import Change, Config, Disk, NodeGroup, apply, ipolicy, successor
 from moorage.model.kinds import AllocPolicy
@@ -62,6 +62,11 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
                 hint=f"gnt-group modify --alloc-policy=preferred {group.name}",
             )
         return found
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the group, and disks in use that its presets hold for."""
+        yield from super().locks(view)
+        yield from copies.hold_used(view.config, self.diskparams)
 
     def check(self, view: View) -> None:
         """Refuse values that a group cannot have."""

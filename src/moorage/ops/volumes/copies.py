@@ -16,7 +16,8 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Run, Task, View
 from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.ops.asking import node_tasks
-from moorage.ops.asking.node_tasks import as_used, of_disk, on_disk
+from moorage.ops.asking.disk_presets import as_used
+from moorage.ops.asking.node_tasks import of_disk, on_disk
 from moorage.protocol import (
     AttachDisk,
     AwaitSync,
@@ -234,6 +235,19 @@ def wait(
             do=AwaitSync(**of_disk(config, disk)),
             tolerant=not firm,
         )
+
+
+def hold_used(config: Config, templates: Iterable[str]) -> Iterator[Lock]:
+    """Hold the disks of some templates that are in use: :func:`retuned` tells of them.
+
+    A node refuses what is earlier than the last that it heard of a disk: told while
+    another job has it, that job would fail.
+    """
+    told = {*templates}
+    for disk in config.all(Disk):
+        owner = config.owner(disk)
+        if disk.dev_type in told and owner and owner.disks_active:
+            yield Lock("disk", disk.uuid)
 
 
 def retuned(before: Config, after: Config, disks: Iterable[Disk]) -> Iterator[Run]:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from moorage.disk_templates import FACTS
 from moorage.model import Cluster, Config, Disk, Node, NodeGroup, Place, StoragePool
-from moorage.ops.asking.node_tasks import diskparams, settings
+from moorage.ops.asking.disk_presets import diskparams
+from moorage.ops.asking.node_tasks import settings
 from moorage.ops.volumes.exclusive_storage import is_exclusive
 from moorage.storage import TEMPLATES, Template, template_named
 from moorage.storage.provider import room_key

@@ -20,7 +20,8 @@ from moorage.model import (
     Pair,
     Volume,
 )
-from moorage.ops.asking.node_tasks import diskparams, providers_on, settings
+from moorage.ops.asking.disk_presets import diskparams
+from moorage.ops.asking.node_tasks import providers_on, settings
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import Can, Mirrored, VolumeRequest
 from moorage.storage.provider import provider_called

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec import json
+
 from moorage.errors import Conflict
 from moorage.model.commits import Head, Key, Write
 from moorage.store import checksums
@@ -20,7 +22,7 @@ from . import gateway, layout
 from .aside import Aside
 from .gateway import Compacted, Gateway, Silent, now
 from .layout import Keys, Place, Put, behind
-from .lead import Lead, check_ours, taken
+from .lead import Lead, Left, check_here, check_ours, taken
 from .settings import EtcdSettings
 
 _LOG = logging.getLogger(__name__)
@@ -94,6 +96,15 @@ class EtcdStore:
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`; return the new version."""
         return await self._run(self._commit(writes, expected))
+
+    async def fill(self, head: Head, records: Mapping[Key, bytes]) -> None:
+        """Take over what another store holds, in no lower term; this one is empty."""
+        await self._run(self._fill(head, records))
+
+    async def leave(self, move: str, to: str) -> None:
+        """Say for good that the state is elsewhere: nobody leads or reads here then."""
+        left = gateway.put(self._keys.moved, json.encode(Left(move, to)))
+        await self._run(self._put([left], None))
 
     async def drop(self) -> None:
         """Remove all that the cluster has in etcd; the lead goes, too."""
@@ -182,6 +193,8 @@ class EtcdStore:
         _, cluster = await etcd.range(keys.cluster, None, now() + PATIENCE, revision)
         if found or cluster:
             check_ours(etcd.settings, cluster)
+        _, left = await etcd.range(keys.moved, None, now() + PATIENCE, revision)
+        check_here(etcd.settings, left)
         place = layout.placed(found[0].value) if found else Place.of(Head(0, 0, 0))
         _, there = await etcd.range(
             keys.records, behind(keys.records), now() + PATIENCE, revision
@@ -239,8 +252,19 @@ class EtcdStore:
             self._note(known)
             return new.version
 
+    async def _fill(self, head: Head, records: Mapping[Key, bytes]) -> None:
+        async with self._turn:
+            if self.head.version:
+                raise Conflict("there is a state already")
+            known, puts, total = self._changes(records)
+            if total != head.total:
+                raise StoreError("what is to be taken over is not whole")
+            term = max(self.head.term, head.term)
+            await self._put_parts(puts, Head(head.version, term, total))
+            self._known = known
+
     def _changes(
-        self, writes: Mapping[Key, bytes | None]
+        self, writes: Mapping[Key, bytes] | Mapping[Key, bytes | None]
     ) -> tuple[dict[Key, tuple[int, int]], list[Put], int]:
         """Return what is to be known, and put, and the new checksum of all."""
         known: dict[Key, tuple[int, int]] = {}

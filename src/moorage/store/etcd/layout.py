@@ -4,6 +4,7 @@
 Below the cluster's prefix there are::
 
     cluster                    which cluster's state this is
+    moved                      where the state is now, if it is here no more
     leader                     who leads; it goes with the leader's lease
     head                       version, term, checksum of all, and how many parts
     record/KIND/NAME<0>NNNN    a record, in pieces that a request can carry
@@ -91,6 +92,7 @@ class Keys:
         self.root = f"{prefix}/".encode()
         self.cluster = self.root + b"cluster"
         self.leader = self.root + b"leader"
+        self.moved = self.root + b"moved"
         self.wish = self.root + b"wish"
         self.head = self.root + b"head"
         self.records = self.root + b"record/"

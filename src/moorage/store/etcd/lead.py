@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import Refused
-from moorage.store.base import Damaged, StoreError
+from moorage.store.base import Damaged, Elsewhere, StoreError
 
 from . import gateway
 from .gateway import Gateway, Lease, Value, now
@@ -138,6 +138,8 @@ async def taken(etcd: Gateway, keys: Keys, until: float, *, new: bool) -> Lead:
         If somebody has it, or another node is wished to.
     Damaged
         If what is there is another cluster's, or none of ours, or nothing.
+    Elsewhere
+        If the state was moved away.
     StoreError
         If etcd gives no answer.
     """
@@ -172,15 +174,20 @@ async def _named(
     number, mine = lease
     ours = etcd.settings.cluster.encode()
     answer = await etcd.txn(
-        [gateway.holds(keys.cluster, ours), gateway.is_new(keys.leader)],
+        [
+            gateway.holds(keys.cluster, ours),
+            gateway.is_new(keys.leader),
+            gateway.is_new(keys.moved),
+        ],
         [gateway.put(keys.leader, mine, number)],
-        [keys.cluster, keys.leader],
+        [keys.cluster, keys.leader, keys.moved],
         until,
     )
     if answer.succeeded:
         return answer.header.revision
-    cluster, leader = answer.found
+    cluster, leader, left = answer.found
     check_ours(etcd.settings, cluster)
+    check_here(etcd.settings, left)
     if leader[0].value != mine:
         raise _led(etcd, leader[0])
     return leader[0].create_revision  # by a try that nobody heard of
@@ -198,6 +205,28 @@ def check_ours(settings: EtcdSettings, found: Sequence[Value]) -> None:
             f"{settings.label} holds the state of another cluster",
             hint="give this cluster a prefix of its own",
         )
+
+
+class Left(Struct, frozen=True):
+    """Where the state is that was here: which move took it there, and where to."""
+
+    move: str
+    to: str
+
+
+def check_here(settings: EtcdSettings, found: Sequence[Value]) -> None:
+    """Raise `Elsewhere` if `found` says that the state was moved away."""
+    if not found:
+        return
+    try:
+        left = json.decode(found[0].value, type=Left)
+    except (DecodeError, ValidationError, UnicodeError):
+        left = Left("", "another place")
+    raise Elsewhere(
+        f"the state was moved from {settings.label} to {left.to}",
+        hint="gnt-cluster getmaster, on a node of the cluster",
+        move=left.move,
+    )
 
 
 async def _claim(etcd: Gateway, keys: Keys, until: float) -> None:
