@@ -227,7 +227,8 @@ histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd
 	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl \
 	  $(BIN)/pytest -rP tests/real/test_histories.py
 
-takeovers: $(INSTALLED) ## Masters over etcd die, and stand still, ROUNDS=30 times; how long each takeover takes
+takeovers: $(INSTALLED) ## Masters over etcd die, stand still and are cut off, ROUNDS=30 times each: how long nobody leads
+	$(BIN)/python benchmarks/takeovers.py --tries $(or $(ROUNDS),30)
 	MOORAGE_ROUNDS=$(or $(ROUNDS),30) MOORAGE_SEED=$(SEED) $(BIN)/pytest -rP tests/real/test_etcd_takeover.py
 
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Histories of clients, while the lead moves: see ``tests/histories/checker.py``."""
 
-import io
 import json
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -12,15 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from moorage.api.luxi import LuxiClient
-from moorage.cli.tour.typist import Typist
-from moorage.daemons import devcluster, process
-from support.etcd_members import Members, members
-from support.masters import on, places
+from support.etcd_members import members
+from support.masters import on
 from support.sampling import SEED
 
 HISTORIES = Path(__file__).parent.parent / "histories"
@@ -28,7 +22,6 @@ sys.path.append(str(HISTORIES))
 
 from askers import COUNTER, ENDED, REGISTER, SET, Asker, History  # noqa: E402
 from checker import (  # noqa: E402
-    Obeyed,
     Step,
     grown,
     linearizable,
@@ -36,148 +29,23 @@ from checker import (  # noqa: E402
     register,
     two_masters,
 )
-from etcd_ways import Way  # noqa: E402
+from town import EVENTS, FIRST, LEASE, LONG, OBJECTS, Town  # noqa: E402
 
 pytestmark = pytest.mark.real
 CHANGES = int(os.environ.get("MOORAGE_CHANGES", "3"))
 KEPT = os.environ.get("MOORAGE_KEPT", "")
 """The file that a run adds its line to; empty for none."""
-NAMES = ("node1", "node2", "node3")
-LEASE = 2
-LONG = 60.0
-OBJECTS, CLIENTS = ("i0", "i1", "i2"), 5
-FIRST = 128
-"""Memory of the instances at first, in MiB."""
+CLIENTS = 5
 MODELS: dict[str, tuple[Any, Step]] = {
     REGISTER: (FIRST, register),
     SET: (frozenset(), grown),
 }
-MEMBER = {"kill both": signal.SIGKILL, "kill, stop member": signal.SIGSTOP}
-"""What etcd's leader gets, when the master that leads is killed."""
-EVENTS = ("stop", "cut", "kill", *MEMBER)
-
-
-class Town:
-    """Three masters over three members of etcd, each with ways of its own there."""
-
-    def __init__(self, path: Path, etcd: Members, patch: pytest.MonkeyPatch) -> None:
-        self.etcd = etcd
-        ports = [urlsplit(url).port or 0 for url in etcd.clients]
-        self.ways = {name: [Way(port) for port in ports] for name in NAMES}
-        words = [sys.executable, str(HISTORIES / "eye.py"), process.WORD]
-        with patch.context() as patched:
-            patched.setattr(process, "command", lambda *more: [*words, *more])
-            self.scratch = devcluster.up(path, nodes=3, hypervisor="sim", bare=True)
-        self.hands = Typist(self.scratch.environment(), io.StringIO())
-
-    def found(self) -> None:
-        """Make the cluster, its masters, and what clients change."""
-        file = self._settings("node1", {"prefix": "/demo", "lease": LEASE})
-        shared = "--shared-file-storage-dir=/shared"
-        self.hands.type(
-            f"gnt-cluster init --store {file} {shared} --node-name node1 demo"
-        )
-        for one in OBJECTS:
-            words = "-t diskless --no-nics --no-start --no-install -n node1"
-            self.hands.type(f"gnt-instance add {words} -B memory={FIRST}M {one}")
-            self.hands.type(f"gnt-disk add -t sharedfile -s 1M {one}d")
-        for name in NAMES[1:]:
-            self.hands.type(f"gnt-node add {name}")
-            key = self.scratch.node(name).run / "state" / "keys" / "own.pem"
-            assert process.wait_until(key.exists, LONG)
-        given = json.loads(self.scratch.master.etcd.read_text())
-        for name in NAMES[1:]:
-            file = self._settings(name, given)
-            on(self.scratch, name).type(f"moorage master wait --store {file}")
-
-    def _settings(self, name: str, given: dict[str, object]) -> Path:
-        ends = [f"http://127.0.0.1:{way.port}" for way in self.ways[name]]
-        file = self.scratch.path / f"etcd-{name}.json"
-        file.write_text(json.dumps(given | {"endpoints": ends}))
-        return file
-
-    @property
-    def sockets(self) -> list[str]:
-        return [str(places(self.scratch, name).socket) for name in NAMES]
-
-    def leader(self) -> str:
-        """Return which master leads, as soon as one does."""
-        until = time.monotonic() + LONG
-        while time.monotonic() < until:
-            for name in NAMES:
-                if self._leads(name):
-                    return name
-            time.sleep(0.05)
-        raise AssertionError("nobody leads")
-
-    def _leads(self, name: str) -> bool:
-        with LuxiClient(str(places(self.scratch, name).socket), 1.0) as luxi:
-            try:
-                luxi.query("node", ["name"])
-            except Exception:  # noqa: BLE001 - whatever keeps it from an answer
-                return False
-        return True
-
-    def obeyed(self) -> list[Obeyed]:
-        """Return what the agents wrote down."""
-        found = []
-        for name in NAMES:
-            text = (self.scratch.node(name).root / "obeyed").read_text()
-            for line in text.splitlines():
-                at, term = line.split()
-                found.append(Obeyed(float(at), int(term), name))
-        return found
-
-    def term(self) -> int:
-        """Return the newest term that a node has obeyed."""
-        ends = []
-        for name in NAMES:
-            with (self.scratch.node(name).root / "obeyed").open("rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - 200, 0))
-                ends.append(int(file.read().split()[-1]))
-        return max(ends)
-
-    def close(self) -> None:
-        for name in NAMES:
-            on(self.scratch, name)._run("moorage master stop", shown=False)
-        devcluster.down(self.scratch.path)
-        for way in (way for ways in self.ways.values() for way in ways):
-            way.close()
-
-    def strike(self, event: str, dice: Random) -> None:
-        """Let something happen to who leads, until another lead is obeyed; mend it."""
-        before, name = self.term(), self.leader()
-        member = self.etcd.leader() if event in MEMBER else None
-        pid = process.holder(places(self.scratch, name).lock)
-        assert pid
-        if event == "cut":
-            for way in self.ways[name]:
-                way.cut()
-        else:
-            os.kill(pid, signal.SIGSTOP if event == "stop" else signal.SIGKILL)
-        if member is not None:
-            self.etcd.signal(member, MEMBER[event])
-        assert process.wait_until(lambda: self.term() > before, LONG), event
-        time.sleep(dice.uniform(0, LEASE))
-        for way in self.ways[name]:
-            way.mend()
-        if event == "stop":
-            os.kill(pid, signal.SIGCONT)
-        if member is not None:
-            self._again(member, MEMBER[event])
-
-    def _again(self, member: int, what: signal.Signals) -> None:
-        if what == signal.SIGKILL:
-            self.etcd.start(member)
-        else:
-            self.etcd.signal(member, signal.SIGCONT)
-        self.etcd.wait()
 
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with members() as etcd, pytest.MonkeyPatch.context() as patch:
-        made = Town(tmp_path_factory.mktemp("town") / "c", etcd, patch)
+    with members() as etcd:
+        made = Town(tmp_path_factory.mktemp("town") / "c", etcd)
         try:
             made.found()
             yield made
@@ -228,7 +96,11 @@ def test_whoever_leads_the_history_is_that_of_one_master(town: Town) -> None:
         time.sleep(dice.uniform(0, LEASE))
         event = EVENTS[events.total()] if events.total() < len(EVENTS) else ""
         events[event := event or dice.choice(EVENTS)] += 1
-        town.strike(event, dice)
+        before = town.term()
+        mend = town.strike(event)
+        assert town.moved(before), event
+        time.sleep(dice.uniform(0, LEASE))
+        mend()
     for client in clients:
         client.over.set()
     for client in clients:
