@@ -8,15 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.config_data import (
-    Address,
     Document,
 )
 from moorage.config_data.importing import Imported, imported
 from moorage.model import Cluster, Config, Node, NodeGroup
 from moorage.model.apply import assembled
+from moorage.model.master_address import MasterAddress
 from moorage.testing.cluster import ClusterBuilder
 
-ADDRESS = Address("198.51.100.9", "eth0", 24)
+ADDRESS = MasterAddress("198.51.100.9", "eth0", 24)
 OF_THE_NODE = ("primary_ip", "secondary_ip", "master_candidate", "offline", "drained")
 """What is so where a file comes in, and not what the file says."""
 

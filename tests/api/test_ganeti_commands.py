@@ -111,6 +111,8 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
 @pytest.mark.requirement("S3-26")
 async def test_a_life_by_ganetis_commands(ganeti):
     """Each command that is a query or a job; of the others a reason is on record."""
+    address = {"master_ip": "198.51.100.9", "master_netdev": "br0"}
+    await ganeti.cluster.run("OP_CLUSTER_SET_PARAMS", **address)
     for line in list(life()):
         status, told = await ganeti(line.command)
         assert (status == 0) == line.succeeds, f"{line.command}: {status}\n{told}"

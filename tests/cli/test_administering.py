@@ -136,7 +136,7 @@ def test_what_a_node_can_be(at: Harbour) -> None:
 def test_settings_of_the_cluster(at: Harbour) -> None:
     at.types(
         "gnt-cluster modify --max-running-jobs 3 -m aa:bb:cc --user-shutdown yes "
-        "--node-parameters cpu_speed=2 --maintain-node-health no --master-netdev lo"
+        "--node-parameters cpu_speed=2 --maintain-node-health no --max-tracked-jobs 5"
     )
     cluster = at.cluster.config.cluster
     assert (cluster.max_running_jobs, cluster.mac_prefix) == (3, "aa:bb:cc")
@@ -153,6 +153,25 @@ def test_settings_of_the_cluster(at: Harbour) -> None:
         ("--install-image x", "--install-image is not supported: OS scripts run"),
     ):
         assert word in at.refuses(f"gnt-cluster modify {line}")
+
+
+def test_the_address_that_moves_with_the_master(at: Harbour) -> None:
+    told = at.refuses("gnt-cluster modify --master-netdev br0")  # the cluster's name
+    assert "'test' is the name of no address" in told
+    at.types("gnt-cluster modify --master-ip 192.0.2.9 --master-netdev br0")
+    at.types("gnt-cluster modify --master-netmask 24")
+    shown = at.types("gnt-cluster info")
+    assert "  master netdev: br0\n  master netmask: 24\n" in shown
+    assert "yes is not supported" in at.refuses(
+        "gnt-cluster modify --use-external-mip-script yes"
+    )
+    told = at.types("gnt-cluster deactivate-master-ip --yes")
+    assert told == "The master's address is down\n"
+    assert "master address is to be up: False" in at.types("gnt-cluster info")
+    told = at.types("gnt-cluster activate-master-ip")
+    assert told == "The master's address is up\n"
+    at.types("gnt-cluster modify --master-netdev=")
+    assert "has no address that moves" in at.refuses("gnt-cluster activate-master-ip")
 
 
 def test_parameters_of_a_groups_disks(at: Harbour) -> None:

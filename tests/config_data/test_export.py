@@ -12,7 +12,6 @@ from ganetis_files import Ganeti
 from moorage.config_data import (
     KNOWN,
     NEWEST,
-    Address,
     Exported,
     Version,
     exported,
@@ -22,9 +21,10 @@ from moorage.errors import BadInput
 from moorage.model import Disk, successor
 from moorage.model.apply import apply
 from moorage.model.change import Change
+from moorage.model.master_address import MasterAddress
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
-ADDRESS = Address("198.51.100.9", "eth0", 24)
+ADDRESS = MasterAddress("198.51.100.9", "eth0", 24)
 MIRRORED = {"disk_template": "drbd", "pnode": "node1", "snode": "node2"}
 MADE: list[tuple[str, dict[str, Any]]] = [
     ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0"}}),
@@ -143,7 +143,7 @@ async def test_the_master_needs_an_address_of_its_own(sim: SimCluster) -> None:
         exported(sim.config)
     node = sim.config.node("node2")
     with pytest.raises(BadInput, match="is node node2's"):
-        exported(sim.config, NEWEST, Address(node.primary_ip, "eth0", 24))
+        exported(sim.config, NEWEST, MasterAddress(node.primary_ip, "eth0", 24))
 
 
 async def test_a_card_without_a_link_is_refused(tmp_path: Path) -> None:

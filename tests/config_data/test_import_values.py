@@ -43,6 +43,7 @@ SETTINGS: list[tuple[str, dict[str, Any], str]] = [
     ("cluster", {"uid_pool": [[0, 7]]}, "0-7 is no range of user-ids"),
     ("cluster", {"default_iallocator": "../hail"}, "no name of an allocator"),
     ("cluster", {"default_iallocator_params": {"a;b": ""}}, "no option of an"),
+    ("cluster", {"use_external_mip_script": True}, "is set by no script here"),
     ("cluster", {"reserved_lvs": ["xenvg/home"]}, "no volume of others is touched"),
     ("cluster", {"enabled_disk_templates": ["plain", "odd"]}, "disk template 'odd'"),
     ("cluster", {"volume_group_name": "../x"}, "'../x' is not the name of a volume"),
@@ -96,6 +97,37 @@ def test_a_setting_of_a_wrong_type_stands_in_the_way(
     document["cluster"][name] = value
     (wrong,) = came_in(document).wrong
     assert f"'{name}' {told}" in wrong
+
+
+@pytest.mark.oracle
+def test_the_masters_address_comes_in_and_is_down_until_somebody_says_so(
+    ganeti: Ganeti,
+) -> None:
+    """Ganeti's master may have it still."""
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    theirs = {"master_ip": "192.0.2.9", "master_netdev": "br0", "master_netmask": 24}
+    document["cluster"] |= theirs
+    found = came_in(document)
+    cluster = found.config.cluster
+    assert {one: getattr(cluster, one) for one in theirs} == theirs
+    assert not cluster.master_ip_active
+    assert [why for _, why in found.aside if "gnt-cluster activate-master-ip" in why]
+    new = successor(cluster, 2.0, master_ip="192.0.2.10")
+    out = exported(apply(found.config, Change((new,)))).document["cluster"]
+    assert (out["master_ip"], out["master_netdev"]) == ("192.0.2.10", "br0")
+    document["cluster"]["master_netdev"] = "no device"
+    odd = came_in(document)
+    own = here(*names(document)).cluster
+    assert odd.config.cluster.master_ip == own.master_ip
+    assert [why for _, why in odd.aside if "not the name of a network device" in why]
+    assert exported(odd.config).document["cluster"]["master_netdev"] == "no device"
+
+
+@pytest.mark.oracle
+def test_a_disk_without_a_volume_stands_in_the_way(ganeti: Ganeti) -> None:
+    document, _ = upgrade(read(ganeti.recorded("2.16")), NEWEST, fresh())
+    next(iter(document["disks"].values()))["logical_id"] = []
+    assert [one for one in came_in(document).wrong if "it has no volume" in one]
 
 
 @pytest.mark.oracle

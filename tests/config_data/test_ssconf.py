@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from ganetis_files import Ganeti
-from moorage.config_data import Address, Version, exported, ssconf
+from moorage.config_data import Version, exported, ssconf
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
-ADDRESS = Address("203.0.113.9", "", 32)
+ADDRESS = {
+    "master_ip": "203.0.113.9",
+    "master_netdev": "br0",
+    "master_netmask": 24,
+}
+
 KVM = "hvparams_kvm"
 _OURS = {"release_version"}
 """Files of which Moorage's word is another one."""
@@ -33,11 +38,11 @@ async def test_they_are_what_ganeti_would_write(tmp_path: Path, ganeti: Ganeti) 
         ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"acpi": False}}}),
         ("OP_CLUSTER_SET_PARAMS", {"uid_pool": [[30000, 30009], [40000, 40000]]}),
         ("OP_NODE_SET_PARAMS", {"node_name": "node4", "offline": True}),
+        ("OP_CLUSTER_SET_PARAMS", ADDRESS),
     ):
         await sim.run(op_id, **fields)
     file = tmp_path / "config.data"
-    document = exported(sim.config, Version(3, 0), ADDRESS).document
-    document["cluster"]["master_ip"] = sim.config.cluster.master_ip
+    document = exported(sim.config, Version(3, 0)).document
     file.write_text(json.dumps(document))
     theirs, ours = ganeti.ssconf(file), ssconf(sim.config)
     others = {"chroot", "fake", "lxc", "xen-hvm", "xen-pvm"}

@@ -95,7 +95,9 @@ async def test_who_waits_makes_no_store_when_the_settings_are_moved_away(
     await said(server)
     places.etcd.rename(tmp_path / "etcd.json.old")
     for _ in range(2):
-        assert "gives no answer" in await said(server)
+        told = await said(server)
+        assert "the master waits until it can write, for " in told
+        assert "gives no answer" in told
     stopped.set()
     assert await waiting is None
     assert not places.store.exists()

@@ -8,6 +8,7 @@ from msgspec.structs import fields
 from moorage.model import Disk, Nic
 from moorage.model.commits import Head, Write
 from moorage.model.export import Dump, Export, Form
+from moorage.model.master_address import MasterAddress
 from moorage.protocol import Verb, declared, name_of
 from moorage.protocol.node import Peer
 
@@ -24,6 +25,7 @@ GIVEN: dict[Any, Any] = {
     Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
     Export: Export(name="x", dumps=(DUMP,)),
     Head: Head(1, 1, 1),
+    MasterAddress: MasterAddress("192.0.2.9", "br0", 24),
     tuple[Peer, ...]: (Peer(name="x", address="192.0.2.1", port=1811),),
     tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),
     dict[str, bytes]: {"ca.pem": b"x"},

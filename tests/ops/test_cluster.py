@@ -22,9 +22,11 @@ from moorage.model import (
     load,
 )
 from moorage.model.standstill import NO_ANSWER
+from moorage.model.store_trouble import StoreTrouble
 from moorage.ops.asking.node_tasks import providers_on
 from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.cluster.checks_copies import copies_on
+from moorage.ops.cluster.checks_store import store_on
 from moorage.ops.cluster.checks_watcher import look_on
 from moorage.ops.cluster.observation import ask_facts
 from moorage.ops.cluster.set_params import ClusterSetParams
@@ -34,6 +36,7 @@ from moorage.protocol import (
     GetCopies,
     GetFacts,
     GetPins,
+    GetStore,
     GetWatcher,
     ListProviders,
     ReachNodes,
@@ -69,6 +72,7 @@ MASTERS = {
     GetPins: "pins",
     GetAuthority: "authority",
     GetCopies: "copies",
+    GetStore: "store",
     GetWatcher: "watched",
 }
 """What the master is asked, and what its answers are called here."""
@@ -414,12 +418,22 @@ def test_only_the_cluster_is_held():
     assert (lock.level, lock.shared) == ("cluster", False)
 
 
+def test_what_the_store_needs_is_told_by_how_urgent_it_is():
+    slow = StoreTrouble(said="a member is slow", command="etcdctl check perf")
+    full = StoreTrouble(said="it is full", command="etcdctl defrag", urgent=True)
+    assert warnings(ClusterBuilder(1), store=[slow]) == ["cluster: a member is slow"]
+    found = verify(ClusterBuilder(1), store=[full])["errors"]
+    (one,) = (one for one in found if one["hint"] == full.command)
+    assert (one["object"], one["message"]) == ("cluster", "it is full")
+
+
 def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     assert list(ClusterVerify().questions(View(config))) == [
         authority_on(View(config)),
         pins_on(View(config)),
         copies_on(View(config)),
+        store_on(View(config)),
         look_on(View(config)),
         *ask_facts(config),
         providers_on("node1"),

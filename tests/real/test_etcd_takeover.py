@@ -133,6 +133,8 @@ def test_masters_die_and_stand_still_and_nothing_is_lost(
         hands.type(f"gnt-disk add -t sharedfile -s 1M heir{number}")
         took = time.monotonic() - since
         sys.stdout.write(f"{event}: {took:.1f} s to the first job of the next master\n")
+        away = "cannot be asked" in hands.type("gnt-cluster verify")
+        assert away == (event == "kill both")  # a member of etcd's is away
         blow.mend()
         account.ended()
         disks = {one["name"] for one in hands.ask("gnt-disk list -o name")}
@@ -166,6 +168,36 @@ def test_the_lead_is_handed_over_in_peace(town: Scratch) -> None:
     on(town, heir).type("gnt-disk add -t sharedfile -s 1M peace")
     on(town, old).type("moorage master start")
     assert not leads(town, old)
+
+
+def test_a_candidate_that_was_chosen_gets_the_lead_and_no_other(town: Scratch) -> None:
+    old = leader(town, *NAMES)
+    heir, third = (one for one in NAMES if one != old)
+    said = on(town, old).refused("gnt-cluster master-failover --yes-do-it")
+    assert "the master is on this node already" in said
+    for option in ("--no-voting", "--accept-loss"):
+        said = on(town, heir).refused(f"gnt-cluster master-failover {option}")
+        assert f"{option} says nothing where the state is in etcd" in said
+    account = Account(places(town, old))
+    since = time.monotonic()
+    on(town, heir).type("gnt-cluster master-failover --yes-do-it")
+    sys.stdout.write(f"handed over in {time.monotonic() - since:.1f} s\n")
+    account.ended()
+    assert leads(town, heir)
+    disks = {one["name"] for one in on(town, heir).ask("gnt-disk list -o name")}
+    assert disks >= set(account.acknowledged)
+    assert process.wait_until(
+        lambda: waits(town, old) and waits(town, third), LONG
+    )  # who led before was started again, and is there for the next time
+    on(town, third).type("moorage master stop")
+    said = on(town, third).refused("gnt-cluster master-failover --yes-do-it")
+    assert "the master here does not wait for the lead" in said
+    on(town, third).type("moorage master start")
+
+
+def waits(town: Scratch, name: str) -> bool:
+    done = on(town, name)._run("gnt-cluster info", shown=False)
+    return "this master waits for the lead" in done.stderr
 
 
 def test_who_got_another_key_while_it_waited_leads_by_that(town: Scratch) -> None:

@@ -3,12 +3,8 @@
 
 import asyncio
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,18 +13,9 @@ from moorage import __version__
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, write_image
-from support.machine_pages import chapters
-from support.machines import Machine, Switch
+from support.three import BUILD, DEBS, Three, machines
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "docs"))
-import console  # noqa: E402 - a program of the docs, not in the package
-
-BUILD = ROOT / ".build"
-DEBS = BUILD / "deb"
-DEBIAN = BUILD / "machines" / "debian"
 SHARED = "/srv/ganeti/shared-file-storage"
-NAMES = ("node1", "node2", "node3")
 
 pytestmark = pytest.mark.real
 
@@ -36,34 +23,8 @@ pytestmark = pytest.mark.real
 # -- machines --------------------------------------------------------------------------
 
 
-class Three:
-    """Three machines, and somebody who types at them."""
-
-    def __init__(self, machines):
-        self.machines = machines
-        self.master = machines["node1"]
-
-    def __getitem__(self, name):
-        return self.machines[name]
-
-    def each(self, does):
-        with ThreadPoolExecutor(3) as pool:
-            return list(pool.map(does, self.machines.values()))
-
-    def type(self, step):
-        if step.where != "all":
-            printed = [self[step.where].run(step.text)]
-        else:
-            printed = self.each(lambda machine: machine.run(step.text))
-        for one in printed:
-            told = console.tells(step.shown, one.splitlines())
-            assert told, f"{step.where}# {step.text}\nprints\n{one}"
-
-    def follow(self, page, chapter):
-        steps = chapters(ROOT / "docs" / page)[chapter]
-        assert steps, chapter
-        for step in steps:
-            self.type(step)
+class Town(Three):
+    """The machines as a cluster with guests."""
 
     def home(self, name):
         line = f"gnt-instance list --no-headers -o pnode {name}"
@@ -77,26 +38,18 @@ class Three:
         return self.master.run(line).strip()
 
 
+def storage(at):
+    shared = at / "shared"
+    shared.mkdir()
+    build(BUILD / "guest")
+    write_image(shared / "guest.raw", BUILD / "guest")
+    return {shared: SHARED}
+
+
 @pytest.fixture(scope="module")
 def three():
-    subprocess.run(["make", "-s", "deb", "debian-root"], cwd=ROOT, check=True)
-    with ExitStack() as stack:
-        at = Path(tempfile.mkdtemp(prefix="three-", dir=BUILD))
-        stack.callback(shutil.rmtree, at)
-        shared = at / "shared"
-        shared.mkdir()
-        build(BUILD / "guest")
-        write_image(shared / "guest.raw", BUILD / "guest")
-        switch = stack.enter_context(Switch())
-        machines = {}
-        for name in NAMES:
-            machine = Machine(name, at / name, DEBIAN, switch, {shared: SHARED})
-            stack.callback(machine.remove)
-            machines[name] = machine
-        found = Three(machines)
-        found.each(Machine.boot)
-        found.each(lambda machine: machine.bring(DEBS, "/root/moorage"))
-        yield found
+    with machines(storage) as found:
+        yield Town(found.machines)
 
 
 # -- the page --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.store import StoreError, Write
-from moorage.store.etcd import EtcdSettings, EtcdStore, engine, layout
+from moorage.store.etcd import EtcdSettings, EtcdStore, engine, layout, troubles
 from support.etcd_members import KEYS, draw_keys, members
 
 pytestmark = pytest.mark.real
@@ -81,6 +81,7 @@ async def test_etcd_is_reached_by_tls_and_with_a_password() -> None:
         assert await store.commit([(("job", "1"), b"b")], expected=1) == 2
         assert (await store.load()).records == {("job", "1"): b"b"}
         await store.close()
+        assert await troubles(given) == []
         wrong = {
             "no password": replace(given, user="", password=""),
             "another password": replace(given, password="x"),  # noqa: S106

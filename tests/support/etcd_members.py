@@ -177,12 +177,15 @@ def _signed(
 
 
 @contextmanager
-def members(size: int = 3, *, tls: bool = False) -> Iterator[Members]:
+def members(
+    size: int = 3, *, tls: bool = False, options: tuple[str, ...] = ()
+) -> Iterator[Members]:
     """Start members that work; end them, and remove what they wrote."""
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     with TemporaryDirectory(dir=where, prefix="moorage-etcd-") as directory:
         made = Members(Path(directory), size, tls=tls)
+        made.options += options
         try:
             for number in range(size):
                 made.start(number)

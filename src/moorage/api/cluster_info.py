@@ -31,6 +31,9 @@ _SAME = (
     "hidden_os",
     "job_retention",
     "mac_prefix",
+    "master_ip",
+    "master_ip_active",
+    "master_netdev",
     "max_running_jobs",
     "mtime",
     "os_hvp",
@@ -51,8 +54,6 @@ _ABSENT: Mapping[str, Any] = {
     "install_image": "",
     "instance_communication_network": "",
     "maintain_node_health": False,
-    "master_netdev": "",
-    "master_netmask": 32,
     "max_tracked_jobs": 0,
     "modify_ssh_setup": False,
     "prealloc_wipe_disks": False,
@@ -75,6 +76,8 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         What the master's node says of itself; None if it says nothing.
     """
     cluster = config.cluster
+    master = config.node(cluster.master_node)
+    most = 128 if is_v6(cluster.master_ip) else 32
     return {
         **{name: getattr(cluster, name) for name in _SAME},
         **_ABSENT,
@@ -84,7 +87,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "ndparams": defaults.node(cluster.ndparams),
         "nicparams": {**cluster.nicparams, "default": nicparams.defaults(cluster)},
         "storage_pools": config.storage_pools(),
-        "master": config.node(cluster.master_node).name,
+        "master": master.name,
         "software_version": __version__,
         "protocol_version": VERSION,
         "config_version": VERSION,
@@ -93,7 +96,8 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "primary_ip_version": 6 if is_v6(cluster.master_ip) else 4,
+        "master_netmask": cluster.master_netmask or most,
+        "primary_ip_version": 6 if is_v6(master.primary_ip) else 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,
     }

@@ -20,7 +20,8 @@ def _export(call: Call) -> None:
     address = None
     if ip := call.option("master_ip"):
         device = call.option("master_netdev") or ""
-        address = formats.Address(_checked(ip), device, _bits(ip, call))
+        master = import_module("moorage.model.master_address").MasterAddress
+        address = master(_checked(ip), device, _bits(ip, call))
     elif call.option("master_netdev") or call.option("master_netmask"):
         raise BadInput("--master-netdev and --master-netmask are about --master-ip")
     module = daemons("config_export")
@@ -68,7 +69,9 @@ COMMANDS = (
                 "VERSION",
             ),
             Option(
-                ("--master-ip",), "the address that moves with Ganeti's master", "IP"
+                ("--master-ip",),
+                "the address that moves with Ganeti's master (the cluster's own)",
+                "IP",
             ),
             Option(("--master-netdev",), "the device that it is set on", "DEVICE"),
             Option(

@@ -15,7 +15,7 @@ from .document import (
     version_of,
 )
 from .downgrade import downgrade
-from .export import Address, Exported, exported
+from .export import Exported, exported
 from .ssconf import ssconf
 from .upgrade import upgrade
 
@@ -23,7 +23,6 @@ __all__ = [
     "KNOWN",
     "NEWEST",
     "OLDEST",
-    "Address",
     "Document",
     "Exported",
     "Version",

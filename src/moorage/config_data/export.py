@@ -28,6 +28,7 @@ from moorage.model import (
 from moorage.model.addresses import is_v6
 from moorage.model.change import encode
 from moorage.model.ipolicy import cluster_policy
+from moorage.model.master_address import MasterAddress, master_address
 from moorage.model.networks import outside, subnet
 from moorage.model.pair import PORTS, pair_of
 from moorage.units import counted
@@ -127,22 +128,6 @@ _NAMED = frozenset({"quarantine", "behind", "unproven"})
 """What it is dangerous not to know: Ganeti would use such a disk."""
 
 
-class Address(Struct, frozen=True):
-    """The address that moves with Ganeti's master.
-
-    Attributes
-    ----------
-    ip
-        No node's own.
-    device, bits
-        Where it is set, and the length of its mask.
-    """
-
-    ip: str
-    device: str
-    bits: int
-
-
 class Exported(Struct, frozen=True):
     """A configuration as Ganeti's.
 
@@ -166,7 +151,7 @@ class Exported(Struct, frozen=True):
 
 
 def exported(
-    config: Config, version: Version = NEWEST, address: Address | None = None
+    config: Config, version: Version = NEWEST, address: MasterAddress | None = None
 ) -> Exported:
     """Return a configuration as Ganeti's.
 
@@ -175,14 +160,15 @@ def exported(
     version
         That of the Ganeti which is to read it.
     address
-        Of the master; None for the one that the cluster has on record.
+        Of the master; None for the one that moves with it here, or did at Ganeti's.
 
     Raises
     ------
     BadInput
         If that Ganeti could not have such a cluster; the sentence names what it is.
     """
-    document = restored_document(config, written(config, address or _given(config)))
+    address = address or master_address(config.cluster) or _given(config)
+    document = restored_document(config, written(config, address))
     if version < _OTHER_KEYS:  # the nodes' SSH keys are made there
         document["cluster"] |= {"ssh_key_type": "dsa", "ssh_key_bits": 1024}
     found, lost = downgrade(document, version)
@@ -200,14 +186,14 @@ def restored_document(config: Config, document: Document) -> Document:
     return restored(document, cluster.foreign_document)
 
 
-def _given(config: Config) -> Address | None:
+def _given(config: Config) -> MasterAddress | None:
     """Return the address that the master had when it was Ganeti's, if it was."""
     had = _had(config.cluster)
     ip = had.get("master_ip")
     if not ip:
         return None
     bits = had.get("master_netmask") or (128 if is_v6(ip) else 32)
-    return Address(ip, had.get("master_netdev") or "", bits)
+    return MasterAddress(ip, had.get("master_netdev") or "", bits)
 
 
 def _had(cluster: Cluster) -> Part:
@@ -217,7 +203,7 @@ def _had(cluster: Cluster) -> Part:
     return {name: one for name, one in had.items() if one is not None}
 
 
-def written(config: Config, address: Address | None) -> Document:
+def written(config: Config, address: MasterAddress | None) -> Document:
     """Return a configuration as a document of the newest version, in our words."""
     document: Document = {
         "version": NEWEST.number,
@@ -249,7 +235,7 @@ def _whole(entity: Entity) -> Part:
     return values
 
 
-def _cluster(config: Config, address: Address | None) -> Part:
+def _cluster(config: Config, address: MasterAddress | None) -> Part:
     cluster = config.cluster
     ip = address.ip if address else cluster.master_ip
     owners = [node.name for node in config.all(Node) if node.primary_ip == ip]

@@ -30,13 +30,14 @@ from moorage.model import (
     pair_of,
 )
 from moorage.model.apply import assembled
+from moorage.model.master_address import MasterAddress
 from moorage.model.misfit import misfit
 from moorage.ops.cluster import defaults
 from moorage.ops.volumes.disk_words import LARGEST_DISK
 
 from . import importing_settings as settings
 from .document import Document, Part
-from .export import GIVEN, OF_DISKS, Address, of_ganeti, written
+from .export import GIVEN, OF_DISKS, of_ganeti, written
 from .foreign import PLACES, Foreign, noted
 from .importing_names import Names, fit_name, fit_tags
 from .importing_networks import check_card, network
@@ -55,8 +56,7 @@ _STATES = ("primary_ip", "secondary_ip", "offline", "drained", "master_candidate
 _OF_THE_NODE = (*_STATES, "port", "pins", "master_certs", "led_with")
 """What a node that joined has of its own: its keys, its roles, where it is reached."""
 _OF_THE_CLUSTER = (
-    *("former_masters", "leads", "watcher_pause", "master_ip"),
-    *("job_retention", "ssconf"),
+    *("former_masters", "leads", "watcher_pause", "job_retention", "ssconf"),
 )
 """What the cluster that it comes into has of its own."""
 
@@ -276,7 +276,7 @@ class _Reading:
             self.aside.append((f"disk {uuid}", f"{told} a name"))
         words = {"children": children, **called}
         disk = _made(Disk, {**_theirs(Disk, part), **more, **words})
-        if not disk.volumes:
+        if not (disk.volumes and all(disk.volumes)):
             raise BadInput("it has no volume")
         for one in (disk, *disk.children):
             if not 0 <= one.size <= LARGEST_DISK:
@@ -371,7 +371,7 @@ def _group(part: Part) -> NodeGroup:
 def _with_foreign(document: Document, config: Config) -> Iterator[Entity]:
     """Yield every object with what the file says of it otherwise than we would."""
     theirs = document["cluster"]
-    address = Address(
+    address = MasterAddress(
         theirs.get("master_ip", ""),
         theirs.get("master_netdev", ""),
         theirs.get("master_netmask", 32),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from moorage.errors import BadInput, MoorageError
 from moorage.hypervisors import HYPERVISORS, KVM
 from moorage.model import DISKLESS, Cluster, hvparams, uidpool
+from moorage.model.master_address import checked
 from moorage.model.nicparams import checked_prefix
 from moorage.ops import ndparams
 from moorage.ops.cluster import defaults
@@ -32,6 +33,9 @@ _WORDS: dict[str, Callable[[str], object]] = {
 }
 """Settings of one word, with what refuses one; a value of another type is told of by
 whoever reads the object."""
+
+
+_ADDRESS = ("master_ip", "master_netdev", "master_netmask", "master_ip_active")
 
 
 class Settled(NamedTuple):
@@ -80,7 +84,32 @@ def of_cluster(part: Part, here: Cluster) -> Settled:
         "hvparams": params,
         "diskparams": presets,
     }
-    return Settled({**found, **_plain(part, here, aside)}, aside)
+    plain = _plain(part, here, aside)
+    return Settled({**found, **plain, **_address(part, here, aside)}, aside)
+
+
+def _address(part: Part, here: Cluster, aside: list[str]) -> Part:
+    """Return the address that moves with the master: the file's, but it is not up yet.
+
+    Ganeti's master may have it.
+    """
+    own = {name: getattr(here, name) for name in _ADDRESS}
+    if part.get("use_external_mip_script"):
+        aside.append("the master's address is set by no script here: it goes out again")
+    ip, device = part.get("master_ip") or "", part.get("master_netdev") or ""
+    if not ip or not device:
+        return own
+    try:
+        found = checked(ip, device, part.get("master_netmask") or 0)
+    except BadInput as error:
+        aside.append(f"{error.message}: the word goes out again")
+        return own
+    aside.append(
+        f"the master's address {found.ip} is not up yet: gnt-cluster "
+        "activate-master-ip, when Ganeti's master has it no more"
+    )
+    told = (found.ip, found.device, found.bits, False)
+    return dict(zip(_ADDRESS, told, strict=True))
 
 
 def _templates(part: Part, here: Cluster, aside: list[str]) -> Part:

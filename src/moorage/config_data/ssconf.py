@@ -23,16 +23,18 @@ def ssconf(config: Config) -> dict[str, str]:
     cluster = config.cluster
     nodes = config.named(Node)
     candidates = [node for node in nodes if node.master_candidate]
+    master = config.node(cluster.master_node)
+    most = "128" if is_v6(cluster.master_ip) else "32"
     texts = {
         "cluster_name": cluster.cluster_name,
         "file_storage_dir": cluster.file_storage_dir,
         "shared_file_storage_dir": cluster.shared_file_storage_dir,
         "gluster_storage_dir": cluster.gluster_storage_dir,
-        "master_node": config.node(cluster.master_node).name,
+        "master_node": master.name,
         "master_ip": cluster.master_ip,
-        "master_netdev": "",
-        "master_netmask": "128" if is_v6(cluster.master_ip) else "32",
-        "primary_ip_family": _family(cluster.master_ip),
+        "master_netdev": cluster.master_netdev,
+        "master_netmask": str(cluster.master_netmask or most),
+        "primary_ip_family": _family(master.primary_ip),
         "release_version": __version__,
         "maintain_node_health": str(False),
         "enabled_user_shutdown": str(cluster.enabled_user_shutdown),

@@ -45,7 +45,7 @@ def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
     """Yield what is wrong with the objects of a store, one of which is the cluster.
 
     They have no keys beside their uuids, their places are no part of disks, a card may
-    be without a cable, and the master's address is that of its node.
+    be without a cable, and an address of the master's that does not move is its node's.
     """
     document: dict[str, Any] = {place: {} for place in _PLACES.values()}
     for one in sorted(entities, key=lambda it: str(getattr(it, "name", ""))):
@@ -53,7 +53,8 @@ def complaints_of_objects(entities: Iterable[Entity]) -> Complaints:
         if kind in _PLACES:
             document[_PLACES[kind]][one.uuid] = encode(one)
         elif isinstance(one, Cluster):
-            own = {"ipolicy": _policy(one), "master_ip": ""}
+            moves = one.master_ip if one.master_netdev else ""
+            own = {"ipolicy": _policy(one), "master_ip": moves}
             document["cluster"] = encode(one) | own
     return _found(document, (*checks.OF_STORES, *checks.OF_BOTH))
 

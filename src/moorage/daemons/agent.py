@@ -39,6 +39,7 @@ from moorage.node.hypervisors.wiring import SCRIPTS as WIRING
 from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.local_host import LocalMachine
 from moorage.node.machine import cgroup
+from moorage.node.machine.addresses import KernelAddresses
 from moorage.node.machine.contents import Contents
 from moorage.node.machine.exports import Exports
 from moorage.node.machine.images import EXPORTS, LIST, Images
@@ -307,6 +308,7 @@ def _parts(
     machine.allocators = Allocators(allocators, scripts)
     machine.ssconf = ssconf
     machine.orders = Orders(own, scripts)
+    machine.addresses = KernelAddresses()
     station = Station(
         run=places.run,
         address=settings.address,

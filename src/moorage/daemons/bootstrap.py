@@ -29,18 +29,32 @@ from moorage.model import (
     nicparams,
 )
 from moorage.model.addresses import is_v6
+from moorage.model.master_address import held_address
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.calling.client import HttpNodes
 from moorage.node.certificates.authority import Authority
 from moorage.ops import addresses
-from moorage.ops.cluster import defaults, image_directories, volume_groups
-from moorage.ops.cluster.set_params import card_defaults
+from moorage.ops.cluster import (
+    defaults,
+    image_directories,
+    master_address,
+    volume_groups,
+)
+from moorage.ops.cluster.merged_settings import card_defaults
 from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.ops.new_names import is_machine_name
 from moorage.ops.volumes.directories import SETTINGS
-from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
+from moorage.protocol import (
+    EnrolNode,
+    ExpelNode,
+    LeaveCluster,
+    LookForAddress,
+    RunHooks,
+    Verb,
+    silent,
+)
 from moorage.storage.templates import TEMPLATES
 from moorage.storage.validation import check_image_directory
 from moorage.store import (
@@ -178,6 +192,9 @@ async def _let_in(
             asked = volume_groups.asking(cluster.volume_group_name)
             facts = await _told(nodes, node, asked)
             volume_groups.check_there(node, facts, cluster.volume_group_name)
+        if address := held_address(cluster):
+            there = await _told(nodes, node, LookForAddress(address=address))
+            master_address.check_there(node, there, address)
         await _run_hooks(nodes, node, cluster, 1, "init", "OP_CLUSTER_POST_INIT")
     except BaseException:
         with contextlib.suppress(MoorageError):
@@ -270,7 +287,8 @@ def first(name: str, settings: dict[str, Any], token: Token) -> Change:
         pins=(token.fingerprint,),
         **fresh(),
     )
-    known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
+    known = {"cluster_name": name, "master_node": node.uuid}
+    known |= master_address.of_new(settings, address)
     given = {key: value for key, value in settings.items() if value is not None}
     given["ndparams"] = merged({}, checked(given.get("ndparams") or {}))
     for field in ("hvparams", "diskparams", "beparams"):

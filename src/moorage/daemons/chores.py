@@ -11,7 +11,14 @@ from typing import Final
 from moorage.api import deeds
 from moorage.api.query import Sources
 
-from . import key_renewal, leading_keys, pauses, settling, ssconf_files
+from . import (
+    key_renewal,
+    leading_keys,
+    master_address,
+    pauses,
+    settling,
+    ssconf_files,
+)
 
 _LOG = logging.getLogger(__name__)
 _AGAIN = 60.0
@@ -57,6 +64,7 @@ _CHORES: Final = (
     leading_keys.watch,
     _keep_informed,
     ssconf_files.keep,
+    master_address.keep,
 )
 """They go on for ever."""
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from msgspec import Struct, json
 
 from moorage import __version__, durable
-from moorage.config_data import NEWEST, Address, Version, exported
+from moorage.config_data import NEWEST, Version, exported
 from moorage.errors import BadInput, Exists, Failed
+from moorage.model.master_address import MasterAddress
 from moorage.store import inspect, loaded
 from moorage.store.base import ADVICE
 
@@ -44,7 +45,7 @@ def export(
     places: MasterPlaces,
     target: Path,
     version: Version = NEWEST,
-    address: Address | None = None,
+    address: MasterAddress | None = None,
 ) -> Written:
     """Write the configuration as Ganeti's, whether the master runs or not.
 

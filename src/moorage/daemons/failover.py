@@ -22,9 +22,10 @@ from moorage.model import Node
 from moorage.node.certificates.authority import Authority
 from moorage.protocol import GetStanding, HeedTerm, Standing, silent
 from moorage.protocol.sender import HIGHEST
+from moorage.store import etcd_of
 from moorage.units import counted
 
-from . import handing, master_process, process, voting
+from . import handing, master_process, peaceful, process, voting
 from .handing import Ending
 from .heritage import Heritage, heritage_at, read
 from .lead_record import settle
@@ -57,14 +58,14 @@ def failover(
     Raises
     ------
     WrongState
-        If the master is here already, too few nodes answer, or the state is in etcd.
+        If the master is here already, or too few nodes answer.
     NotFound
         If this node has no copy.
     """
-    if places.etcd.exists():
-        raise WrongState(
-            "the state is in etcd: who waits for the lead takes it by itself",
-            hint="moorage master stop, on the machine that leads",
+    settings = etcd_of(places.store)
+    if settings:
+        return peaceful.failover(
+            places, settings, voting=voting, lossy=lossy, agreed=agreed
         )
     if process.holder(places.lock):
         raise WrongState(

@@ -78,7 +78,7 @@ def moved(config: Config, own: str, term: int, *, followed: bool = True) -> Chan
     known = (*cluster.former_masters, *former)
     where = {
         "master_node": node.uuid,
-        "master_ip": node.primary_ip,
+        "master_ip": cluster.master_ip if cluster.master_netdev else node.primary_ip,
         "former_masters": tuple(dict.fromkeys(known))[-_FORMER:],
         "leads": _leads(config, node, term, now)[-_LEADS:],
     }

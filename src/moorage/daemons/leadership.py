@@ -9,7 +9,7 @@ a commit, nobody is told of it before more than half of the nodes say otherwise.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar, cast
 
 from moorage.api.query import Sources
@@ -17,10 +17,12 @@ from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.turns import together
 from moorage.model import Node
+from moorage.model.store_trouble import StoreTrouble
 from moorage.protocol import (
     CopyStatus,
     GetCopies,
     GetFacts,
+    GetStore,
     GetWatcher,
     Report,
     TellMasters,
@@ -63,6 +65,8 @@ class Standing:
         Returns what is known of the copies of the state.
     watcher
         Returns what :class:`~moorage.protocol.GetWatcher` does.
+    store
+        Returns what :class:`~moorage.protocol.GetStore` does.
     masters
         Returns what is told to nodes of whose orders to take, as it is on record.
     """
@@ -72,6 +76,7 @@ class Standing:
         self.over = asyncio.Event()
         self.copies: Callable[[], list[CopyStatus]] = list
         self.watcher: Callable[[], float | None] = lambda: None
+        self.store: Callable[[], Awaitable[list[StoreTrouble]]] = _no_trouble
         self.masters: Callable[[], TrustMasters] = lambda: TrustMasters(certificates=())
         self._nodes = nodes
         self._telling: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -82,6 +87,8 @@ class Standing:
             return cast("R", self.copies())
         if isinstance(call, GetWatcher):
             return cast("R", self.watcher())
+        if isinstance(call, GetStore):
+            return cast("R", await self.store())
         if isinstance(call, TellMasters):
             return cast("R", await self._tell(node, term, report))
         try:
@@ -104,7 +111,7 @@ class Standing:
         self, node: Node, calls: Sequence[Verb[object]], term: int
     ) -> list[object]:
         """Ask a node several things, as :meth:`moorage.jobs.Nodes.ask` does."""
-        if any(isinstance(one, GetCopies | GetWatcher) for one in calls):
+        if any(isinstance(one, GetCopies | GetStore | GetWatcher) for one in calls):
             return await one_by_one(
                 lambda one: self.call(node, one, term, silent), calls
             )
@@ -194,6 +201,10 @@ class Standing:
         except MoorageError:
             return True
         return True
+
+
+async def _no_trouble() -> list[StoreTrouble]:
+    return []
 
 
 def fenced(term: int, *, etcd: bool = False) -> WrongState:

@@ -30,7 +30,8 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, StoreLost
+from moorage.store import ConfigStore, StoreLost, etcd_of
+from moorage.store.etcd import troubles
 
 from . import (
     chores,
@@ -44,7 +45,7 @@ from . import (
     systemd,
     watched,
 )
-from .leadership import Standing, fenced
+from .leadership import Standing
 from .master_process import LEAVE, check_cluster, no_store
 from .opening import STORE_LOST
 from .paths import KEPT, MasterPlaces
@@ -197,14 +198,14 @@ async def _lead(
     sources = server.sources = Sources(
         config_store, standing, engine, copies=copies.status, lines=nodes.line
     )
-    more = [partial(standby.share, keys)] if places.etcd.exists() else []
+    followed = asyncio.Event()
+    more = standby.chores(places, keys, followed)
     begun = chores.begun(sources, standing.watch, *more)
-    await _able(
-        nodes, copying, stopped, config_store.lost, standing.over, copies.wished
-    )
+    ends = stopped, standing.over, followed
+    await _able(nodes, copying, config_store.lost, copies.wished, *ends)
     for one in begun:
         one.cancel()
-    handed = await _ended(server, engine, config_store, copies, stopped, standing.over)
+    handed = await _ended(server, engine, config_store, copies, *ends)
     copying.cancel()  # now that no job does anything more
     if config_store.lost.is_set():
         _LOG.critical("the store is lost: ending, to start from what it holds")
@@ -212,8 +213,8 @@ async def _lead(
         os._exit(STORE_LOST)
     await nodes.close()
     await config_store.close()
-    if standing.over.is_set() and places.etcd.exists():
-        raise fenced(config_store.term, etcd=True)
+    if places.etcd.exists():
+        return standby.ended(config_store.term, standing.over, stopped, followed)
     if standing.over.is_set():
         raise await lead.followed(places, keys, log, config_store)
     if handed and await lead.handed_over(places, keys, log, config_store, stopped):
@@ -259,6 +260,9 @@ def _replication(
     config_store.settled = made.settled
     standing.copies = made.status
     standing.watcher = watched.since_now(places)
+    settings = etcd_of(places.store)
+    if settings:
+        standing.store = partial(troubles, settings)
     return made
 
 

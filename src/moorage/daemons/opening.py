@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from functools import partial
 from threading import Thread
 
@@ -12,6 +13,7 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.copies import CommitLog
 from moorage.errors import Conflict, MoorageError, Refused, Unreachable
 from moorage.store import ConfigStore, StoreError, store_at
+from moorage.units import counted
 
 from .lead import Opened
 from .paths import MasterPlaces
@@ -19,7 +21,7 @@ from .paths import MasterPlaces
 _LOG = logging.getLogger(__name__)
 STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
-_FOLLOWS = 0.5
+_FOLLOWS = 0.2
 """Seconds between two looks of a master that waits for the lead."""
 _BARRED = 2.0
 """Seconds in which others get the lead that this master may not use."""
@@ -34,7 +36,7 @@ async def opened(
 
     Returns None when the master is told to end meanwhile.
     """
-    pause = 0.5
+    pause, since = 0.5, time.monotonic()
     # One for all looks: where etcd.json is moved away meanwhile, no other one is made.
     log = CommitLog(store_at(places.store, _lead_lost))
     while not stopped.is_set():
@@ -45,17 +47,17 @@ async def opened(
             if error.lasting:
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = partial(_waiting, places, error.message)
+            server.excuse = partial(_waiting, places, error.message, since)
         except Conflict as error:  # somebody was faster, or the lead is lost by now
             await log.close()
             _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = partial(_waiting, places, error.message)
+            server.excuse = partial(_waiting, places, error.message, since)
         except Refused as error:
             if "led" not in error.facts:
                 await log.close()
                 raise
             server.excuse = partial(_follows, error)
-            pause = _FOLLOWS
+            pause, since = _FOLLOWS, time.monotonic()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
         pause = min(pause * 2, 8.0)
@@ -63,10 +65,11 @@ async def opened(
     return None
 
 
-def _waiting(places: MasterPlaces, why: str) -> MoorageError:
+def _waiting(places: MasterPlaces, why: str, since: float) -> MoorageError:
+    so_far = counted(int(time.monotonic() - since), "second")
     there = "etcdctl endpoint status" if places.etcd.exists() else ""
     return Unreachable(
-        f"the master waits until it can write: {why}",
+        f"the master waits until it can write, for {so_far} now: {why}",
         hint=there or f"make room in {places.root}",
     )
 

@@ -7,8 +7,11 @@ signed nodes are in the store beside the state, for whichever master leads next.
 """
 
 import asyncio
+import logging
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,12 +27,15 @@ from moorage.node.certificates.authority import Authority
 from moorage.node.doors import enrolment
 from moorage.node.records.copies import OWN
 from moorage.store import ConfigStore, etcd_of, loaded
-from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes
+from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wished
 
 from .lead_record import moved
+from .leadership import fenced
+from .opening import STORE_LOST
 from .paths import KEPT, MasterPlaces, NodePlaces, node_places
 from .state_directory import as_owner, claim, give
 
+_LOG = logging.getLogger(__name__)
 KIND = "authority"
 """Kind of the record with the certificates of the authorities that signed nodes."""
 _TRUSTED = "trusted"
@@ -183,6 +189,46 @@ def _take_renewed(
             if tls.pin_of(tls.load_certificate(text)) in known:
                 keys.take_own(text)
                 return
+
+
+def chores(
+    places: MasterPlaces, keys: Authority, followed: asyncio.Event
+) -> list[Callable[[Sources], Awaitable[None]]]:
+    """Return what a master does besides whose state is in etcd; none else.
+
+    Parameters
+    ----------
+    followed
+        Set when another node is wished to lead: this master is to end as planned.
+    """
+    settings = etcd_of(places.store)
+    if settings is None:
+        return []
+    return [partial(share, keys), partial(_let_lead, settings, followed)]
+
+
+async def _let_lead(
+    settings: EtcdSettings, followed: asyncio.Event, _: Sources
+) -> None:
+    await wished(settings)
+    _LOG.info("another node is to lead: this master ends as planned, and waits")
+    followed.set()
+
+
+def ended(
+    term: int, over: asyncio.Event, stopped: asyncio.Event, followed: asyncio.Event
+) -> int:
+    """Return the exit status of a master that has given the lead back.
+
+    Raises
+    ------
+    WrongState
+        If nodes do not obey it any more.
+    """
+    if over.is_set():
+        raise fenced(term, etcd=True)
+    # Who let another node lead is started again, to wait.
+    return STORE_LOST if followed.is_set() and not stopped.is_set() else 0
 
 
 async def share(keys: Authority, at: Sources) -> None:

@@ -75,6 +75,7 @@ DEFAULT_ALLOCATOR = Reserved(_RUN, within=parameters.default_allocator)
 ALLOCATOR_WORDS = Reserved("programs of the master's node would get them")
 ADOPTS = Reserved("any volume or device of a node can be named")
 USERS = Reserved("guests would run as those users of the nodes")
+ADDRESS = Reserved("root would give a node that address, which may be anybody's")
 PLACE = Reserved("root works in that directory of the nodes")
 
 

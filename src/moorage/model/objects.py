@@ -382,6 +382,13 @@ class Cluster(Entity, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    master_ip
+        The master's address: it moves with the master if `master_netdev` says where it
+        is set; else it is the primary one of the master's node.
+    master_netdev, master_netmask
+        The network device of the address that moves, and the bits of its mask.
+    master_ip_active
+        Whether the address that moves is to be up.
     gluster_storage_dir
         Where nodes mount Gluster volumes, each in a directory of its own.
     volume_group_name
@@ -421,6 +428,9 @@ class Cluster(Entity, frozen=True, kw_only=True):
     cluster_name: str
     master_node: str
     master_ip: str = ""
+    master_netdev: str = ""
+    master_netmask: int = 0
+    master_ip_active: bool = True
     candidate_pool_size: int = 3
     former_masters: tuple[str, ...] = ()
     leads: tuple[Lead, ...] = ()

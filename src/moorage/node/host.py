@@ -9,9 +9,18 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from moorage.model import Device, Link, Os, Provider
+from moorage.model.master_address import MasterAddress
 from moorage.node.extensions.orders import Orders
 from moorage.node.records.ssconf import SsconfFiles
-from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
+from moorage.protocol import (
+    AddressThere,
+    Door,
+    HookRun,
+    Report,
+    RunAllocator,
+    Said,
+    silent,
+)
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -64,6 +73,27 @@ class Offer(NamedTuple):
     rate: int = 0
 
 
+class Addresses(Protocol):
+    """The addresses that a machine has for a while."""
+
+    async def look(self, wanted: MasterAddress) -> AddressThere:
+        """Return whether an address is set here, and could be."""
+
+    async def hold(self, wanted: MasterAddress, seconds: int) -> None:
+        """Have an address for some seconds from now on.
+
+        Raises
+        ------
+        WrongState
+            If somebody else has set it here, or another machine has it.
+        Failed
+            If the machine does not take it.
+        """
+
+    async def drop(self, wanted: MasterAddress) -> None:
+        """Have an address no more; one that somebody else has set stays."""
+
+
 class Machine(Protocol):
     """A machine: runs commands, and knows what is installed.
 
@@ -73,10 +103,13 @@ class Machine(Protocol):
         Where Ganeti's small files about the cluster lie; None where there are none.
     orders
         What its administrator allows beyond that; None where nothing can be.
+    addresses
+        Those that it has for a while; None where it can have none.
     """
 
     ssconf: SsconfFiles | None
     orders: Orders | None
+    addresses: Addresses | None
 
     async def run(
         self, command: Command, limit: float, report: Report = silent

@@ -25,7 +25,7 @@ from .extensions.allocators import Allocators
 from .extensions.hooks import Hooks
 from .extensions.orders import Orders
 from .extensions.providers import Providers
-from .host import Memory, Offer, Parcel, memory_of
+from .host import Addresses, Memory, Offer, Parcel, memory_of
 from .machine import commands, installed, links
 from .machine.contents import Contents, Image
 from .machine.exports import Exports
@@ -72,6 +72,8 @@ class LocalMachine:
         Where Ganeti's small files about the cluster lie; None where there are none.
     orders
         What its administrator allows beyond that; None where nothing can be.
+    addresses
+        Those that it has for a while; None where it can have none.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class LocalMachine:
         self.allocators = Allocators(())
         self.ssconf: SsconfFiles | None = None
         self.orders: Orders | None = None
+        self.addresses: Addresses | None = None
         self._ran = count()
 
     async def run(

@@ -7,6 +7,7 @@ table is typed by them, and limits of time, fences and the reference derive from
 
 from typing import TYPE_CHECKING, Union
 
+from .address import AddressThere, DropAddress, HoldAddress, LookForAddress
 from .allocator import GetAllocators, RunAllocator
 from .backup import (
     BeginExport,
@@ -154,6 +155,7 @@ from .state import (
     DropCopy,
     GetCopies,
     GetStanding,
+    GetStore,
     GetWatcher,
     HeedTerm,
     KeepKeys,

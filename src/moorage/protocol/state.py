@@ -10,6 +10,7 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct
 
 from moorage.model.commits import Head, Key, Logged, Write
+from moorage.model.store_trouble import StoreTrouble
 
 from .verb import AtMaster, Reading, Verb
 
@@ -246,6 +247,12 @@ class CopyStatus(Struct, frozen=True, kw_only=True):
 
 class GetCopies(AtMaster[list[CopyStatus]], frozen=True, tag="state.copies"):
     """Return what the master knows of its copies."""
+
+    reads = True
+
+
+class GetStore(AtMaster[list[StoreTrouble]], frozen=True, tag="state.store"):
+    """Return what somebody should do about the place where the state is kept."""
 
     reads = True
 

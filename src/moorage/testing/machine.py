@@ -12,13 +12,14 @@ from moorage.model.facts import kept
 from moorage.node.extensions.allocators import Allocators
 from moorage.node.extensions.hooks import Hooks
 from moorage.node.extensions.orders import Orders
-from moorage.node.host import Memory, Offer, Parcel
+from moorage.node.host import Addresses, Memory, Offer, Parcel
 from moorage.node.records.ssconf import SsconfFiles
 from moorage.protocol import Door, HookRun, Report, RunAllocator, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import MIB, Mib
 
 from . import exports
+from .addresses import SimAddresses
 from .storage import San
 from .stored import ALLOCATORS_DIR, EXPORTS_DIR, PROVIDERS_DIR
 
@@ -123,6 +124,8 @@ class SimMachine:
         Where Ganeti's small files about the cluster lie; None where there are none.
     orders
         What its administrator allows beyond that; None where nothing can be.
+    addresses
+        Those that it has for a while; None where it can have none.
     boots
         How often it was switched on.
     """
@@ -153,6 +156,7 @@ class SimMachine:
         self.allocators = Allocators([Path(ALLOCATORS_DIR)])
         self.ssconf: SsconfFiles | None = None
         self.orders: Orders | None = None
+        self.addresses: Addresses | None = SimAddresses()
         self._san = san
         self.size = memory
         self.boots = 1

@@ -7,7 +7,6 @@ from moorage.cli.declaration import Program, Verb
 from moorage.cli.main import run
 from moorage.cli.verbs import tagging
 
-_NO_ADDRESS = "the master has no address of its own to take along"
 PROGRAM = Program(
     "gnt-cluster",
     "make, look at, check and change the cluster",
@@ -45,6 +44,16 @@ PROGRAM = Program(
             "master-failover",
             "failover",
             "Make this node, a master candidate, the master",
+        ),
+        Verb(
+            "activate-master-ip",
+            "upkeep",
+            "Have the address that moves with the master set on its node",
+        ),
+        Verb(
+            "deactivate-master-ip",
+            "upkeep",
+            "Take the address that moves with the master away, until it is activated",
         ),
         Verb("master-ping", "failover", "Say whether the master answers"),
         Verb(
@@ -90,10 +99,6 @@ PROGRAM = Program(
         ),
         Verb("destroy", "life", "End the cluster; this cannot be taken back"),
     ),
-    absent={
-        "activate-master-ip": _NO_ADDRESS,
-        "deactivate-master-ip": _NO_ADDRESS,
-    },
 )
 
 main = partial(run, PROGRAM)

@@ -47,7 +47,9 @@ COMMANDS = (
         (),
         (
             Option(
-                ("--no-voting",), "though no more than half of the nodes give an answer"
+                ("--no-voting",),
+                "though no more than half of the nodes give an answer; not with etcd, "
+                "where none votes",
             ),
             Option(
                 ("--accept-loss",),

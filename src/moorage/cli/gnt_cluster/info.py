@@ -94,8 +94,10 @@ _PARAMETERS = {
     "storage pools": "storage_pools",
     "seconds that archived jobs are kept": "job_retention",
     "ssconf files on nodes": "ssconf",
+    "master address": "master_ip",
+    "master address is to be up": "master_ip_active",
 }
-"""Lines in Ganeti's order, and where they come from; the last three are ours."""
+"""Lines in Ganeti's order, and where they come from; the last five are ours."""
 
 
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:

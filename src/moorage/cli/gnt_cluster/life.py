@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from moorage.cli import join_token, policy_options
-from moorage.cli.addresses import ip_version, resolved
+from moorage.cli.addresses import address_of, ip_version, resolved
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.options import DEBUG, NO_SSH, moot
 from moorage.errors import BadInput
@@ -31,11 +31,18 @@ def _init(call: Call) -> None:
         "primary_ip": resolved(call, "primary_ip", version),
         "secondary_ip": resolved(call, "secondary_ip", version),
         **({"ip_version": version} if version else {}),
+        **_moving(call, name, version),
         **policy_options.changed(call, _no_cluster),
     }
     store = str(call.option("store") or "")
     bootstrap.init(name, settings=given, token=token, start=start, store=store)
     call.terminal.print(f"Cluster {name} is made")
+
+
+def _moving(call: Call, name: str, version: int) -> dict[str, str]:
+    """Return the master's address: that of the cluster's name, as in Ganeti."""
+    word = call.option("master_ip") or (call.option("master_netdev") and name)
+    return {"master_ip": address_of(str(word), version)} if word else {}
 
 
 def _no_cluster() -> dict[str, Any]:

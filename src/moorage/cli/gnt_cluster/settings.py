@@ -2,6 +2,7 @@
 """Settings of the cluster, and changing them."""
 
 from moorage.cli import nic_options, policy_options
+from moorage.cli.addresses import address_of
 from moorage.cli.command import Call, Command
 from moorage.cli.fields import fill, fills
 from moorage.cli.follow import perform
@@ -27,9 +28,22 @@ def _modify(call: Call) -> None:
     if not (call.given or policy) and _is_moot(call):
         call.terminal.print("Nothing to modify: it is so in any case")
         return
-    fields = changes(call, "gnt-cluster modify --help", **policy)
+    fields = changes(call, "gnt-cluster modify --help", **policy, **_resolved(call))
     perform(call, **fields)
     call.terminal.print("Modified the cluster")
+
+
+def _resolved(call: Call) -> dict[str, str]:
+    """Return the master's address where only its device is given, as in Ganeti.
+
+    It is that of the cluster's name, if it has none yet.
+    """
+    if ip := call.option("master_ip"):
+        return {"master_ip": address_of(str(ip))}
+    if not call.option("master_netdev"):
+        return {}
+    found = call.client.info()
+    return {} if found["master_netdev"] else {"master_ip": address_of(found["name"])}
 
 
 def _is_moot(call: Call) -> bool:
@@ -67,6 +81,7 @@ SETTINGS = (
     fill("-m/--mac-prefix", metavar="MAC"),
     fill("--user-shutdown=enabled_user_shutdown", metavar="yes|no", convert=truth),
     fill("--uid-pool", metavar="RANGES", convert=uid_ranges),
+    *fills("--master-ip --master-netdev --master-netmask"),
     nic_options.DEFAULTS,
     *policy_options.OPTIONS,
     policy_options.STANDARD,
@@ -104,6 +119,9 @@ MODIFY = Command(
     examples={
         "gnt-cluster modify -D ext:access=userspace": (
             "guests open ext disks themselves"
+        ),
+        "gnt-cluster modify --master-ip 192.0.2.9 --master-netdev br0": (
+            "an address that the node has whose master leads"
         ),
         "gnt-cluster modify --job-retention=4w": (
             "archived jobs are kept for four weeks"

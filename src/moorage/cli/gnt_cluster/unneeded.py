@@ -3,15 +3,12 @@
 
 from moorage.cli.options import NO_SSH, moot, never, refused
 
-_NO_MIP = "the master has no address of its own that moves with it"
 _STATE = "nodes say themselves what they have"
 _NO_HELPER = "OS scripts run on the node, and no guest helps them"
 _NO_MOND = "there is no monitoring daemon"
 
 SHARED = (
-    moot("--master-netdev", _NO_MIP, "DEVICE"),
-    moot("--master-netmask", _NO_MIP, "BITS"),
-    moot("--use-external-mip-script", _NO_MIP, "yes|no"),
+    never("--use-external-mip-script", "nobody could take the address away in time"),
     moot("--drbd-usermode-helper", "DRBD calls no helper here", "PATH"),
     never("--maintain-node-health", "nobody powers a node off but a person"),
     never("--prealloc-wipe-disks", "a new volume is what its storage makes of it"),

@@ -132,6 +132,23 @@ COMMANDS = (
         operation="OP_CLUSTER_RENAME",
     ),
     Command(
+        "activate-master-ip",
+        Performs("The master's address is up"),
+        (),
+        JOB,
+        operation="OP_CLUSTER_ACTIVATE_MASTER_IP",
+    ),
+    Command(
+        "deactivate-master-ip",
+        Performs(
+            "The master's address is down",
+            asks="Take the master's address away, and cut off whoever came by it?",
+        ),
+        (),
+        (*ASKING, *JOB),
+        operation="OP_CLUSTER_DEACTIVATE_MASTER_IP",
+    ),
+    Command(
         "redist-conf",
         Performs("Master candidates get each change when it is made"),
         (),

@@ -4,6 +4,7 @@
 from moorage.protocol import name_of
 
 from . import (
+    address,
     allocators,
     backup,
     carrying,
@@ -30,7 +31,7 @@ _TABLES = (
     *(disk.VERBS, copying.VERBS, backup.VERBS, guest.VERBS, lines.VERBS, fact.VERBS),
     *(mirror.VERBS, membership.VERBS, maintenance.VERBS, keys.VERBS, hooks.VERBS),
     *(delay.VERBS, storage.VERBS, certify.VERBS, state.VERBS, carrying.VERBS),
-    *(allocators.VERBS, ssconf.VERBS, orders.VERBS),
+    *(allocators.VERBS, ssconf.VERBS, orders.VERBS, address.VERBS),
 )
 VERBS = {name_of(kind): (kind, work) for table in _TABLES for kind, work in table}
 """Every verb by its name: the shape of its arguments, and what does it."""

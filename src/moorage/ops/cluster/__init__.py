@@ -2,6 +2,7 @@
 """Operations on the cluster as a whole."""
 
 from .delay import Delay
+from .master_address import ClusterActivateMasterIp, ClusterDeactivateMasterIp
 from .orders import ClusterCommand, ClusterCopyFile
 from .rename import ClusterRedistConf, ClusterRename
 from .renew_crypto import ClusterRenewCrypto
@@ -12,8 +13,10 @@ from .verify import ClusterVerify
 from .verify_disks import ClusterVerifyDisks
 
 OPERATIONS = (
+    ClusterActivateMasterIp,
     ClusterCommand,
     ClusterCopyFile,
+    ClusterDeactivateMasterIp,
     ClusterRedistConf,
     ClusterRename,
     ClusterRenewCrypto,

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, rights
 from moorage.model import (
@@ -23,10 +22,10 @@ from moorage.model import (
     uidpool,
 )
 from moorage.model.kinds import Count, Moment, Seconds
+from moorage.model.master_address import MasterAddress
 from moorage.model.uidpool import UidPool
-from moorage.ops import candidates, ndparams
+from moorage.ops import candidates
 from moorage.ops.asking.node_tasks import facts_on, oses_on
-from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.planning import allocators, policy, processors
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.volumes import copies
@@ -34,10 +33,8 @@ from moorage.ops.volumes.directories import SETTINGS
 from moorage.protocol import LookAtSsconf
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, systems, volume_groups
-
-Nested = Mapping[str, Mapping[str, Any]]
-
+from . import defaults, image_directories, master_address, systems, volume_groups
+from .merged_settings import MERGED
 
 OsParameters = dict[str, dict[str, dict[str, Any]]]
 """Parameters by OS definition and hypervisor."""
@@ -115,6 +112,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Ranges of user-ids that guests run as no longer.
     force
         Take OS definitions and OS parameters, too, that no node knows.
+    master_ip
+        The address that moves with the master: no node's own.
+    master_netdev
+        The network device that it is set on; empty for no such address any more.
+    master_netmask
+        Bits of its mask; 0 for all that it has.
     add_pools
         Storage pools to make, each with its ExtStorage provider; they are connected to
         no node group.
@@ -158,6 +161,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     add_uids: Annotated[UidPool | None, rights.USERS] = None
     remove_uids: UidPool | None = None
     force: bool = False
+    master_ip: Annotated[str | None, rights.ADDRESS] = None
+    master_netdev: Annotated[str | None, rights.ADDRESS] = None
+    master_netmask: Annotated[Count | None, rights.ADDRESS] = None
     add_pools: tuple[tuple[str, str], ...] = ()
     remove_pools: tuple[str, ...] = ()
 
@@ -187,12 +193,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             yield image_directories.asked_on(view.config, node, given)
         for node in view.config.online() if self.ssconf else ():
             yield Ask(node.uuid, LookAtSsconf())
+        if address := self._address(view.config.cluster):
+            yield from master_address.ask(view.config, address)
         for one in self._pools():
             yield from one.questions(view)
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
-        changes = self._changes(view.config.cluster)
+        changes = self._changes(view.config)
         allocators.check_default(view, self.default_iallocator)
         allocators.check_words(self.default_iallocator_params or {})
         new = successor(view.config.cluster, view.now, **changes)
@@ -207,6 +215,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         systems.check_known(view, view.config.hosts(), self._systems())
         for node in view.config.online() if self.ssconf else ():
             _check_ssconf(node, view.told(Ask(node.uuid, LookAtSsconf())) or "")
+        if address := self._address(view.config.cluster):
+            master_address.check(view, address)
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -218,7 +228,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             yield from hvparams.warnings(hypervisor, given)
         cluster = view.config.cluster
         if self.ipolicy:
-            below = successor(cluster, view.now, **self._changes(cluster))
+            below = successor(cluster, view.now, **self._changes(view.config))
             for group in view.config.named(NodeGroup):
                 before = ipolicy.group_policy(cluster, group)
                 after = ipolicy.group_policy(below, group)
@@ -231,17 +241,30 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         told = (self.osparams, self.osparams_private_cluster)
         return systems.named(self.os_hvp, told, (self.hidden_os, self.blacklisted_os))
 
+    def _moving(self) -> tuple[str | None, str | None, int | None]:
+        """Return what is said of the address that moves with the master."""
+        return self.master_ip, self.master_netdev, self.master_netmask
+
+    def _moves(self) -> bool:
+        return any(one is not None for one in self._moving())
+
+    def _address(self, cluster: Cluster) -> MasterAddress | None:
+        """Return the address that is to move with the master, where one is given."""
+        given = self._moving()
+        return master_address.changed(cluster, *given) if self._moves() else None
+
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""
         given = {one: getattr(self, one) for one in SETTINGS}
         return {one: path for one, path in given.items() if path is not None}
 
-    def _changes(self, cluster: Cluster) -> dict[str, Any]:
+    def _changes(self, config: Config) -> dict[str, Any]:
         """Return the fields that change."""
+        cluster = config.cluster
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
         found |= {n: getattr(self, n) for n in _PLAIN if getattr(self, n) is not None}
-        for name, merge in _MERGED.items():
+        for name, merge in MERGED.items():
             given = getattr(self, name)
             if given:
                 found[name] = merge(getattr(cluster, name), given)
@@ -250,6 +273,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.watcher_pause is not None:
             found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
+        if self._moves():
+            found |= master_address.fields(config, self._address(cluster))
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
@@ -264,7 +289,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the changes."""
         cluster = view.config.cluster
-        changes = self._changes(cluster)
+        changes = self._changes(view.config)
         if changes:
             new = successor(cluster, view.now, **changes)
             after = apply(view.config, Change((new,)))
@@ -272,52 +297,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             yield view.record("change the cluster", new, *more)
             if "diskparams" in changes:
                 yield from copies.retuned(view.config, after, after.all(Disk))
+        if self._moves():
+            yield from master_address.moving(view.config, self._address(cluster))
         for one in self._pools():
             yield from one.tasks(view)
-
-
-def _hypervisors(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
-    """Return the parameters of hypervisors with changes."""
-    names = sorted(old.keys() | given.keys())
-    found = {name: merged(old.get(name, {}), given.get(name, {})) for name in names}
-    for name in given:
-        defaults.check_hvparams(name, found[name])
-    return found
-
-
-def _templates(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
-    """Return the parameters of disk templates with changes."""
-    defaults.check_known_templates(given)
-    return with_diskparams(old, given)
-
-
-def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the profiles of back-end parameters with changes.
-
-    Raises
-    ------
-    BadInput
-        If there is no such parameter, or an instance could not have the value.
-    """
-    flat = given.get("default", given)
-    backend.check(flat)
-    filled = merged(old.get("default", {}), backend.aliased(flat))
-    backend.check(filled)
-    return {**{k: dict(v) for k, v in old.items()}, "default": filled}
-
-
-def card_defaults(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of network cards, plain or under the word ``default``.
-
-    Raises
-    ------
-    BadInput
-        If there is no such parameter, or they do not go together.
-    """
-    new = {**old.get(nicparams.DEFAULT, {}), **given.get(nicparams.DEFAULT, given)}
-    found = nicparams.checked({**nicparams.INITIAL, "link": "", **new})
-    nicparams.check_whole(nicparams.NicParams(**found))
-    return {nicparams.DEFAULT: found}
 
 
 def check_once(pools: list[str]) -> None:
@@ -381,17 +364,3 @@ _PLAIN = (
     *("candidate_pool_size", "max_running_jobs", "job_retention", "ssconf"),
 )
 """Settings that are recorded as they are given."""
-_MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "hvparams": _hypervisors,
-    "diskparams": _templates,
-    "nicparams": card_defaults,
-    "ipolicy": ipolicy.changed,
-    "ndparams": lambda old, given: merged(old, ndparams.checked(given)),
-    "beparams": with_backend,
-    "os_hvp": systems.hypervisors,
-    "osparams": systems.parameters,
-    "osparams_private_cluster": systems.parameters,
-    "hidden_os": systems.listed,
-    "blacklisted_os": systems.listed,
-}
-"""Settings of several parts: what comes of the old ones and those that are given."""

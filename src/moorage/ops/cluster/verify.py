@@ -15,12 +15,14 @@ from moorage.ops.certificates import authority_on, pins_on
 from moorage.ops.planning import allocators
 
 from . import (
+    checks_address,
     checks_copies,
     checks_devices,
     checks_mirrors,
     checks_networks,
     checks_pools,
     checks_ssconf,
+    checks_store,
     checks_watcher,
     verify_codes,
 )
@@ -118,6 +120,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield authority_on(view)
         yield pins_on(view)
         yield checks_copies.copies_on(view)
+        yield checks_store.store_on(view)
         yield checks_watcher.look_on(view)
         yield from allocators.ask_there(config, config.cluster.default_iallocator)
         for question in ask_facts(config):
@@ -128,6 +131,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield from checks_networks.ask(config)
         yield from checks_pools.ask(config)
         yield from checks_ssconf.ask(config)
+        yield from checks_address.ask(config)
 
     def check(self, view: View) -> None:
         """Refuse only words: a cluster in any state can be looked at. Look at it."""

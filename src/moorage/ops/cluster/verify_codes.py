@@ -8,6 +8,7 @@ from moorage.errors import BadInput, NotFound
 from moorage.model import Config
 
 from . import (
+    checks_address,
     checks_certificates,
     checks_copies,
     checks_devices,
@@ -21,6 +22,7 @@ from . import (
     checks_records,
     checks_ssconf,
     checks_storage,
+    checks_store,
     checks_survival,
     checks_watcher,
 )
@@ -35,6 +37,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_certificates.nodes: "ECLUSTERCLIENTCERT",
     checks_certificates.master: "ECLUSTERCERT",
     checks_copies.copies: "",
+    checks_store.store: checks_store.CODE,
     checks_leads.changes: "ECLUSTERLEAD",
     checks_leads.keys: "",
     checks_leads.many: "",
@@ -55,6 +58,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_networks.bridges: "",
     checks_networks.addresses: "",
     checks_ssconf.written: "",
+    checks_address.moves: "EMASTERIP",
     checks_records.sizes: "EINSTANCEPOLICY",
     checks_storage.directories: "ENODEFILESTORAGEPATHUNUSABLE",
     checks_storage.units: "ENODELVM",

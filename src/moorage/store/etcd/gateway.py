@@ -192,6 +192,19 @@ class Gateway:
                 return self._read(body, kind)
             raise self._refusal(answer.status, body)
 
+    async def metrics(self, until: float) -> str:
+        """Return what the present member counts, as text; empty if it serves none."""
+        url = f"{self._endpoints[self._now]}/metrics"
+        try:
+            async with (
+                asyncio.timeout(max(until - now(), 0.0)),
+                self._session.get(url, allow_redirects=False) as answer,
+            ):
+                body = await answer.read()
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return ""
+        return body.decode(errors="replace") if answer.status == 200 else ""
+
     async def _log_in(self) -> None:
         settings = self.settings
         url = f"{self._endpoints[self._now]}/v3/auth/authenticate"

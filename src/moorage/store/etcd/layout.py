@@ -91,6 +91,7 @@ class Keys:
         self.root = f"{prefix}/".encode()
         self.cluster = self.root + b"cluster"
         self.leader = self.root + b"leader"
+        self.wish = self.root + b"wish"
         self.head = self.root + b"head"
         self.records = self.root + b"record/"
         self.parts = self.root + b"part/"

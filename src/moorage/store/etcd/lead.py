@@ -135,7 +135,7 @@ async def taken(etcd: Gateway, keys: Keys, until: float, *, new: bool) -> Lead:
     Raises
     ------
     Refused
-        If somebody has it.
+        If somebody has it, or another node is wished to.
     Damaged
         If what is there is another cluster's, or none of ours, or nothing.
     StoreError
@@ -144,6 +144,13 @@ async def taken(etcd: Gateway, keys: Keys, until: float, *, new: bool) -> Lead:
     _, there = await etcd.range(keys.leader, None, until)
     if there:  # who waits for the lead looks often, and writes nothing
         raise _led(etcd, there[0])
+    _, wish = await etcd.range(keys.wish, None, until)
+    if wish and wish[0].value != etcd.settings.node.encode():
+        raise Refused(
+            f"another node is about to lead on {etcd.settings.label}",
+            hint="gnt-cluster getmaster",
+            led=True,
+        )
     asked = now()
     lease = await etcd.ask("lease/grant", {"TTL": etcd.settings.lease}, Lease, until)
     ends = asked + lease.TTL * (1 - _MARGIN)

@@ -156,6 +156,11 @@ def _imported(verb: str, node: str) -> Scenario:
 _HOUSEKEEPING = (
     Scenario("rename the cluster", "OP_CLUSTER_RENAME", {"name": "fleet"}),
     Scenario(
+        "an address for the master",
+        "OP_CLUSTER_SET_PARAMS",
+        {"master_ip": "192.0.2.99", "master_netdev": "br0"},
+    ),
+    Scenario(
         "fewer candidates",
         "OP_CLUSTER_SET_PARAMS",
         {"candidate_pool_size": 1, "max_running_jobs": 5, "mac_prefix": "aa:bb:cc"},
