@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: histories takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -223,7 +223,12 @@ stop: ## End what make run has started; nothing stays behind
 	else $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
-takeovers: $(INSTALLED) ## Masters over etcd die, and stand still, ROUNDS=30 times; how long each takeover takes
+histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60
+	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl \
+	  $(BIN)/pytest -rP tests/real/test_histories.py
+
+takeovers: $(INSTALLED) ## Masters over etcd die, stand still and are cut off, ROUNDS=30 times each: how long nobody leads
+	$(BIN)/python benchmarks/takeovers.py --tries $(or $(ROUNDS),30)
 	MOORAGE_ROUNDS=$(or $(ROUNDS),30) MOORAGE_SEED=$(SEED) $(BIN)/pytest -rP tests/real/test_etcd_takeover.py
 
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 3 to 1,000 nodes
