@@ -50,7 +50,14 @@ from support.sampling import ONE_IN, SEED  # noqa: E402
 NUMBERS = count()
 ON_SQLITE_ALONE = {
     *("test_clients", "test_clients_further", "test_cost", "test_each_step"),
-    *("test_absent", "test_openapi", "test_schema", "test_stateful", "test_steps"),
+    *(
+        "test_absent",
+        "test_openapi",
+        "test_power",
+        "test_schema",
+        "test_stateful",
+        "test_steps",
+    ),
     *("test_wire", "test_wire_rules"),
     "test_restored",  # which puts back a file
 }

@@ -25,6 +25,7 @@ from .requests import (
     Destroy,
     Grow,
     Leave,
+    Reboot,
     Remove,
     Rename,
     ServerRequest,
@@ -178,7 +179,7 @@ def opcode(request: AnyRequest) -> Opcode:
     [['remove', 'snf-vol-7', {}]]
     """
     match request:
-        case Build() | StartUp() | ShutDown() | Remove() | Rename():
+        case Build() | StartUp() | ShutDown() | Reboot() | Remove() | Rename():
             return _of_server(request)
         case Grow(size=size):
             grown = {"amount": size, "absolute": True}
@@ -204,6 +205,9 @@ def _of_server(request: ServerRequest) -> Opcode:
             return {"OP_ID": "OP_INSTANCE_STARTUP", **named}
         case ShutDown():
             return {"OP_ID": "OP_INSTANCE_SHUTDOWN", **named}
+        case Reboot(hard=hard):
+            how = {"reboot_type": "hard" if hard else "soft"}
+            return {"OP_ID": "OP_INSTANCE_REBOOT", **named, **how}
         case Remove():
             return {"OP_ID": "OP_INSTANCE_REMOVE", **named}
         case Rename(names=names, dry_run=dry_run):
