@@ -71,7 +71,15 @@ def test_a_volume_is_shown_and_inspected_as_scripts_know_it(quay: Quay):
     shown = {line.partition(" | ")[0].strip() for line in told.splitlines()[2:] if line}
     assert shown >= {
         *("id", "size", "disk_template", "disk_provider", "server_id", "userid"),
-        *("username", "project", "shared_to_project", "index", "name", "state"),
+        *(
+            "username",
+            "project",
+            "project_name",
+            "shared_to_project",
+            "index",
+            "name",
+            "state",
+        ),
         *("delete_on_termination", "deleted", "backendjobid"),
     }
     told = types(f"volume-inspect {volume.pk}")
@@ -116,6 +124,18 @@ def test_whoever_removes_what_a_server_has_is_told_so(
     told = types(f"volume-remove {volume.pk}")
     assert told.startswith(f"Server a1 has volume {volume.pk}. Are you sure ")
     assert quay.again(volume).status == "in-use"
+
+
+def test_a_volume_is_said_to_be_removed_when_it_is(quay: Quay):
+    volume = made(quay, "a1")
+    told = types(f"volume-remove {volume.pk} -f")
+    assert told == f"Volume {volume.pk} is to be removed\n"
+    quay.settle()
+    assert quay.again(volume).deleted
+    types("volume-create --size 1 --user anna --project red")
+    bare = Volume.objects.latest("pk")
+    told = types(f"volume-remove {bare.pk} -f")  # it has no data
+    assert told == f"Successfully removed volume <{bare.pk}>\n"
 
 
 def test_a_cluster_that_is_off_is_not_compared_and_has_nothing(quay: Quay):
@@ -311,7 +331,9 @@ def test_owners_are_named():
     types("volume-create --size 1 --user bea --project green")
     volume = Volume.objects.get()
     assert (volume.userid, volume.project) == (user.pk, project.pk)
-    assert "username              | bea" in types(f"volume-show {volume.pk}")
+    shown = types(f"volume-show {volume.pk}")
+    assert "username              | bea" in shown
+    assert "project_name          | green" in shown
     told = refused("volume-create --size 1 --user bea --project gren")
     assert told == "there is no project 'gren'"
     types("quota --project green --set volumes=3")
