@@ -91,6 +91,10 @@ class Pier:
         self._answer()
         return frozenset({"moorage-disks"})
 
+    def providers(self) -> frozenset[str]:
+        self._answer()
+        return frozenset({"named"})
+
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         assert reason
         if self.deaf:

@@ -338,3 +338,16 @@ def test_owners_are_named():
     assert told == "there is no project 'gren'"
     types("quota --project green --set volumes=3")
     assert quota.limits(project.pk)["volumes"] == 3
+
+
+@pytest.mark.usefixtures("quay")
+def test_a_type_of_a_provider_that_no_cluster_has_is_refused():
+    typed = "volume-type-create -n odd --disk-template ext_nmaed --domain shared"
+    sentence = "no cluster has a provider 'nmaed'; known: named, plainsan, "
+    assert refused(typed).startswith(sentence)
+    assert not VolumeType.objects.filter(name="odd").exists()
+    Backend.objects.filter(clustername="a").update(offline=True)
+    Backend.objects.filter(clustername="b").update(password="wrong")  # noqa: S106
+    told = types(typed)  # nobody knows
+    assert told.startswith("Backend b does not tell its providers: ")
+    assert "Created volume type 'odd'" in told

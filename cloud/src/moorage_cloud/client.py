@@ -44,6 +44,8 @@ _DOOR = frozenset({401, 403, 429, 503})
 """With which status a door refuses who asks, whatever they ask for."""
 _SURE = 5.0
 """Seconds for which a cluster is taken for the one that it was."""
+_DIAGNOSED = 60.0
+"""Seconds in which a cluster has asked all its nodes which providers they have."""
 _DISK = (
     *("name", "instance", "size", "volume", "provider", "iv_name"),
     *("epoch", "uuid"),
@@ -81,7 +83,7 @@ class MoorageCluster:
         try:
             self._check()
             yield
-        except MoorageError as error:
+        except (MoorageError, TimeoutError) as error:
             self._sure_until = 0.0
             raise ClusterSilent(str(error)) from None
 
@@ -104,6 +106,13 @@ class MoorageCluster:
         """Return what clients may rely on."""
         with self._asking():
             return self._client.features()
+
+    def providers(self) -> frozenset[str]:
+        """Return the names of providers that some node has."""
+        ask = {"OP_ID": "OP_EXT_STORAGE_DIAGNOSE", "output_fields": ["name"]}
+        with self._asking():
+            (rows,) = self._client.run(ask, timeout=_DIAGNOSED)
+        return frozenset(name for (name,) in rows)
 
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         """Make a job of a request; return its number."""
