@@ -351,3 +351,15 @@ def test_a_type_of_a_provider_that_no_cluster_has_is_refused():
     told = types(typed)  # nobody knows
     assert told.startswith("Backend b does not tell its providers: ")
     assert "Created volume type 'odd'" in told
+
+
+def test_what_a_script_said_is_told_in_one_line(quay: Quay):
+    script = quay.towns.san.provider / "create"
+    script.write_text("#!/bin/sh\nprintf 'no room\\n\\tat all\\n' >&2\nexit 3\n")
+    types("volume-create --size 1 --user anna --project red")
+    volume = Volume.objects.get()
+    types(f"volume-attach {volume.pk} --server {quay.servers['a1'].pk}")
+    quay.settle()
+    shown = types(f"volume-show {volume.pk}").splitlines()
+    (fault,) = [line for line in shown if line.startswith("fault ")]
+    assert fault.endswith("last lines of output: no room; at all")

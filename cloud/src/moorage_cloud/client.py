@@ -134,7 +134,7 @@ class MoorageCluster:
             except NotFound:
                 return Job(JobState.UNKNOWN)
         state = _STATES.get(found.status, JobState.UNDER_WAY)
-        return Job(state, str(found.error or ""))
+        return Job(state, one_line(str(found.error or "")))
 
     def disk(self, name: str) -> Disk | None:
         """Return the disk with a name; None if the cluster has none."""
@@ -179,6 +179,16 @@ class MoorageCluster:
                     if event.status in _STATES
                 }
                 yield Heard(entry.number, jobs, entry.reset)
+
+
+def one_line(text: str) -> str:
+    r"""Return what went wrong as one line, as volumes and messages tell it.
+
+    >>> one_line("the script failed, last lines of output:\nno room\nbye\n")
+    'the script failed, last lines of output: no room; bye'
+    """
+    lines = filter(None, (" ".join(line.split()) for line in text.splitlines()))
+    return "; ".join(lines).replace(":; ", ": ")
 
 
 def opcode(request: AnyRequest) -> Opcode:
