@@ -105,6 +105,22 @@ def test_a_real_cluster_reboots(harbour: Site):
     assert asked == [("OP_INSTANCE_REBOOT", "soft"), ("OP_INSTANCE_REBOOT", "hard")]
 
 
+def test_a_server_gets_another_name(site: Site):
+    path = f"/{site.server('a1')}"
+    answer = site.anna.servers("PUT", path, {"server": {"name": "web"}})
+    assert (answer.status, answer.body["server"]["name"]) == (200, "web")
+    (found,) = site.anna.servers("GET", "?name=^web$").body["servers"]
+    assert found["id"] == site.server("a1")
+    for odd in (
+        {"name": " "},
+        {"name": "x" * 256},
+        {},
+        {"name": "w", "adminPass": "x"},
+    ):
+        assert site.anna.servers("PUT", path, {"server": odd}).status == 400
+    assert site.anna.servers("GET", path).body["server"]["name"] == "web"
+
+
 @pytest.mark.slow
 def test_openstack_server_power(site: Site, openstack: Run):
     for line, status in (
@@ -117,6 +133,9 @@ def test_openstack_server_power(site: Site, openstack: Run):
         assert look(site) == (status, None)
     verbs = [one.verb for one in Operation.objects.order_by("pk")]
     assert verbs == ["STOP", "START", "HARD_REBOOT"]
+    openstack("server set --name web a1", tells=False)
+    shown = openstack("server show web")
+    assert (shown["status"], shown["id"]) == ("ACTIVE", site.server("a1"))
     zones = openstack("availability zone list --compute")
     assert zones == [{"Zone Name": "nova", "Zone Status": "available"}]
 

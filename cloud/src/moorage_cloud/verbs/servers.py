@@ -39,6 +39,7 @@ from moorage_cloud.requests import (
 
 from .caller import Caller
 from .changing import By, begin, changing, under_way
+from .checks import check_text
 
 Action = Server.Action
 POWER = frozenset({Action.START, Action.STOP, Action.REBOOT, Action.HARD_REBOOT})
@@ -134,6 +135,24 @@ def set_power(who: Caller, server: Server, action: str) -> None:
         if held.helper and Operation.objects.filter(server=held, ended=None).exists():
             raise Conflict(f"server {held.uuid} works for a volume")
         _ask(who, held, action)
+
+
+def rename(server: Server, name: str) -> Server:
+    """Call a server otherwise, for its users: its instance keeps its name.
+
+    Raises
+    ------
+    BadRequest
+        If that is no name.
+    """
+    name = name.strip()
+    if not name:
+        raise BadRequest("a server's name has at least one letter")
+    check_text("name", name)
+    with holding_server(server) as held:
+        held.name = name
+        held.save(update_fields=["name", "updated"])
+        return held
 
 
 def remove(who: Caller, server: Server) -> None:

@@ -24,6 +24,7 @@ from .shapes import (
     Servers,
     ServerShown,
     ServersQuery,
+    UpdateServer,
     VolumeOfServer,
 )
 
@@ -86,6 +87,13 @@ def list_servers_in_detail(call: Call, query: ServersQuery) -> Servers:
 def show_server(call: Call, server_id: str) -> OneServer:
     """Show a server."""
     return OneServer(_shown(call, call.server(server_id)))
+
+
+@routes("PUT", ONE, rule=f"{RULE}:update")
+def update_server(call: Call, server_id: str, body: UpdateServer) -> OneServer:
+    """Call a server otherwise."""
+    changed = verbs.rename(call.server(server_id), body.server.name)
+    return OneServer(_shown(call, changed))
 
 
 @routes("DELETE", ONE, rule=f"{RULE}:delete", status=204)

@@ -75,6 +75,18 @@ class Attachments(Struct, frozen=True):
     attachments: list[AttachmentShown] = field(name="volumeAttachments")
 
 
+class ChangedServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a server is to be different."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class UpdateServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to change a server."""
+
+    server: ChangedServer
+
+
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
     """An action that says nothing more."""
 

@@ -91,6 +91,7 @@ _DEFAULTS = {
         "volume:reimage",
         "volume_extension:volume_actions:upload_image",
         "os_compute_api:servers:delete",
+        "os_compute_api:servers:update",
         "os_compute_api:servers:start",
         "os_compute_api:servers:stop",
         "os_compute_api:servers:reboot",
