@@ -38,19 +38,26 @@ import django  # noqa: E402
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, connections  # noqa: E402
+from django.db import connection  # noqa: E402
 from docks import Docks  # noqa: E402
 from quay import Quay  # noqa: E402
 from towns import Towns  # noqa: E402
+from which_database import go_to  # noqa: E402
 
-from moorage_cloud import settings  # noqa: E402
 from support.postgres import Postgres, programs  # noqa: E402
 from support.sampling import ONE_IN, SEED  # noqa: E402
 
 NUMBERS = count()
 ON_SQLITE_ALONE = {
     *("test_clients", "test_clients_further", "test_cost", "test_each_step"),
-    *("test_absent", "test_openapi", "test_schema", "test_stateful", "test_steps"),
+    *(
+        "test_absent",
+        "test_openapi",
+        "test_power",
+        "test_schema",
+        "test_stateful",
+        "test_steps",
+    ),
     *("test_wire", "test_wire_rules"),
     "test_restored",  # which puts back a file
 }
@@ -78,14 +85,6 @@ def _runs_on_both(module: str) -> bool:
         return module in OF_DATABASES
     drawn = Random(f"{SEED} {module}").randrange(ONE_IN)  # noqa: S311
     return drawn == 0
-
-
-def go_to(where: str) -> None:
-    """Let this process use another database, named as in the settings of a cloud."""
-    connection.close()
-    told = connections.configure_settings({"default": settings.database(where)})
-    connections.settings["default"] = told["default"]
-    del connections["default"]
 
 
 @pytest.fixture(scope="session")

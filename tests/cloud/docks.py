@@ -34,6 +34,7 @@ from moorage_cloud.requests import (
     Destroy,
     Grow,
     Leave,
+    Reboot,
     Remove,
     ShutDown,
     Snapshot,
@@ -89,6 +90,10 @@ class Pier:
     def features(self) -> frozenset[str]:
         self._answer()
         return frozenset({"moorage-disks"})
+
+    def providers(self) -> frozenset[str]:
+        self._answer()
+        return frozenset({"named"})
 
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         assert reason
@@ -151,7 +156,7 @@ class Pier:
     def _do(self, number: int, request: AnyRequest, *, cancel: bool) -> None:
         if cancel or self.fails(request):
             raise JobFailed(f"job {number} was canceled" if cancel else BROKEN)
-        if isinstance(request, Build | StartUp | ShutDown | Remove):
+        if isinstance(request, Build | StartUp | ShutDown | Reboot | Remove):
             self._with_server(request)
         else:
             self._with_disk(request)
@@ -179,7 +184,9 @@ class Pier:
                 self.storage[copy] = bytearray(self.storage[name])
                 self.known[copy] = Disk(copy, None, disk.size)
 
-    def _with_server(self, request: Build | StartUp | ShutDown | Remove) -> None:
+    def _with_server(
+        self, request: Build | StartUp | ShutDown | Reboot | Remove
+    ) -> None:
         name = request.instance
         if (name in self.statuses) == isinstance(request, Build):
             raise JobFailed(f"there is an instance {name}, or there is none")
@@ -192,7 +199,7 @@ class Pier:
             del self.statuses[name]
             return
         self.statuses[name] = (
-            "running" if isinstance(request, StartUp) else "ADMIN_down"
+            "running" if isinstance(request, StartUp | Reboot) else "ADMIN_down"
         )
 
     def _fence(self, name: str) -> None:

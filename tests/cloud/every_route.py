@@ -32,6 +32,7 @@ def sample(hint: Any, name: str, ids: Mapping[str, str]) -> Any:
         "volume_type": ids["type_id"],
         "project": ids["project_id"],
         "host": "a",
+        "type": "SOFT",
     }
     if name in known:
         return known[name]

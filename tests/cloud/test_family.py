@@ -71,7 +71,15 @@ def test_a_volume_is_shown_and_inspected_as_scripts_know_it(quay: Quay):
     shown = {line.partition(" | ")[0].strip() for line in told.splitlines()[2:] if line}
     assert shown >= {
         *("id", "size", "disk_template", "disk_provider", "server_id", "userid"),
-        *("username", "project", "shared_to_project", "index", "name", "state"),
+        *(
+            "username",
+            "project",
+            "project_name",
+            "shared_to_project",
+            "index",
+            "name",
+            "state",
+        ),
         *("delete_on_termination", "deleted", "backendjobid"),
     }
     told = types(f"volume-inspect {volume.pk}")
@@ -116,6 +124,18 @@ def test_whoever_removes_what_a_server_has_is_told_so(
     told = types(f"volume-remove {volume.pk}")
     assert told.startswith(f"Server a1 has volume {volume.pk}. Are you sure ")
     assert quay.again(volume).status == "in-use"
+
+
+def test_a_volume_is_said_to_be_removed_when_it_is(quay: Quay):
+    volume = made(quay, "a1")
+    told = types(f"volume-remove {volume.pk} -f")
+    assert told == f"Volume {volume.pk} is to be removed\n"
+    quay.settle()
+    assert quay.again(volume).deleted
+    types("volume-create --size 1 --user anna --project red")
+    bare = Volume.objects.latest("pk")
+    told = types(f"volume-remove {bare.pk} -f")  # it has no data
+    assert told == f"Successfully removed volume <{bare.pk}>\n"
 
 
 def test_a_cluster_that_is_off_is_not_compared_and_has_nothing(quay: Quay):
@@ -311,8 +331,35 @@ def test_owners_are_named():
     types("volume-create --size 1 --user bea --project green")
     volume = Volume.objects.get()
     assert (volume.userid, volume.project) == (user.pk, project.pk)
-    assert "username              | bea" in types(f"volume-show {volume.pk}")
+    shown = types(f"volume-show {volume.pk}")
+    assert "username              | bea" in shown
+    assert "project_name          | green" in shown
     told = refused("volume-create --size 1 --user bea --project gren")
     assert told == "there is no project 'gren'"
     types("quota --project green --set volumes=3")
     assert quota.limits(project.pk)["volumes"] == 3
+
+
+@pytest.mark.usefixtures("quay")
+def test_a_type_of_a_provider_that_no_cluster_has_is_refused():
+    typed = "volume-type-create -n odd --disk-template ext_nmaed --domain shared"
+    sentence = "no cluster has a provider 'nmaed'; known: named, plainsan, "
+    assert refused(typed).startswith(sentence)
+    assert not VolumeType.objects.filter(name="odd").exists()
+    Backend.objects.filter(clustername="a").update(offline=True)
+    Backend.objects.filter(clustername="b").update(password="wrong")  # noqa: S106
+    told = types(typed)  # nobody knows
+    assert told.startswith("Backend b does not tell its providers: ")
+    assert "Created volume type 'odd'" in told
+
+
+def test_what_a_script_said_is_told_in_one_line(quay: Quay):
+    script = quay.towns.san.provider / "create"
+    script.write_text("#!/bin/sh\nprintf 'no room\\n\\tat all\\n' >&2\nexit 3\n")
+    types("volume-create --size 1 --user anna --project red")
+    volume = Volume.objects.get()
+    types(f"volume-attach {volume.pk} --server {quay.servers['a1'].pk}")
+    quay.settle()
+    shown = types(f"volume-show {volume.pk}").splitlines()
+    (fault,) = [line for line in shown if line.startswith("fault ")]
+    assert fault.endswith("last lines of output: no room; at all")

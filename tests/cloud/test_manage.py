@@ -46,3 +46,14 @@ def test_who_presses_control_c_sees_no_traceback(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 130
+
+
+def test_help_lists_what_administrators_of_a_cloud_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("sys.argv", ["snf-manage", "help"])
+    main()
+    head, _, *names = capsys.readouterr().out.splitlines()
+    assert head == "Type 'snf-manage help COMMAND' for help on one of these:"
+    assert {"    volume-list", "    worker", "    migrate"} <= set(names)
+    assert not {"    sendtestemail", "    startproject", "    flush"} & set(names)

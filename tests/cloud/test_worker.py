@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A worker goes on, whatever becomes of one cluster."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from docks import Docks
+from which_database import go_to
 
 from moorage_cloud.clusters import ClusterSilent
 from moorage_cloud.models import Backend, Operation, Outbox, Volume
@@ -90,3 +93,23 @@ def test_a_cluster_whose_authority_is_gone_is_one_that_does_not_answer(docks: Do
     volume.operations.update(job=1, look_at=volume.created)
     assert look_next(doors)
     assert docks.again(volume).status == "attaching"
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_database_that_is_away_is_told_of_once(
+    docks: Docks,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    monkeypatch.setattr("moorage_cloud.work.worker._AGAIN", 0.01)
+    away = tmp_path / "away" / "cloud.sqlite"
+    go_to(str(away))
+    with working(docks):
+        assert comes(lambda: "database" in caplog.text)
+        time.sleep(0.3)
+        assert caplog.text.count("the database does not answer") == 1
+        away.parent.mkdir()
+        shutil.copyfile(database, away)
+        assert comes(lambda: "the database answers again" in caplog.text)

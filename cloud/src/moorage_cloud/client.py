@@ -25,6 +25,7 @@ from .requests import (
     Destroy,
     Grow,
     Leave,
+    Reboot,
     Remove,
     Rename,
     ServerRequest,
@@ -43,6 +44,8 @@ _DOOR = frozenset({401, 403, 429, 503})
 """With which status a door refuses who asks, whatever they ask for."""
 _SURE = 5.0
 """Seconds for which a cluster is taken for the one that it was."""
+_DIAGNOSED = 60.0
+"""Seconds in which a cluster has asked all its nodes which providers they have."""
 _DISK = (
     *("name", "instance", "size", "volume", "provider", "iv_name"),
     *("epoch", "uuid"),
@@ -80,7 +83,7 @@ class MoorageCluster:
         try:
             self._check()
             yield
-        except MoorageError as error:
+        except (MoorageError, TimeoutError) as error:
             self._sure_until = 0.0
             raise ClusterSilent(str(error)) from None
 
@@ -104,6 +107,13 @@ class MoorageCluster:
         with self._asking():
             return self._client.features()
 
+    def providers(self) -> frozenset[str]:
+        """Return the names of providers that some node has."""
+        ask = {"OP_ID": "OP_EXT_STORAGE_DIAGNOSE", "output_fields": ["name"]}
+        with self._asking():
+            (rows,) = self._client.run(ask, timeout=_DIAGNOSED)
+        return frozenset(name for (name,) in rows)
+
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         """Make a job of a request; return its number."""
         trail = [["moorage-cloud", reason, time.time_ns()]]
@@ -124,7 +134,7 @@ class MoorageCluster:
             except NotFound:
                 return Job(JobState.UNKNOWN)
         state = _STATES.get(found.status, JobState.UNDER_WAY)
-        return Job(state, str(found.error or ""))
+        return Job(state, one_line(str(found.error or "")))
 
     def disk(self, name: str) -> Disk | None:
         """Return the disk with a name; None if the cluster has none."""
@@ -171,6 +181,16 @@ class MoorageCluster:
                 yield Heard(entry.number, jobs, entry.reset)
 
 
+def one_line(text: str) -> str:
+    r"""Return what went wrong as one line, as volumes and messages tell it.
+
+    >>> one_line("the script failed, last lines of output:\nno room\nbye\n")
+    'the script failed, last lines of output: no room; bye'
+    """
+    lines = filter(None, (" ".join(line.split()) for line in text.splitlines()))
+    return "; ".join(lines).replace(":; ", ": ")
+
+
 def opcode(request: AnyRequest) -> Opcode:
     """Return a request as the cluster's operation.
 
@@ -178,7 +198,7 @@ def opcode(request: AnyRequest) -> Opcode:
     [['remove', 'snf-vol-7', {}]]
     """
     match request:
-        case Build() | StartUp() | ShutDown() | Remove() | Rename():
+        case Build() | StartUp() | ShutDown() | Reboot() | Remove() | Rename():
             return _of_server(request)
         case Grow(size=size):
             grown = {"amount": size, "absolute": True}
@@ -204,6 +224,9 @@ def _of_server(request: ServerRequest) -> Opcode:
             return {"OP_ID": "OP_INSTANCE_STARTUP", **named}
         case ShutDown():
             return {"OP_ID": "OP_INSTANCE_SHUTDOWN", **named}
+        case Reboot(hard=hard):
+            how = {"reboot_type": "hard" if hard else "soft"}
+            return {"OP_ID": "OP_INSTANCE_REBOOT", **named, **how}
         case Remove():
             return {"OP_ID": "OP_INSTANCE_REMOVE", **named}
         case Rename(names=names, dry_run=dry_run):

@@ -117,6 +117,9 @@ class Cluster(Protocol):
     def features(self) -> frozenset[str]:
         """Return what clients may rely on."""
 
+    def providers(self) -> frozenset[str]:
+        """Return the names of providers that some node of it has."""
+
     def submit(self, request: AnyRequest, key: str, reason: str) -> int:
         """Make a job of a request; return its number.
 

@@ -6,10 +6,27 @@ import pwd
 import sys
 from pathlib import Path
 
-from django.core.management import execute_from_command_line
+from django.core.management import ManagementUtility, get_commands
 
 from moorage_cloud.conf import CONF
 from moorage_cloud.management import elsewhere
+
+OF_DJANGO = ("migrate", "showmigrations")
+"""What of Django's own commands an administrator needs; the others are there, too."""
+
+
+class _Commands(ManagementUtility):
+    """Django's way to a command; its list has what administrators of a cloud type."""
+
+    def main_help_text(self, commands_only: bool = False) -> str:
+        """Return the list of commands."""
+        apps = get_commands().items()
+        ours = sorted(name for name, app in apps if app == "moorage_cloud")
+        names = [*OF_DJANGO, *ours]
+        if commands_only:
+            return "\n".join(names)
+        head = f"Type '{self.prog_name} help COMMAND' for help on one of these:\n"
+        return "\n".join([head, *(f"    {name}" for name in names)])
 
 
 def main() -> None:
@@ -21,7 +38,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "moorage_cloud.settings")
     _become_owner(Path(CONF.key_file).parent)
     try:
-        execute_from_command_line(sys.argv)
+        _Commands(sys.argv).execute()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read it has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

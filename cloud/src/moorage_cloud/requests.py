@@ -107,6 +107,18 @@ class ShutDown(OfServer, frozen=True, kw_only=True, tag="stop"):
     """Let it stop."""
 
 
+class Reboot(OfServer, frozen=True, kw_only=True, tag="reboot"):
+    """Let it start anew.
+
+    Attributes
+    ----------
+    hard
+        Whether it is stopped and started; else its machine is reset.
+    """
+
+    hard: bool
+
+
 class Remove(OfServer, frozen=True, kw_only=True, tag="remove"):
     """Have it no more, nor the disks that it has then."""
 
@@ -127,7 +139,7 @@ class Rename(OfServer, frozen=True, kw_only=True, tag="rename"):
 
 
 VolumeRequest = Take | Leave | Grow | Destroy | Snapshot
-ServerRequest = Build | StartUp | ShutDown | Remove | Rename
+ServerRequest = Build | StartUp | ShutDown | Reboot | Remove | Rename
 AnyRequest = VolumeRequest | ServerRequest
 
 RUNNING = frozenset({"running", "paused"})
@@ -212,6 +224,8 @@ def was_done_with_server(request: ServerRequest, status: str | None) -> bool:
     match request:
         case Build() | Rename():
             return False  # what has that name may be somebody else's
+        case Reboot():
+            return False  # it runs before as it does afterwards
         case StartUp():
             return status in RUNNING
         case ShutDown():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What administrators are shown of volumes and servers."""
 
-from moorage_cloud.identity.models import User
+from moorage_cloud.identity.models import Project, User
 from moorage_cloud.models import Server, Snapshot, Volume, VolumeType
 from moorage_cloud.verbs import under_way
 
@@ -30,6 +30,7 @@ def facts(volume: Volume) -> dict[str, object]:
         "userid": volume.userid,
         "username": _username(volume.userid),
         "project": volume.project,
+        "project_name": _project_name(volume.project),
         "shared_to_project": False,
         "index": place.index if place else None,
         "name": volume.name,
@@ -55,6 +56,7 @@ def snapshot_facts(snapshot: Snapshot) -> dict[str, object]:
         "userid": snapshot.userid,
         "username": _username(snapshot.userid),
         "project": snapshot.project,
+        "project_name": _project_name(snapshot.project),
         "name": snapshot.name,
         "description": snapshot.description,
         "state": state(snapshot),
@@ -90,6 +92,10 @@ def _username(userid: str) -> str | None:
     return User.objects.filter(pk=userid).values_list("name", flat=True).first()
 
 
+def _project_name(project: str) -> str | None:
+    return Project.objects.filter(pk=project).values_list("name", flat=True).first()
+
+
 def server_facts(server: Server) -> dict[str, object]:
     """Return what is on record of a server."""
     return {
@@ -97,7 +103,9 @@ def server_facts(server: Server) -> dict[str, object]:
         "uuid": server.uuid,
         "name": server.name,
         "userid": server.userid,
+        "username": _username(server.userid),
         "project": server.project,
+        "project_name": _project_name(server.project),
         "backend": server.backend,
         "instance": server.instance,
         "operstate": server.operstate,

@@ -44,6 +44,8 @@ class Server(models.Model):
         BUILD = "BUILD"
         START = "START"
         STOP = "STOP"
+        REBOOT = "REBOOT"
+        HARD_REBOOT = "HARD_REBOOT"
         DESTROY = "DESTROY"
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -32,6 +32,7 @@ from .servers import (
     helper_name,
     holding_server,
     remove,
+    rename,
     server_is,
     server_is_gone,
     server_request,

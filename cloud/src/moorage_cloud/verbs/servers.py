@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is done with a server itself: it is built, started, stopped, and removed.
+"""What is done with a server itself: it is built, started and stopped, and removed.
 
 A server is removed in steps, each on record before the next begins: what is attached
 leaves it, or is deleted where its owner said so; then its cluster removes the instance,
@@ -7,8 +7,9 @@ with the disk that it starts from. A step that fails ends the removal, and whoev
 asks for it again goes on from there.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -28,6 +29,7 @@ from moorage_cloud.life import (
 from moorage_cloud.models import Backend, Operation, Outbox, Server, Volume
 from moorage_cloud.requests import (
     Build,
+    Reboot,
     Remove,
     ServerRequest,
     ShutDown,
@@ -37,18 +39,25 @@ from moorage_cloud.requests import (
 
 from .caller import Caller
 from .changing import By, begin, changing, under_way
+from .checks import check_text
 
 Action = Server.Action
-REQUESTS: dict[str, type[Build | StartUp | ShutDown | Remove]] = {
+POWER = frozenset({Action.START, Action.STOP, Action.REBOOT, Action.HARD_REBOOT})
+"""What leaves a server running, or stopped."""
+REQUESTS: dict[str, Callable[..., ServerRequest]] = {
     Action.BUILD: Build,
     Action.START: StartUp,
     Action.STOP: ShutDown,
+    Action.REBOOT: partial(Reboot, hard=False),
+    Action.HARD_REBOOT: partial(Reboot, hard=True),
     Action.DESTROY: Remove,
 }
 BECOMES: dict[str, str] = {
     Action.BUILD: Server.State.STOPPED,
     Action.START: Server.State.STARTED,
     Action.STOP: Server.State.STOPPED,
+    Action.REBOOT: Server.State.STARTED,
+    Action.HARD_REBOOT: Server.State.STARTED,
     Action.DESTROY: Server.State.DESTROYED,
 }
 """The state of a server when its cluster has done what it was asked for."""
@@ -95,26 +104,55 @@ def build(who: Caller, backend: Backend, instance: str) -> Server:
 
 
 def set_power(who: Caller, server: Server, action: str) -> None:
-    """Start a server or stop it; the same again, while it is under way, is well.
+    """Start a server, stop it, or start it anew; the same again meanwhile is well.
+
+    One that is stopped is started by a hard reboot. One that runs is started, or one
+    that is stopped is stopped: its cluster knows better than the record.
 
     Raises
     ------
     BadRequest
-        If it is neither, or a helper works for a volume.
+        If it is none of them.
     Conflict
-        If something else is under way.
+        If something else is under way, a helper works for a volume, or one that does
+        not run is to be reset.
     Unavailable
         If its cluster is off.
     """
-    if action not in {Action.START, Action.STOP}:
-        raise BadRequest(f"a server is started or stopped, not '{action}'")
+    if action not in POWER:
+        raise BadRequest(f"a server is started, stopped or rebooted, not '{action}'")
     with holding_server(server) as held:
+        if action == Action.HARD_REBOOT and held.operstate == Server.State.STOPPED:
+            action = Action.START
         if held.action == action:
             return
         _check(held)
+        if action == Action.REBOOT and held.operstate != Server.State.STARTED:
+            raise Conflict(
+                f"Cannot 'reboot' instance {held.uuid} while it is in vm_state "
+                f"{held.operstate.lower()}"
+            )
         if held.helper and Operation.objects.filter(server=held, ended=None).exists():
             raise Conflict(f"server {held.uuid} works for a volume")
         _ask(who, held, action)
+
+
+def rename(server: Server, name: str) -> Server:
+    """Call a server otherwise, for its users: its instance keeps its name.
+
+    Raises
+    ------
+    BadRequest
+        If that is no name.
+    """
+    name = name.strip()
+    if not name:
+        raise BadRequest("a server's name has at least one letter")
+    check_text("name", name)
+    with holding_server(server) as held:
+        held.name = name
+        held.save(update_fields=["name", "updated"])
+        return held
 
 
 def remove(who: Caller, server: Server) -> None:

@@ -54,6 +54,7 @@ class Worker:
         self._seconds = listen
         self._senders = senders
         self._stop = Event()
+        self._away = Event()
         self._threads: list[Thread] = []
         self._listens: dict[int, Thread] = {}
 
@@ -152,16 +153,24 @@ class Worker:
     def _safely(self, what: Callable[[], bool]) -> bool:
         """Do something; whatever goes wrong is told, and tried again after a while.
 
-        A database that is away is waited for. A thread that ended with an error would
-        leave a worker that looks alive, and works no more.
+        A database that is away is waited for, and told of once, whichever thread sees
+        it first. A thread that ended with an error would leave a worker that looks
+        alive, and works no more.
         """
         try:
             close_old_connections()
-            return what()
+            goes_on = what()
         except Error as error:
-            _LOG.warning("the database does not answer: %s", error)
+            if not self._away.is_set():
+                self._away.set()
+                _LOG.warning("the database does not answer: %s", error)
         except Exception:  # noqa: BLE001 - the log tells of it
             _LOG.exception("the worker met an error that it did not expect")
+        else:
+            if self._away.is_set():
+                self._away.clear()
+                _LOG.warning("the database answers again")
+            return goes_on
         self._stop.wait(_AGAIN)
         return True
 

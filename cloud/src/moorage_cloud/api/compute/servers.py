@@ -24,6 +24,7 @@ from .shapes import (
     Servers,
     ServerShown,
     ServersQuery,
+    UpdateServer,
     VolumeOfServer,
 )
 
@@ -47,8 +48,16 @@ STATUS = {
     "DESTROYED": ("DELETED", 0, "deleted"),
 }
 """By our word: Nova's status, power state and state."""
-TASKS = {"START": "powering-on", "STOP": "powering-off", "DESTROY": "deleting"}
+TASKS = {
+    "START": "powering-on",
+    "STOP": "powering-off",
+    "REBOOT": "rebooting",
+    "HARD_REBOOT": "rebooting_hard",
+    "DESTROY": "deleting",
+}
 """By our word: what Nova calls what is under way."""
+REBOOTS = frozenset({"REBOOT", "HARD_REBOOT"})
+"""What is under way and shown as a status, in Nova's words and ours."""
 
 
 @routes("GET", ALL, rule=f"{RULE}:index")
@@ -78,6 +87,13 @@ def list_servers_in_detail(call: Call, query: ServersQuery) -> Servers:
 def show_server(call: Call, server_id: str) -> OneServer:
     """Show a server."""
     return OneServer(_shown(call, call.server(server_id)))
+
+
+@routes("PUT", ONE, rule=f"{RULE}:update")
+def update_server(call: Call, server_id: str, body: UpdateServer) -> OneServer:
+    """Call a server otherwise."""
+    changed = verbs.rename(call.server(server_id), body.server.name)
+    return OneServer(_shown(call, changed))
 
 
 @routes("DELETE", ONE, rule=f"{RULE}:delete", status=204)
@@ -113,14 +129,20 @@ def _filtered(found: QuerySet[Server], query: ServersQuery) -> QuerySet[Server]:
     if query.name is not None:
         found = found.filter(_named(query.name))
     if query.status is not None:
-        words = [mine for mine, its in STATUS.items() if its[0] == query.status.upper()]
-        found = found.filter(operstate__in=words)
+        found = _with_status(found, query.status.upper())
     if query.user_id is not None:
         found = found.filter(userid=query.user_id)
     project = query.project_id or query.tenant_id
     if project is not None and query.all_tenants:
         found = found.filter(project=project)
     return found.prefetch_related("attachments__volume")
+
+
+def _with_status(found: QuerySet[Server], status: str) -> QuerySet[Server]:
+    if status in REBOOTS:
+        return found.filter(action=status)
+    words = [mine for mine, its in STATUS.items() if its[0] == status]
+    return found.filter(operstate__in=words).exclude(action__in=REBOOTS)
 
 
 def _named(pattern: str) -> Q:
@@ -157,7 +179,7 @@ def _shown(call: Call, one: Server) -> ServerShown:
     return ServerShown(
         id=str(one.uuid),
         name=one.name,
-        status=status,
+        status=one.action if one.action in REBOOTS else status,
         tenant_id=one.project,
         user_id=one.userid,
         created=moment(one.created)[:19] + "Z",

@@ -13,7 +13,7 @@ from moorage_cloud.api.wire.discovery import (
 from moorage_cloud.api.wire.routes import Routes
 from moorage_cloud.api.wire.service import Service, named
 
-from . import attachments, servers
+from . import actions, attachments, servers, zones
 
 ROOT, LOW, HIGH = "compute/v2.1", "2.1", "2.101"
 LEGACY = "X-OpenStack-Nova-API-Version"
@@ -50,7 +50,7 @@ def show_version(call: Call) -> OneVersion:
     return OneVersion(_document(call))
 
 
-for more in (servers.routes, attachments.routes):
+for more in (servers.routes, actions.routes, attachments.routes, zones.routes):
     routes.include(more)
 
 COMPUTE = Service(

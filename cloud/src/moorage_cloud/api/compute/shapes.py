@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What servers and their volumes look like on the wire."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -73,6 +73,28 @@ class Attachments(Struct, frozen=True):
     """The volumes of a server."""
 
     attachments: list[AttachmentShown] = field(name="volumeAttachments")
+
+
+class ChangedServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a server is to be different."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class UpdateServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to change a server."""
+
+    server: ChangedServer
+
+
+class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
+    """An action that says nothing more."""
+
+
+class Reboot(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server is to start anew: reset, or stopped and started."""
+
+    type: Literal["SOFT", "HARD", "soft", "hard", "Soft", "Hard"]
 
 
 class AttachmentsQuery(Struct, frozen=True):

@@ -30,4 +30,8 @@ class Command(CloudCommand):
         delete_snapshot(ADMIN, snapshot)
         if options["wait"]:
             waiting.wait(self, snapshot)
-        self.tell(f"Successfully removed snapshot <{snapshot.pk}>")
+        snapshot.refresh_from_db(fields=["deleted"])
+        if snapshot.deleted:
+            self.tell(f"Successfully removed snapshot <{snapshot.pk}>")
+        else:
+            self.tell(f"Snapshot {snapshot.pk} is to be removed")

@@ -32,4 +32,8 @@ class Command(CloudCommand):
         delete(ADMIN, volume)
         if options["wait"]:
             waiting.wait(self, volume)
-        self.tell(f"Successfully removed volume <{volume.pk}>")
+        volume.refresh_from_db(fields=["deleted"])
+        if volume.deleted:
+            self.tell(f"Successfully removed volume <{volume.pk}>")
+        else:
+            self.tell(f"Volume {volume.pk} is to be removed")

@@ -10,6 +10,7 @@ from django.db import transaction
 from moorage_cloud.errors import BadRequest
 from moorage_cloud.management import find
 from moorage_cloud.management.command import CloudCommand
+from moorage_cloud.management.providers import check_provider
 from moorage_cloud.management.words import pairs
 from moorage_cloud.models import VolumeType
 from moorage_cloud.verbs import make_default
@@ -55,6 +56,8 @@ class Command(CloudCommand):
                 f"volumes of disk template '{kind.disk_template}' cannot leave a "
                 "cluster: a type for them is made with --not-detachable"
             )
+        if kind.provider and not kind.pool:
+            check_provider(kind, self.tell)
         with transaction.atomic():
             kind.save()
             if options["default"]:
