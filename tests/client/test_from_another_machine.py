@@ -22,6 +22,7 @@ HERE = {
         "moorage export-config",
         "moorage import-config",
         "moorage restore",
+        "moorage store move",
         "moorage watcher",
     ),
     *("moorage rapi add-token", "moorage rapi list-tokens"),
@@ -163,6 +164,7 @@ WORDS = {
     "moorage export-config": "file",
     "moorage import-config": "file",
     "moorage restore": "file",
+    "moorage store move": "sqlite",
     "moorage rapi add-token": "robot",
     "moorage rapi remove-token": "robot",
 }

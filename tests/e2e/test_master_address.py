@@ -17,7 +17,7 @@ from moorage.model import Nic, apply
 from moorage.model.caller import Caller, Role
 from moorage.model.master_address import MasterAddress
 from moorage.testing.addresses import SimAddresses
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 
 IP = "192.0.2.9"
 WHERE = "is to be where the master is"
@@ -174,6 +174,35 @@ async def test_it_is_down_until_it_is_activated(led: SimCluster) -> None:
     await led.run("OP_CLUSTER_ACTIVATE_MASTER_IP")
     assert having(led) == ["node1"]
     assert await found(led, "warnings") == []
+
+
+@pytest.mark.parametrize("up", [True, False])
+async def test_a_crash_at_any_point_leaves_what_can_be_asked_for_again(
+    sim: SimCluster, up: bool
+) -> None:
+    await sim.run("OP_CLUSTER_SET_PARAMS", **SET)
+    wanted, other = ("ACTIVATE", "DEACTIVATE") if up else ("DEACTIVATE", "ACTIVATE")
+    crashes = 0
+    while True:
+        await sim.run(f"OP_CLUSTER_{other}_MASTER_IP")
+        sim.crash_at = len(sim.points) + crashes
+        number = await sim.submit(f"OP_CLUSTER_{wanted}_MASTER_IP")
+        try:
+            await sim.finished(number)
+        except Crash:
+            await sim.crash()
+        else:
+            break
+        crashes += 1
+        sim.crash_at = None
+        await sim.boot()
+        job = await sim.finished(number)
+        done = sim.config.cluster.master_ip_active is up
+        assert job.status == ("success" if done else "error")
+        await sim.run(f"OP_CLUSTER_{wanted}_MASTER_IP")
+        assert sim.config.cluster.master_ip_active is up
+        assert having(sim) == (["node1"] if up else [])
+    assert crashes > 3
 
 
 async def test_verify_says_where_it_is_that_should_not_be(sim: SimCluster) -> None:

@@ -25,6 +25,8 @@ SUBMITS = {
 }
 """They submit jobs of operations that are crashed."""
 ELSEWHERE = {
+    "OP_CLUSTER_ACTIVATE_MASTER_IP": "e2e/test_master_address.py",
+    "OP_CLUSTER_DEACTIVATE_MASTER_IP": "e2e/test_master_address.py",
     "OP_CLUSTER_RENEW_CRYPTO": "ops/test_renew_crypto.py",
     "OP_INSTANCE_RESTART_GUEST": "ops/test_adopted_mirrors.py",
     "OP_NODE_ADD": "e2e/test_joining.py",
