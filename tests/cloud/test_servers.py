@@ -67,7 +67,9 @@ def test_what_else_is_under_way_goes_first(quay: Quay):
         assert "pending action: stop" in refused(f"{other} {server.pk}")
     Backend.objects.update(offline=True)
     other = quay.servers["a2"]
-    assert refused(f"server-modify {other.pk} --action=stop") == "cluster a is off"
+    assert refused(f"server-modify {other.pk} --action=stop") == (
+        f"the cluster of server {other.uuid} is off"
+    )
 
 
 def test_a_server_is_inspected_on_record_and_on_its_cluster(quay: Quay):

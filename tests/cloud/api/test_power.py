@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Servers are started, stopped and rebooted over HTTP, as compute tells it."""
 
+from io import StringIO
+
 import pytest
 from openstack_clients import Run
 from site_of_people import Answer, Site
+from snf_manage import refused as is_refused
+from snf_manage import types
 
 from moorage_cloud.models import Backend, Operation
+from moorage_cloud.work import send_next
 
 
 def act(site: Site, action: str, given: object = None, server: str = "a1") -> Answer:
@@ -119,6 +124,48 @@ def test_a_server_gets_another_name(site: Site):
     ):
         assert site.anna.servers("PUT", path, {"server": odd}).status == 400
     assert site.anna.servers("GET", path).body["server"]["name"] == "web"
+
+
+def test_an_answer_that_is_lost_makes_no_second_reboot(site: Site):
+    pier = site.docks.piers["a"]
+    act(site, "reboot", {"type": "HARD"})
+    pier.silent = True  # it has heard, and nobody hears it
+    send_next(site.docks.connect)
+    assert (len(pier.waiting), Operation.objects.get().job) == (1, None)
+    assert look(site) == ("HARD_REBOOT", "rebooting_hard")
+    pier.silent = False
+    site.docks.settle()
+    assert look(site) == ("ACTIVE", None)
+    assert (len(pier.keys), len(pier.asked)) == (1, 2)
+
+
+def test_whose_cluster_is_off_learns_no_name_of_it(site: Site):
+    Backend.objects.filter(clustername="a").update(
+        offline=True, clustername="secret-name"
+    )
+    for action in ("os-stop", "os-start"):
+        refused = act(site, action)
+        assert (refused.status, "secret-name" in refused.fault) == (503, False)
+    assert not Operation.objects.exists()
+
+
+def test_a_name_is_obeyed_by_no_terminal(site: Site, monkeypatch: pytest.MonkeyPatch):
+    path = f"/{site.server('a1')}"
+    named = site.anna.servers("PUT", path, {"server": {"name": "a\x1b[2Jb\nc"}})
+    assert named.status == 200
+    made = site.anna.new_volume()
+    body = {"volumeAttachment": {"volumeId": made["id"]}}
+    site.anna.servers("POST", f"{path}/os-volume_attachments", body)
+    site.docks.settle()
+    number = site.docks.servers["a1"].pk
+    told = types("server-list") + types(f"server-show {number}")
+    monkeypatch.setattr("sys.stdin", StringIO("n\n"))
+    told += types(f"volume-remove {made['id']}")
+    other = site.server("a2")
+    told += is_refused(f"volume-attach {made['id']} --server {other}")
+    told += types(f"volume-explain {made['id']} --server {other}")
+    assert told.count("b\\nc") == 4
+    assert "\x1b" not in told
 
 
 @pytest.mark.slow

@@ -35,9 +35,9 @@ class CloudCommand(BaseCommand):
         try:
             self.go(options)
         except Refusal as refusal:
-            raise CommandError(refusal.sentence) from None
+            raise CommandError(_printable(refusal.sentence)) from None
         except (ClusterRefused, ClusterSilent) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(_printable(str(error))) from None
 
     def go(self, options: Mapping[str, Any]) -> None:
         """Do what the command is for."""
@@ -45,7 +45,7 @@ class CloudCommand(BaseCommand):
 
     def tell(self, line: str) -> None:
         """Print a line."""
-        self.stdout.write(line)
+        self.stdout.write(_printable(line))
 
     def sure(self, question: str, options: Mapping[str, Any]) -> bool:
         """Return whether somebody is sure; ``-f`` says so beforehand.
@@ -57,7 +57,7 @@ class CloudCommand(BaseCommand):
         """
         if options["force"]:
             return True
-        self.stdout.write(f"{question} [Y/N] ", ending="")
+        self.stdout.write(_printable(f"{question} [Y/N] "), ending="")
         try:
             return input().strip().lower() in {"y", "yes"}
         except EOFError:
@@ -69,7 +69,7 @@ class CloudCommand(BaseCommand):
         """Print rows as a table, or for a program."""
         if form == "json":
             kept = [{name: row[name] for name in columns} for row in rows]
-            self.tell(json.dumps(kept, default=str, indent=2))
+            self.stdout.write(json.dumps(kept, default=str, indent=2))
             return
         lines = [[_text(row[name]) for name in columns] for row in rows]
         if form == "csv":

@@ -277,7 +277,7 @@ def _check(server: Server) -> None:
             f"server {server.uuid} has a pending action: {server.action.lower()}"
         )
     if server.backend.offline:
-        raise Unavailable(f"cluster {server.backend} is off")
+        raise Unavailable(f"the cluster of server {server.uuid} is off")
 
 
 def _ask(who: Caller, server: Server, action: str) -> None:
