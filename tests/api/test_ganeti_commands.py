@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from desk import desk
+from moorage.api.query import Sources
+from moorage.daemons import master_address
 from moorage.protocol import Said
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from peers import GANETI, PYTHON, ganetis_node, unpacked
@@ -91,6 +93,8 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
     cluster = await SimCluster.start(tmp_path / "sim", ClusterBuilder(4))
     administrators = cluster.nodes.nodes["node1"].machine.admin_scripts
     administrators["oob/ipmi"] = lambda words: Said(output=_OOB.get(words[0], ""))
+    at = Sources(cluster.config_store, cluster.nodes, cluster.engine)
+    keeping = asyncio.create_task(master_address.keep(at))  # it takes longer than that
     hello = Said(output="hello from node1\n")
     administrators["restricted-commands/hello"] = lambda _words: hello
     async with desk(cluster, tmp_path) as ours:
@@ -105,6 +109,7 @@ async def ganeti(tmp_path) -> AsyncIterator[Ganeti]:
         yield Ganeti(process, cluster, ours.types)
         process.stdin.close()
         await process.wait()
+    keeping.cancel()
     await cluster.stop()
 
 
