@@ -174,7 +174,7 @@ class Cloud:
         Raises
         ------
         OSError
-            If no whole answer came.
+            If no whole answer came; the last words of the services are with it.
         """
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         given = {"X-Auth-Token": token, "Content-Type": "application/json"}
@@ -185,11 +185,16 @@ class Cloud:
             told = link.getresponse()
             text = told.read()
         except http.client.HTTPException as error:
-            raise ConnectionError(repr(error)) from error
+            raise ConnectionError(f"{error!r}\n{self.last_words()}") from error
         finally:
             link.close()
         found = json.loads(text) if text else None
         return Answer(told.status, found, dict(told.getheaders()))
+
+    def last_words(self) -> str:
+        """Return the ends of the services' logs."""
+        logs = sorted(self._directory.glob("*.log"))
+        return "\n".join(f"{one.name}: {one.read_text()[-2000:]}" for one in logs)
 
     def close(self) -> None:
         for one in self._processes:

@@ -7,10 +7,14 @@ The nodes are simulated, so nothing here needs root or QEMU.
 import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -261,19 +265,47 @@ def test_a_damaged_store_is_said_to_be_so(
     assert town.master.store.read_bytes() == data
 
 
-def test_keys_that_are_away_are_said_to_be_so(town: Scratch, hands: Typist) -> None:
+@pytest.fixture
+def keyless(town: Scratch, hands: Typist) -> Iterator[None]:
+    """Stop the master, and take the cluster's keys away."""
     hands.type("moorage master stop")
     kept = town.master.root.with_name("kept-keys")
     town.master.keys.rename(kept)
+    yield
+    kept.rename(town.master.keys)
+
+
+def test_keys_that_are_away_are_said_to_be_so(
+    town: Scratch, hands: Typist, keyless: None
+) -> None:
     with town.master.log.open("a") as log:
         log.write("words of an earlier master\n")
-    try:
-        said = refused(hands, "moorage master start")
-        assert f"the cluster's keys in {town.master.keys} cannot be read" in said
-        assert "an earlier master" not in said
-        refused(hands, "gnt-cluster destroy --yes-do-it")
-    finally:
-        kept.rename(town.master.keys)
+    said = refused(hands, "moorage master start")
+    assert f"the cluster's keys in {town.master.keys} cannot be read" in said
+    assert "an earlier master" not in said
+    refused(hands, "gnt-cluster destroy --yes-do-it")
+
+
+def test_a_refusal_is_the_last_that_a_master_says(
+    town: Scratch, hands: Typist, keyless: None
+) -> None:
+    """However many knock meanwhile: who starts it is shown the end of its log."""
+    over = Event()
+
+    def knock() -> None:
+        while not over.is_set():
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as door:
+                door.connect(str(town.master.socket))
+                door.sendall(b"{")
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(knock)
+        try:
+            said = [refused(hands, "moorage master run") for _ in range(3)]
+        finally:
+            over.set()
+    assert [one for one in said if "pending" in one or "cannot be read" not in one] == []
 
 
 # -- an interrupted beginning ---------------------------------------------------------

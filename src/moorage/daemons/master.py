@@ -137,14 +137,13 @@ async def _run(places: MasterPlaces) -> int:
         places.pid.write_text(f"{os.getpid()}\n")
     signs = systemd.Signs()
     signs.begin()  # from now on, whoever asks is told why it has to wait
-    opened = await opening.opened(places, server, stopped)
-    status = 0
-    if opened:
-        status = await _serve(places, server, *opened, stopped)
-    signs.end()
-    await server.stop()
-    places.pid.unlink(missing_ok=True)
-    return status
+    try:
+        opened = await opening.opened(places, server, stopped)
+        return await _serve(places, server, *opened, stopped) if opened else 0
+    finally:
+        signs.end()
+        await server.stop()  # a refusal's sentence is the last of what is said
+        places.pid.unlink(missing_ok=True)
 
 
 async def _serve(
