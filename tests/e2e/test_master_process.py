@@ -275,9 +275,8 @@ def keyless(town: Scratch, hands: Typist) -> Iterator[None]:
     kept.rename(town.master.keys)
 
 
-def test_keys_that_are_away_are_said_to_be_so(
-    town: Scratch, hands: Typist, keyless: None
-) -> None:
+@pytest.mark.usefixtures("keyless")
+def test_keys_that_are_away_are_said_to_be_so(town: Scratch, hands: Typist) -> None:
     with town.master.log.open("a") as log:
         log.write("words of an earlier master\n")
     said = refused(hands, "moorage master start")
@@ -286,9 +285,8 @@ def test_keys_that_are_away_are_said_to_be_so(
     refused(hands, "gnt-cluster destroy --yes-do-it")
 
 
-def test_a_refusal_is_the_last_that_a_master_says(
-    town: Scratch, hands: Typist, keyless: None
-) -> None:
+@pytest.mark.usefixtures("keyless")
+def test_a_refusal_is_the_last_that_a_master_says(town: Scratch, hands: Typist) -> None:
     """However many knock meanwhile: who starts it is shown the end of its log."""
     over = Event()
 
@@ -305,7 +303,7 @@ def test_a_refusal_is_the_last_that_a_master_says(
             said = [refused(hands, "moorage master run") for _ in range(3)]
         finally:
             over.set()
-    assert [one for one in said if "pending" in one or "cannot be read" not in one] == []
+    assert all("cannot be read" in one and "pending" not in one for one in said)
 
 
 # -- an interrupted beginning ---------------------------------------------------------
