@@ -27,6 +27,7 @@ from page_walk import (
     until,
     walk,
 )
+from support.own_network import own_network
 
 PAGES = (
     *("/ui", "/ui/disk/root1", "/ui/instance/web1", "/ui/node/node1", "/ui/job/1"),
@@ -41,6 +42,12 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no chromium"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _alone():
+    with own_network():
+        yield
 
 
 def site(door):
