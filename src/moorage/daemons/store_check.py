@@ -136,10 +136,13 @@ def _jobs(records: _Records) -> _Part:
     for name, value in records.get("job", {}).items():
         try:
             job = decode_job(value)
-            journal.lay(job, apart)
         except UNREADABLE as error:
             faults.append(f"the record of job {name}: {why(error)}")
             continue
+        try:
+            journal.lay(job, apart)
+        except UNREADABLE as error:
+            faults.append(f"job {name}: {why(error)}")
         jobs.append(job)
         faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
     known = {name for job in jobs for name in journal.names(job)}
@@ -214,8 +217,6 @@ def _wrong(job: Job, name: str) -> Iterator[str]:
     if str(job.id) != name:
         yield f"it is that of job {job.id}"
     for op in job.ops:
-        if not -1 <= op.cursor <= len(op.tasks):
-            yield f"it is at task {op.cursor} of {len(op.tasks)}"
         if not op.undoing and len(op.results) != op.cursor:
             yield f"it has {len(op.results)} results of {op.cursor} tasks"
 

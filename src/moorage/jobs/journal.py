@@ -60,7 +60,7 @@ def lay(job: Job, apart: Mapping[str, bytes]) -> None:
     for name, op in zip(names(job), job.ops, strict=True):
         if name in apart:
             op.tasks = decode_tasks(apart[name])
-        if op.status in BEGUN and op.cursor > len(op.tasks):
+        if op.status in BEGUN and not -1 <= op.cursor <= len(op.tasks):
             raise ValueError(f"it is at task {op.cursor} of {len(op.tasks)}")
 
 
