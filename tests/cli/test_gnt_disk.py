@@ -46,6 +46,7 @@ SPARE = {
     "uuid": "4f2c1b7e-0000-4000-8000-000000000002",
     "size": 512,
     "status": "detached",
+    "presets": {},
     "instance": None,
     "tags": [],
     "iv_name": None,

@@ -20,19 +20,9 @@ LISTING = Listing(
 
 _INFO = (
     *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
-    *(
-        "provider",
-        "pool",
-        "params",
-        "presets",
-        "sunit",
-        "size",
-        "mode",
-        "status",
-        "instance",
-    ),
-    *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
-    *("unproven", "adopted", "spindles"),
+    *("provider", "pool", "params", "presets", "sunit", "size", "mode", "status"),
+    *("instance", "iv_name", "nodes", "last_node", "epoch", "quarantine", "behind"),
+    *("tags", "unproven", "adopted", "spindles"),
 )
 
 
