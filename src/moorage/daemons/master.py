@@ -160,6 +160,7 @@ async def _serve(
         raise no_store(f"{places.store} holds no cluster")
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
+    server.look = log.look
     opened = log, config_store, records
     if places.etcd.exists():  # which knows who leads: the nodes need not be asked
         try:
@@ -186,7 +187,7 @@ async def _lead(
 ) -> int:
     """Look after the cluster until the end; return the exit status."""
     log, config_store, records = leading
-    nodes = NodesAside(keys, _sender(config_store.config))
+    nodes = NodesAside(keys, _sender(config_store.config), log.look)
     standing = Standing(nodes)
     copies = _replication(places, log, config_store, standing)
     engine = Engine(config_store, standing, ops.parse, hooks=hooks.of)
