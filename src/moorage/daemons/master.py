@@ -160,7 +160,6 @@ async def _serve(
         raise no_store(f"{places.store} holds no cluster")
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
-    server.look = log.look
     opened = log, config_store, records
     if places.etcd.exists():  # which knows who leads: the nodes need not be asked
         try:
@@ -201,6 +200,7 @@ async def _lead(
         await engine.start(records)
         _LOG.info("master of term %s serves at %s", config_store.term, places.socket)
     pauses.keep_short()
+    server.look = log.look
     sources = server.sources = Sources(
         config_store, standing, engine, copies=copies.status, lines=nodes.line
     )
