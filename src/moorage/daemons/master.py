@@ -161,9 +161,10 @@ async def _serve(
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
     opened = log, config_store, records
-    if places.etcd.exists():  # which knows who leads: the nodes need not be asked
+    if places.etcd.exists():  # which knows who leads, unless it is of before
         try:
             await standby.taken(places, keys, config_store, records)
+            await standby.check_obeyed(keys, config_store)
         except WrongState as error:
             if await opening.stopped_while_barred(server, error, stopped):
                 return 0
