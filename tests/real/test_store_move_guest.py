@@ -174,4 +174,4 @@ def moves_back(town: Any, writer: Writer) -> None:
 
 
 def serves(town: Any) -> bool:
-    return town._run("gnt-cluster info", shown=False).returncode == 0
+    return bool(town._run("gnt-cluster info", shown=False).returncode == 0)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from moorage import durable, ops
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.api.store_health import KnownHealth
 from moorage.copies import CommitLog, Replication
 from moorage.directories import SOCKET
 from moorage.errors import (
@@ -31,7 +32,7 @@ from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Elsewhere, StoreLost, etcd_of
-from moorage.store.etcd import troubles
+from moorage.store.etcd import health, troubles
 
 from . import (
     chores,
@@ -202,7 +203,12 @@ async def _lead(
         _LOG.info("master of term %s serves at %s", config_store.term, places.socket)
     pauses.keep_short()
     sources = server.sources = Sources(
-        config_store, standing, engine, copies=copies.status, lines=nodes.line
+        config_store,
+        standing,
+        engine,
+        copies=copies.status,
+        lines=nodes.line,
+        store=_health(places),
     )
     followed = asyncio.Event()
     more = standby.chores(places, keys, followed)
@@ -270,6 +276,11 @@ def _replication(
     if settings:
         standing.store = partial(troubles, settings)
     return made
+
+
+def _health(places: MasterPlaces) -> KnownHealth:
+    settings = etcd_of(places.store)
+    return KnownHealth(partial(health, settings) if settings else None)
 
 
 def _sender(config: Config) -> Sender:
