@@ -72,8 +72,8 @@ lint: $(INSTALLED)
 
 fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 3 --timeout 180 --doctest-modules -m "$(FAST)" \
-	  --requirements-report $(REPORTS)/fast.json tests src
+	$(BIN)/pytest -n 3 --timeout 180 -m "$(FAST)" \
+	  --requirements-report $(REPORTS)/fast.json tests
 
 pictures: $(INSTALLED) ## Make the pictures of the page in docs/pictures anew, from a running cluster
 	MOORAGE_PICTURES=$(CURDIR)/docs/pictures $(BIN)/pytest tests/web/test_in_a_browser.py
