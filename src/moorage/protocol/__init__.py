@@ -136,6 +136,7 @@ from .node import (
     ListForeignGuests,
     ListGuests,
     ListOldObjects,
+    ListProcessors,
     ListProviders,
     ListSystems,
     MeasureDisks,
@@ -143,6 +144,7 @@ from .node import (
     Peer,
     ReachNodes,
     TryAccelerator,
+    TryProcessor,
 )
 from .orders import PutFile, RunCommand
 from .ssconf import LookAtSsconf, RestoreSsconf, WriteSsconf

@@ -13,6 +13,12 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, ForeignGuest, GuestState, hvparams
+from moorage.model.processors import (
+    WHATEVER,
+    Processor,
+    ProcessorModels,
+    model_of,
+)
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
@@ -38,6 +44,8 @@ class SimHypervisor:
     ----------
     executes
         What the node says of its accelerator.
+    models
+        What the node says of models of processors.
     sends_as_before
         Whether a guest that is not sent live stands still when it has arrived, until it
         is told to go on: an earlier version started it.
@@ -50,6 +58,7 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self.models: ProcessorModels | None = None
         self.sends_as_before = False
         self._talking: set[asyncio.Task[None]] = set()
 
@@ -387,6 +396,22 @@ class SimHypervisor:
         """Return the same."""
         del again
         return self.executes
+
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return what the simulation was told to lack of a model."""
+        known = self.models
+        name = model_of(str(given.get("cpu_type", "")))
+        if known is None or name in WHATEVER:
+            return None
+        if name not in known.lacking:
+            why = f"unable to find CPU model '{name}'"
+            return Processor(accelerator=known.accelerator, problem=why)
+        lacking = known.lacking[name]
+        return Processor(accelerator=known.accelerator, lacking=lacking)
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return what the simulation was told to say."""
+        return self.models
 
     async def _there(self, uuid: str) -> GuestState:
         await asyncio.sleep(0)

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.nicparams import BRIDGED, NicParams
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.model.uidpool import STANDARD, UidPool
 from moorage.protocol import Door, Moved, NetworkOf, Report, Writing
 from moorage.storage import Where
@@ -330,3 +331,9 @@ class Hypervisor(Protocol):
 
     async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
         """Find out what executes guests, if it is not known, or `again`."""
+
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return what the processors of a guest with some parameters would be here."""
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return the models of processors that guests can have here."""

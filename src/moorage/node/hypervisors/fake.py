@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, ForeignGuest, GuestState
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.protocol import Door, Moved, Report, Writing
 
 from .base import Card, Drive, GuestSpec, Target, seat
@@ -72,6 +74,15 @@ class Fake:
     async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
         """Return None: there is nothing to look at."""
         del again
+        return None
+
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return None: these guests have no processors."""
+        del given
+        return None
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return None: these guests have no processors."""
         return None
 
     async def guests(self) -> list[GuestState]:

@@ -19,7 +19,7 @@ from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.merging import merged
-from moorage.ops.planning import processors
+from moorage.ops.planning import cpu_models, processors
 
 
 class ParameterChanges(Changes):
@@ -82,6 +82,9 @@ class ParameterChanges(Changes):
             yield from new_primary.ask(self.view, self.instance, self._pnode)
         if self.request.beparams or self.request.hvparams.get("cpu_mask"):
             yield from memory.ask(self.view, self.instance)
+        if self.request.hvparams:
+            new = self._with_parameters
+            yield from cpu_models.ask_start(self.view.config, new, self.node)
 
     def check_words(self) -> None:
         """Refuse parameters that there are not, or that do not fit the rest."""

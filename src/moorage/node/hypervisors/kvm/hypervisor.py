@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 from moorage.directories import GANETI
 from moorage.errors import Failed
 from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.hvparams import parameters
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
 from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.machine.gate import Gate
@@ -42,6 +44,7 @@ from .guest_dir import Home
 from .launching import Launcher
 from .monitor import conversation
 from .openings import Images
+from .processors import Processors
 
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
@@ -100,6 +103,7 @@ class Kvm:
         self._watches: dict[str, asyncio.Task[None]] = {}
         self.ganetis = Ganetis(Path(GANETI), self.run_dir)
         self._launcher = Launcher(self.run_dir, program, self._cables, images)
+        self._processors = Processors(program, self._launcher.accelerators)
 
     def _home(self, uuid: str) -> Home:
         return Home(self.run_dir, uuid)
@@ -210,6 +214,14 @@ class Kvm:
         if again:
             return await self._launcher.accelerators.look_again()
         return await self._launcher.accelerators.verdict()
+
+    async def processor(self, given: Mapping[str, Any]) -> Processor:
+        """Return what the processors of a guest with some parameters would be here."""
+        return await self._processors.processor(given)
+
+    async def processor_models(self) -> ProcessorModels:
+        """Return the models of processors that guests can have here."""
+        return await self._processors.models()
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
