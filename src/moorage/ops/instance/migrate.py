@@ -334,7 +334,8 @@ def _machine(running: GuestState) -> dict[str, bool | int | str]:
         for name, value in running.machine.items()
         if name in hvparams.MACHINE
     }
-    return {"use_guest_agent": False, **told}  # an earlier agent makes no port
+    # an earlier agent makes no port for a guest's agent, and nothing on USB
+    return {"use_guest_agent": False, "usb_devices": "", **told}
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

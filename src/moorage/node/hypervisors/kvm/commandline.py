@@ -33,6 +33,8 @@ _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 _RUNS_ON_ARRIVAL = "migration.store-global-state=off"
 """A guest that stands still when it is sent does not say so to its destination, which
 lets it run as soon as it is whole. Only guests that run are sent."""
+_RAM = "pc.ram"
+"""QEMU's name for the memory of its machines."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -64,6 +66,8 @@ class Launch:
         Whether it waits for a migration.
     media
         By parameter, the set that an image of a CD or floppy is open as.
+    huge
+        Size of the pages that its memory is in, in KiB; 0 for the usual ones.
     """
 
     accel: str
@@ -77,6 +81,7 @@ class Launch:
     cables: Sequence[Mapping[str, Any] | None] = ()
     incoming: bool = False
     media: Mapping[str, int] = field(default_factory=dict)
+    huge: int = 0
 
 
 def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
@@ -89,6 +94,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *(() if given.is_pc else _ports(spec)),
         *_boot(given, launch),
         *screen.screen(given),
+        *screen.usb(given),
         *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
         *_cards(spec, given, launch),
@@ -106,7 +112,8 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     return [
         *("-name", _value(spec.name)),
         *(("-uuid", spec.uuid) if _is_uuid(spec.uuid) else ()),
-        *("-machine", f"{given.machine},{_WITHOUT}{acpi}"),
+        *_memory(spec, launch),
+        *("-machine", f"{given.machine},{_WITHOUT}{acpi}{_backed(launch)}"),
         *("-accel", launch.accel, "-cpu", cpu),
         *("-m", f"{spec.memory}M", "-smp", _processors(spec, given)),
         *("-rtc", f"base={clock}"),
@@ -114,6 +121,22 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-nodefaults", "-no-user-config", "-display", "none"),
         *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
+
+
+def _backed(launch: Launch) -> str:
+    return f",memory-backend={_RAM}" if launch.huge else ""
+
+
+def _memory(spec: GuestSpec, launch: Launch) -> Iterator[str]:
+    """Yield the memory of a guest that has it in huge pages.
+
+    It has the name of any other guest's, so that one goes to where it is the other.
+    """
+    if launch.huge:
+        size = f"size={spec.memory}M,prealloc=on,share=off"
+        pages = f"hugetlb=on,hugetlbsize={launch.huge}K"
+        name = f"id={_RAM},x-use-canonical-path-for-ramblock-id=off"
+        yield from ("-object", f"memory-backend-memfd,{name},{size},{pages}")
 
 
 def _processors(spec: GuestSpec, given: Parameters) -> str:
