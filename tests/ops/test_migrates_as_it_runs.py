@@ -79,6 +79,7 @@ def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
         "cpu_type": "host",
         "use_guest_agent": False,
         "usb_devices": "",
+        "balloon": False,
     }
 
 

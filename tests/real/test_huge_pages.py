@@ -81,9 +81,9 @@ async def test_usb_and_asynchronous_disks_as_qemu_has_them(lab) -> None:
     async with conversation(home) as monitor:
         names = await monitor.ask("qom-list", path="/machine/peripheral")
     kinds = {one["name"]: one["type"] for one in names}
-    assert kinds["usb0"] == "child<usb-kbd>"
-    assert kinds["usb1"] == "child<usb-wacom-tablet>"
-    assert kinds["usb2"] == "child<usb-mouse>"
+    assert kinds["on-usb0"] == "child<usb-kbd>"
+    assert kinds["on-usb1"] == "child<usb-wacom-tablet>"
+    assert kinds["on-usb2"] == "child<usb-mouse>"
     found = await lab.one.find(spec.uuid)
     assert found.machine["usb_devices"] == given["usb_devices"]
     await lab.one.stop(spec.uuid, 0)

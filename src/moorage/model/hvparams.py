@@ -56,7 +56,7 @@ _RANGES = {
 
 MACHINE = frozenset(
     (
-        *("accel", "acpi", "cdrom_disk_type", "cpu_type", "kvm_flag"),
+        *("accel", "acpi", "balloon", "cdrom_disk_type", "cpu_type", "kvm_flag"),
         *("cpu_cores", "cpu_sockets", "cpu_threads"),
         *("kvm_pci_reservations", "machine_version", "nic_type"),
         *("reboot_behavior", "serial_console"),
@@ -76,6 +76,12 @@ MACHINE = frozenset(
 names a file, an address or a user, or holds arguments of somebody's."""
 
 
+NOT_EARLIER: dict[str, bool | str] = {"balloon": False, "usb_devices": ""}
+"""What an agent of the version before does not make, whatever it is told."""
+ABSENT = NOT_EARLIER | {"use_guest_agent": False}
+"""Those of a guest whose node says nothing of them."""
+
+
 class Parameters(Struct, frozen=True, kw_only=True):
     """What a guest is started with; other parameters of Ganeti's are passed over.
 
@@ -83,6 +89,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
     ----------
     accel
         ``auto`` takes KVM where it boots a kernel, else emulates; ``kvm`` or ``tcg``.
+    balloon
+        Whether the guest can give memory back while it runs.
     boot_order
         ``disk``, ``cdrom``, ``floppy`` or ``network``: what is tried first, where no
         kernel of the node's is booted. After a CD or floppy comes the first disk.
@@ -175,6 +183,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
 
     accel: str = "auto"
     acpi: bool = True
+    balloon: bool = True
     boot_order: str = "disk"
     cdrom2_image_path: str = ""
     cdrom_disk_type: str = ""

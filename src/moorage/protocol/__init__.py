@@ -62,6 +62,7 @@ from .guest import (
     DiscardGuest,
     Door,
     EndForeignGuest,
+    FillGuest,
     FindConsole,
     InstallSystem,
     Moved,

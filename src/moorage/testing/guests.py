@@ -21,6 +21,7 @@ from moorage.model.processors import (
 )
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from . import contents, exports, screens
 from .storage import San
@@ -44,6 +45,8 @@ class SimHypervisor:
     ----------
     executes
         What the node says of its accelerator.
+    keeps_memory
+        Whether guests give none back: they have no driver.
     models
         What the node says of models of processors.
     sends_as_before
@@ -58,6 +61,7 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self.keeps_memory = False
         self.models: ProcessorModels | None = None
         self.sends_as_before = False
         self._talking: set[asyncio.Task[None]] = set()
@@ -146,6 +150,16 @@ class SimHypervisor:
     async def reboot(self, uuid: str) -> None:
         """Reset a guest."""
         await self._there(uuid)
+
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have more or less of its memory, unless it is to keep it."""
+        guest = await self._there(uuid)
+        if self.keeps_memory:
+            raise Failed(
+                f"guest {guest.name} has {guest.holds} MiB, and not {memory}, after "
+                f"{patience:.0f} s"
+            )
+        self._put(replace(guest, now=memory))
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Plug a drive."""
@@ -331,7 +345,8 @@ class SimHypervisor:
             waits = self.sends_as_before and not live
             state = ("paused", "paused") if waits else ("running", "")
             now = dict(zip(("state", "cause"), state, strict=True))
-            arrived = waiting["state"] | now | {"disks": guest.disks}
+            kept = {"disks": guest.disks, "now": guest.now}
+            arrived = waiting["state"] | now | kept
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -467,7 +482,8 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         cause="prelaunch" if state == "paused" else "",
         disks=tuple(drive.disk for drive in spec.drives),
         cards=spec.seats,
-        machine=hvparams.of_machine(spec.hvparams),
+        machine=(machine := hvparams.of_machine(spec.hvparams)),
+        now=spec.memory if machine["balloon"] else None,
     )
 
 

@@ -240,6 +240,13 @@ class Hypervisor(Protocol):
     async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
         """Let a guest ask no more of a drive than its limits; of none, anything."""
 
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have so much of its memory, and give the rest back.
+
+        It keeps what it had, and `Failed` is raised, if it does not come to that in
+        `patience` seconds.
+        """
+
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.
 

@@ -19,6 +19,7 @@ from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.processors import Processor, ProcessorModels
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from .base import Card, Drive, GuestSpec, Target, seat
 
@@ -139,6 +140,13 @@ class Fake:
     async def reboot(self, uuid: str) -> None:
         """Reset a guest: nothing changes."""
         self._get(uuid)
+
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have more or less of its memory."""
+        del patience
+        record = self._get(uuid)
+        guest = replace(record.guest, now=memory)
+        _write(self._file(uuid), replace(record, guest=guest))
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Plug a drive; one that is plugged is left alone."""

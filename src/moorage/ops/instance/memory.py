@@ -54,7 +54,7 @@ def given_back(view: View, instance: Instance, found: GuestState | None) -> Mib:
     """
     if found is None or not found.runs:
         return Mib(0)
-    return found.memory or Mib(_memory(view, instance) if found.origin else 0)
+    return found.holds or Mib(_memory(view, instance) if found.origin else 0)
 
 
 def check_size(view: View, instance: Instance) -> None:

@@ -334,8 +334,7 @@ def _machine(running: GuestState) -> dict[str, bool | int | str]:
         for name, value in running.machine.items()
         if name in hvparams.MACHINE
     }
-    # an earlier agent makes no port for a guest's agent, and nothing on USB
-    return {"use_guest_agent": False, "usb_devices": "", **told}
+    return {**hvparams.ABSENT, **told}
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

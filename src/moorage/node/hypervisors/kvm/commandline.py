@@ -18,7 +18,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
-from . import blockdev, ending, netdev, screen, slots
+from . import ballooning, blockdev, ending, netdev, screen, slots
 from .guest_dir import GUEST_AGENT
 
 CHANNEL = "moorage"
@@ -26,7 +26,9 @@ CHANNEL = "moorage"
 AGENTS_PORT = "org.qemu.guest_agent.0"
 """Name of the port at which QEMU's guest agent listens."""
 
-_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
+_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = "0x3", 0x4
+_BALLOON_ADDRESS, _PC_BALLOON_ADDRESS, _PC_BESIDE = "0x1a", "0x3", "0x3.0x1"
+"""On a pc the balloon has Ganeti's slot, and the channel another function of it."""
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
@@ -90,6 +92,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_machine(spec, given, launch),
         *_sandbox(given),
         *_sets(launch),
+        *_balloon(given),
         *_chardevs(given, launch),
         *(() if given.is_pc else _ports(spec)),
         *_boot(given, launch),
@@ -178,10 +181,19 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-mon", "chardev=monitor,mode=control")
     if given.serial_console:
         yield from ("-serial", "chardev:console")
-    yield from ("-device", f"virtio-serial-pci,id=serial,addr={_SERIAL_ADDRESS:#x}")
+    place = _SERIAL_ADDRESS if not (given.is_pc and given.balloon) else _PC_BESIDE
+    yield from ("-device", f"virtio-serial-pci,id=serial,addr={place}")
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
     if given.use_guest_agent:
         yield from _agent(given)
+
+
+def _balloon(given: Parameters) -> Iterator[str]:
+    if given.balloon:
+        place = _BALLOON_ADDRESS
+        if given.is_pc:
+            place = f"{_PC_BALLOON_ADDRESS},multifunction=on"
+        yield from ("-device", f"{ballooning.DEVICE},id=balloon,addr={place}")
 
 
 def _agent(given: Parameters) -> Iterator[str]:

@@ -17,9 +17,11 @@ from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
 from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.machine.gate import Gate
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from . import (
     arrival,
+    ballooning,
     blockdev,
     cards,
     consoles,
@@ -297,6 +299,11 @@ class Kvm:
         async with conversation(home) as monitor:
             await throttling.throttle(monitor, disk, limits)
 
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have so much of its memory, and give the rest back."""
+        home = self.ganetis.ours(uuid, "a change of its memory")
+        await ballooning.fill(home, memory, patience)
+
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.
 
@@ -362,7 +369,10 @@ class Kvm:
             gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
-        return Door(port=gate.port, key=gate.key, ports=ports, tells=True)
+        machine = observing.devices(home)
+        return Door(
+            port=gate.port, key=gate.key, ports=ports, tells=True, machine=machine
+        )
 
     async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)

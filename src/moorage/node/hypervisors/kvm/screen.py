@@ -14,6 +14,8 @@ from moorage.model.hvscreen import CARDS, DRIVES, MEDIA, NO_CARD, POINTERS, USB
 
 X509 = ("ca-cert.pem", "server-cert.pem", "server-key.pem")
 """What QEMU looks for in the directory of its certificates."""
+ON_USB = "on-usb"
+"""How the names of devices on USB begin, but for the pointer's."""
 _TLS = "vnc-tls"
 _CARD_ADDRESS, _USB_ADDRESS, _CD_ADDRESS = "0x2", "0x18", "0x19"
 _PC_USB_ADDRESS, _PC_CD_ADDRESS = "0x1.0x2", "0x4"
@@ -50,7 +52,7 @@ def usb(given: Parameters) -> Iterator[str]:
     for driver in pointer:
         yield from _device(driver=driver, id="pointer", bus="usb.0")
     for number, driver in enumerate(others):
-        yield from _device(driver=driver, id=f"usb{number}", bus="usb.0")
+        yield from _device(driver=driver, id=f"{ON_USB}{number}", bus="usb.0")
 
 
 def media(given: Parameters, sets: Mapping[str, int]) -> Iterator[str]:
