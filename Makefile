@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: histories takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: histories takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb repo debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -162,6 +162,10 @@ $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
 	@touch $@
 
 deb: $(DEB) cloud-deb ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
+
+repo: deb ## Add the packages to an apt repository in REPO=.build/repo, signed by KEY=NAME of your gpg
+	@scripts/debian-packages.sh deb
+	@scripts/make-repo.sh "$(or $(REPO),$(BUILD)/repo)" "$(KEY)" $(dir $(DEB))*.deb $(dir $(CLOUD_DEB))*.deb
 
 PACKED := scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
 $(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
