@@ -5,7 +5,8 @@ Everybody waits while Python looks for cyclic garbage. Left to itself, it looks 
 the whole configuration whenever the planner has made enough rows: a tenth of a second
 at 10,000 instances, several times a plan; and seconds while ten thousand jobs are
 loaded, longer than a lead lasts that a thread has to renew. What is there when the
-master begins to serve stays, so it is looked through no more; what comes later is small.
+master begins to serve stays, so it is looked through no more; what comes later is
+small.
 """
 
 import gc
