@@ -188,7 +188,7 @@ async def _lead(
 ) -> int:
     """Look after the cluster until the end; return the exit status."""
     log, config_store, records = leading
-    nodes = NodesAside(keys, _sender(config_store.config))
+    nodes = NodesAside(keys, _sender(config_store.config), log.look)
     standing = Standing(nodes)
     copies = _replication(places, log, config_store, standing)
     engine = Engine(config_store, standing, ops.parse, hooks=hooks.of)
@@ -202,6 +202,7 @@ async def _lead(
         await engine.start(records)
         _LOG.info("master of term %s serves at %s", config_store.term, places.socket)
     pauses.keep_short()
+    server.look = log.look
     sources = server.sources = Sources(
         config_store,
         standing,

@@ -278,6 +278,7 @@ SCENARIOS = (
     on("web3", "OP_INSTANCE_RECREATE_DISKS", "recreate elsewhere", nodes=["node2"]),
     on("web2", "OP_INSTANCE_SHUTDOWN", "user's own", admin_state_source="user"),
     on("web3", "OP_INSTANCE_SET_PARAMS", "new primary of", pnode="node2"),
+    on("web1", "OP_INSTANCE_SET_PARAMS", "less", runtime_mem=100, force=True),
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",
