@@ -37,7 +37,8 @@ def failover(
     BadInput
         If something is asked for that only copies of the state need.
     WrongState
-        If the master here leads already, or does not wait for the lead.
+        If the master here leads already, does not wait for the lead, or is of an
+        earlier version than who leads.
     Failed
         If it does not lead in time.
     """
@@ -57,6 +58,11 @@ def failover(
         raise WrongState(
             f"the master here does not wait for the lead: {why.message}",
             hint="moorage master start",
+        )
+    if why.facts.get("late"):
+        raise WrongState(
+            f"the master here cannot lead: {why.message}",
+            hint="install the later Moorage here, too",
         )
     agreed([])
     asyncio.run(_led(places, settings))
