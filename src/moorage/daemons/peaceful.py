@@ -35,7 +35,8 @@ def failover(
     BadInput
         If something is asked for that only copies of the state need.
     WrongState
-        If the master here leads already, or does not wait for the lead.
+        If the master here leads already, does not wait for the lead, or is of an
+        earlier version than who leads.
     Failed
         If it does not lead in time.
     """
@@ -55,6 +56,11 @@ def failover(
         raise WrongState(
             f"the master here does not wait for the lead: {why.message}",
             hint="moorage master start",
+        )
+    if why.facts.get("late"):
+        raise WrongState(
+            f"the master here cannot lead: {why.message}",
+            hint="install the later Moorage here, too",
         )
     agreed([])
     _led(places, settings)
