@@ -45,7 +45,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: histories takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb debian-root cloud-image
+.PHONY: histories takeovers pictures clicks looks walks power-cuts chaos-account cloud-deaths fast-tests crashes databases fuzz rooms schema frames stateful cloud-stateful slow-tests real-tests real-packages lint wheel deb cloud-deb repo debian-root cloud-image
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -164,6 +164,10 @@ $(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
 
 deb: $(DEB) cloud-deb ## Build the Debian packages in .build/deb, and the cloud's in .build/cloud-deb
 
+repo: deb ## Add the packages to an apt repository in REPO=.build/repo, signed by KEY=NAME of your gpg
+	@scripts/debian-packages.sh deb
+	@scripts/make-repo.sh "$(or $(REPO),$(BUILD)/repo)" "$(KEY)" $(dir $(DEB))*.deb $(dir $(CLOUD_DEB))*.deb
+
 PACKED := scripts/make-debs.sh README.md $(shell find debian docs scripts/docs -type f -not -path "*/__pycache__/*")
 $(DEB): $(WHEEL) $(WHEELS)/.fetched $(PACKED)
 	@scripts/debian-packages.sh deb
@@ -224,9 +228,9 @@ stop: ## End what make run has started; nothing stays behind
 	else $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
-histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60
-	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl \
-	  $(BIN)/pytest -rP tests/real/test_histories.py
+histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60 CLIENTS=24 CALM=20
+	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_CLIENTS=$(or $(CLIENTS),24) MOORAGE_CALM=$(or $(CALM),20) \
+	  MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl $(BIN)/pytest -rP tests/real/test_histories.py
 
 takeovers: $(INSTALLED) ## Masters over etcd die, stand still and are cut off, ROUNDS=30 times each: how long nobody leads
 	$(BIN)/python benchmarks/takeovers.py --tries $(or $(ROUNDS),30)

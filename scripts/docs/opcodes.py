@@ -10,7 +10,7 @@ from declared import Lines
 from moorage.jobs import Operation
 from moorage.jobs.fields import Field, fields
 from moorage.jobs.unread import unread
-from moorage.ops import OPERATIONS, backup
+from moorage.ops import MODES, OPERATIONS
 
 PLACE = Path(__file__).resolve().parents[2] / "src/moorage/cli/opcodes.json"
 
@@ -26,7 +26,7 @@ def lines() -> Lines:
 
 def _fields(operation: type[Operation]) -> str:
     """Return the fields of an opcode; those that one of its modes alone reads, too."""
-    ways = (way for (op_id, _), way in backup.MODES.items() if op_id == operation.op_id)
+    ways = (way for (op_id, _), way in MODES.items() if op_id == operation.op_id)
     found: dict[str, Field] = {one.name: one for one in fields(operation)}
     for one in (one for way in ways for one in fields(way)):
         if one.name not in found or one.name in unread(operation):

@@ -30,7 +30,7 @@ class Parameter(NamedTuple):
 
 
 MEMORY = ("minmem", "maxmem")
-"""Two names for what there is one of: guests have no balloon."""
+"""What a guest may have at least and at most; it starts with the most."""
 PARAMETERS: Mapping[str, Parameter] = {
     "minmem": Parameter("size", 128),
     "maxmem": Parameter("size", 128),

@@ -141,6 +141,22 @@ async def test_disks_tell_who_has_them(sim):
     ]
 
 
+async def test_disks_tell_what_group_and_cluster_preset_for_them(sim):
+    for level, given in (("CLUSTER", {}), ("GROUP", {"group_name": "default"})):
+        limits = {"total_iops_sec": 500, "total_bytes_sec": 10**6}
+        if level == "GROUP":
+            limits = {"total_iops_sec": 200}
+        await sim.run(f"OP_{level}_SET_PARAMS", diskparams={"ext": limits}, **given)
+    own = [["modify", "data1", {"total_iops_sec": 7}]]
+    await sim.run("OP_INSTANCE_SET_PARAMS", instance_name="web2", disks=own)
+    assert await values(sim, "disk", "name", "presets") == [
+        [None, {"total_iops_sec": 200, "total_bytes_sec": 10**6}],
+        ["bad", {"total_iops_sec": 200, "total_bytes_sec": 10**6}],
+        ["data1", {"total_bytes_sec": 10**6}],
+        ["root1", {"total_iops_sec": 200, "total_bytes_sec": 10**6}],
+    ]
+
+
 async def test_nodes_and_groups_count_instances(sim):
     assert await values(sim, "node", "name", "pinst_cnt", "sinst_cnt", "role") == [
         ["far1", 0, 0, "C"],

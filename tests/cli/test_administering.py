@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.model.processors import ProcessorModels
 from moorage.protocol import Said
 
 from .harbour import Harbour, harbour
@@ -306,3 +307,23 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     at.types("gnt-group add rack2")
     said = at.refuses("gnt-cluster epo --yes --groups rack2")
     assert "no node is in rack2" in said
+
+
+def test_the_cpu_models_that_all_nodes_of_a_group_have(at: Harbour) -> None:
+    for name in ("node1", "node2", "node3"):
+        lacking = {"Nehalem": (), "Haswell": ("hle",) if name == "node2" else ()}
+        models = ProcessorModels(accelerator="kvm", lacking=lacking)
+        at.cluster.nodes.nodes[name].hypervisor.models = models
+    assert at.types("gnt-group cpu-models default").splitlines() == [
+        (
+            "CPU models that all nodes of node group default have: node1 (kvm), "
+            "node2 (kvm), node3 (kvm)"
+        ),
+        "  Nehalem",
+        "CPU models that some lack:",
+        "  Haswell: node2 lacks hle",
+    ]
+    at.types("gnt-instance startup web2")
+    at.types("gnt-instance modify -H cpu_type=Haswell web2")
+    told = at.refuses("gnt-instance migrate -f -n node2 web2")
+    assert "its processor lacks hle" in told

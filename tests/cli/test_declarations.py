@@ -27,8 +27,7 @@ from moorage.cli.command import Command, Option, planners, programs
 from moorage.cli.htools import declared
 from moorage.cli.operation import Performs
 from moorage.jobs.fields import Field, fields
-from moorage.ops import OPERATIONS
-from moorage.ops.backup import MODES
+from moorage.ops import MODES, OPERATIONS
 
 SHARED = (
     command,

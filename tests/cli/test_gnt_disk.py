@@ -32,6 +32,7 @@ DATA1 = {
     "logical_id": ["san", "4f2c.ext.disk0"],
     "provider": "san",
     "params": {"provider": "san", "pool": "fast"},
+    "presets": {"total_iops_sec": 500},
     "mode": "rw",
     "iv_name": "disk/1",
     "nodes": [],
@@ -45,6 +46,7 @@ SPARE = {
     "uuid": "4f2c1b7e-0000-4000-8000-000000000002",
     "size": 512,
     "status": "detached",
+    "presets": {},
     "instance": None,
     "tags": [],
     "iv_name": None,
@@ -127,6 +129,8 @@ def test_info(typed, same_screen) -> None:
     first, second = yaml.safe_load(screen.out)
     assert first["logical_id"] == ["san", "4f2c.ext.disk0"]
     assert first["Attached to"] == "web1 (disk/1)"
+    assert first["Presets"] == {"total_iops_sec": 500}
+    assert "Presets" not in second
     assert second["Quarantine"] == "node2 may still write"
 
 

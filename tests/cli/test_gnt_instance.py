@@ -227,6 +227,7 @@ def test_add_refuses_what_there_is_not(typed, line, field) -> None:
         ("-t diskless --net 0 x", {"nics": [{}]}),
         ("-t diskless --net 1:link=b x", {"nics": [{}, {"link": "b"}]}),
         ("-t ext -s 1G -I hail x", {"iallocator": "hail"}),
+        ("--from web1 x", {"mode": "clone", "src_instance": "web1", "disks": []}),
         (
             "-t blockdev --disk 0:adopt=/dev/disk/by-id/x x",
             {"disks": [{"adopt": "/dev/disk/by-id/x"}]},

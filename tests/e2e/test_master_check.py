@@ -204,6 +204,10 @@ UNREADABLE: dict[str, tuple[Write, str]] = {
     "a serial number": ((("config", "serial_no"), b"many"), "serial number"),
     "a job": ((("job", "3"), b"{"), "the record of job 3"),
     "a job of nothing": (job(3), "it has no operation"),
+    "a job without its tasks": (
+        job(3, Op(input={}, status="running", cursor=2)),
+        "it is at task 2 of 0",
+    ),
     "the last job": ((("queue", "last"), b"9" * 5000), "the last job's number"),
     "a key": ((("repeat", "x"), b"{"), "of requests"),
     "an event": ((("story", "d 1"), NESTED), "it is nested too deep"),
@@ -270,10 +274,12 @@ async def test_a_record_with_a_random_defect(places: MasterPlaces) -> None:
 async def test_a_cluster_without_its_node(places: MasterPlaces) -> None:
     group = NodeGroup(uuid="g", name="other")
     cluster = Cluster(uuid="c", cluster_name="second", master_node="gone")
-    await written(places, [put(group), put(cluster), (("fruit", "x"), b"1")])
+    strays: list[Write] = [(("fruit", "x"), b"1"), (("tasks", "7.0"), b"[]")]
+    await written(places, [put(group), put(cluster), *strays])
     text = "\n".join(check(places)[1])
     assert "there are 2 records of the cluster, and not one" in text
     assert "records of kind 'fruit', which nobody knows" in text
+    assert "the tasks 7.0 are those of no job" in text
 
 
 async def test_jobs_that_no_master_could_carry_on(places: MasterPlaces) -> None:

@@ -370,7 +370,7 @@ async def test_what_was_begun_has_its_locks_before_what_was_queued(
     job = cluster.engine.job(second)
     queued = Job(id=0, ops=[decode(encode(job)).ops[0]])
     queued.ops[0].status, queued.ops[0].tasks, queued.ops[0].locks = "queued", [], []
-    cluster.store.records["job", "0"] = encode(queued)
+    cluster.record(queued)
     late, cluster.nodes.hold = cluster.nodes.hold, None
     await cluster.crash()
     let_go(cluster)
@@ -395,7 +395,7 @@ async def test_a_master_starts_although_two_jobs_hold_one_lock(
     number = await held_up(cluster, GROW_A)
     copy = decode(encode(cluster.engine.job(number)))
     copy.id = number + 1
-    cluster.store.records["job", str(copy.id)] = encode(copy)
+    cluster.record(copy)
     late, cluster.nodes.hold = cluster.nodes.hold, None
     await cluster.crash()
     let_go(cluster)
@@ -413,7 +413,7 @@ async def test_a_journal_that_makes_no_sense_ends_the_job_and_frees_its_locks(
     number = await held_up(cluster, GROW_A)
     job = decode(encode(cluster.engine.job(number)))
     job.ops[0].tasks = [replace(task, node="gone") for task in job.ops[0].tasks[:1]]
-    cluster.store.records["job", str(number)] = encode(job)
+    cluster.record(job)
     late, cluster.nodes.hold = cluster.nodes.hold, None
     await cluster.crash()
     let_go(cluster)

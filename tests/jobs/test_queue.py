@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from moorage.api import deeds
 from moorage.api.query import Sources
 from moorage.errors import NotFound, WrongState
-from moorage.jobs.job import decode, encode
 from moorage.store import MemoryStore, Stored, Write
 from moorage.store.feed import decoded
 from moorage.testing.cluster import SimCluster
@@ -179,11 +178,10 @@ async def test_a_job_that_a_crash_kept_from_being_closed_is_closed(
     """The last write of a job, which gives it its end, is lost."""
     number = await cluster.engine.submit(opcodes)
     await cluster.finished(number)
-    key = ("job", str(number))
-    job = decode(cluster.store.records[key])
+    job = cluster.recorded(number)
     for op in job.ops[1:]:
         op.status, op.error, op.end_timestamp = "queued", None, None
-    cluster.store.records[key] = encode(replace(job, end_timestamp=None))
+    cluster.record(replace(job, end_timestamp=None))
     await cluster.crash()
     await cluster.boot()
     job = await cluster.finished(number)

@@ -2,7 +2,6 @@
 """A disk that cannot be removed: it stays in sight, and the rest is carried on."""
 
 from moorage.jobs import Job
-from moorage.jobs.job import decode
 from moorage.model import Disk
 from moorage.testing.cluster import SimCluster
 
@@ -18,7 +17,7 @@ async def removed(cluster: SimCluster, *refused: str, **more: object) -> Job:
     )
     number = await cluster.engine.submit([REMOVE | more])
     await cluster.finished(number)
-    return decode(cluster.store.records["job", str(number)])
+    return cluster.recorded(number)
 
 
 def became(job: Job) -> dict[str, str]:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from moorage.api.query import Sources, query
 from moorage.jobs import Job, Run
-from moorage.jobs.job import decode, encode
 from moorage.model import Change, Disk, successor
 from moorage.node.extensions.orders import Orders
 from moorage.protocol import Said
@@ -176,8 +175,7 @@ async def test_what_an_earlier_task_told_is_found_again(
     dying(running, "before transfer web")
     number = await running.engine.submit([move])
     await dead(running, number)
-    records, key = running.store.records, ("job", str(number))
-    job = decode(records[key])
+    job = running.recorded(number)
     tasks = [task for task in job.ops[0].tasks if isinstance(task, Run)]
     (sender,) = (task for task in tasks if task.use)
     (prepared,) = (task for task in tasks if task.name)
@@ -186,7 +184,7 @@ async def test_what_an_earlier_task_told_is_found_again(
         job.ops[0].tasks[job.ops[0].tasks.index(sender)] = replace(
             sender, use={"door": job.ops[0].tasks.index(prepared)}
         )
-        records[key] = encode(job)
+        running.record(job)
     await running.boot()
     assert (await running.finished(number)).status == "success"
     assert running.config.instance("web").primary_node != "node1"

@@ -200,7 +200,10 @@ def test_a_guest_has_only_the_devices_that_it_needs():
     machine = set(values(words, "-machine")[0].split(","))
     assert {"usb=off", "sata=off", "smbus=off", "vmport=off"} <= machine
     kinds = {value.split(",")[0] for value in values(words, "-device")}
-    assert kinds == {"virtio-serial-pci", "virtserialport", "pcie-root-port"}
+    needed = {"virtio-serial-pci", "virtserialport", "pcie-root-port"}
+    assert kinds == needed | {"virtio-balloon-pci"}
+    lean = argv(spec(hvparams={"balloon": False}))
+    assert {value.split(",")[0] for value in values(lean, "-device")} == needed
     assert "-netdev" not in words
     assert "-nic" not in words
 
@@ -336,3 +339,44 @@ def test_a_guest_does_not_say_that_it_stood_still_when_it_was_sent(
     words = argv(spec(), incoming=incoming)
     assert values(words, "-global") == ["migration.store-global-state=off"]
     assert "-S" not in words
+
+
+def test_memory_in_huge_pages_has_the_name_of_any_other():
+    given = parameters({"mem_path": "/dev/hugepages"})
+    launch = Launch(
+        accel="tcg",
+        sockets={"monitor": 3, "console": 4, "channel": 5},
+        sets={1: (6, "")},
+        consolelog=1,
+        ports={},
+        data={},
+        huge=2048,
+    )
+    words = arguments(spec(), given, launch)
+    (backed,) = [v for v in values(words, "-object") if v.startswith("memory-backend")]
+    assert "id=pc.ram," in backed
+    assert "size=256M,prealloc=on" in backed
+    assert "hugetlb=on,hugetlbsize=2048K" in backed
+    assert values(words, "-machine")[0].endswith(",memory-backend=pc.ram")
+
+
+def test_what_a_guest_has_on_usb():
+    words = argv(spec(hvparams={"usb_devices": "keyboard,wacom-tablet"}))
+    told = [json.loads(v) for v in values(words, "-device") if v[0] == "{"]
+    usb = {one["id"]: one["driver"] for one in told if "usb" in one["id"]}
+    assert usb == {
+        "usb": "qemu-xhci",
+        "on-usb0": "usb-kbd",
+        "on-usb1": "usb-wacom-tablet",
+    }
+
+
+def test_how_disks_are_read_and_what_becomes_of_what_is_discarded():
+    params = {"disk_aio": "native", "disk_discard": "ignore"}
+    words = argv(spec(drive(0, DEVICE), hvparams=params))
+    lower, upper = map(json.loads, values(words, "-blockdev"))
+    assert lower["aio"] == "native"
+    assert {lower["discard"], upper["discard"]} == {"ignore"}
+    given, cached = parameters(params), blockdev.Data(lower, direct=False)
+    with pytest.raises(Failed, match="disk_aio=native bypasses the node's cache"):
+        blockdev.lower_node(drive(0, DEVICE), cached, "x", given)

@@ -29,6 +29,7 @@ GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'
 WIDE = "x" * 200_000
 HONEST = {
     "query-status": {"status": "running"},
+    "query-balloon": {"actual": 1 << 40},
     "qom-list": [{"name": "type", "type": "string"}],
 }
 DISK = {"name": f"disk-{'d' * 36}", "type": "child"}
@@ -54,6 +55,8 @@ ANSWERS = {
         "query-status": {"status": "postmigrate"},
         "query-migrate": {"status": "completed", "total-time": 1 << 80},
     },
+    "balloon-5": {"query-balloon": 5},
+    "balloon-below-nothing": {"query-balloon": {"actual": -1}},
     "devices-5": {"qom-list": 5},
     "devices-of-5": {"qom-list": [5]},
     "nameless": {"qom-list": [{"type": "child"}]},
@@ -155,6 +158,7 @@ async def seen(node: Kvm) -> GuestState:
     async with asyncio.timeout(60):
         found = {one.uuid: one for one in await node.guests()}
     assert found["honest"].state == "running"
+    assert found["honest"].now == found["honest"].memory  # whatever QEMU says
     told = found["rogue"]
     assert len(repr(told)) < 1000
     assert "\x1b" not in told.cause

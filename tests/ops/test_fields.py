@@ -10,8 +10,7 @@ import pytest
 from moorage.errors import BadInput
 from moorage.jobs import Operation
 from moorage.jobs.fields import Field, fields
-from moorage.ops import OPERATIONS, parse
-from moorage.ops.backup import MODES
+from moorage.ops import MODES, OPERATIONS, parse
 
 KINDS = [*OPERATIONS.values(), *MODES.values()]
 FIELDS = {

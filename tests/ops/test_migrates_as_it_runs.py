@@ -75,7 +75,12 @@ def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
     guest = GuestState(
         uuid="g1", name="web", state="running", memory=Mib(1), vcpus=1, machine=lies
     )
-    assert _machine(guest) == {"cpu_type": "host", "use_guest_agent": False}
+    assert _machine(guest) == {
+        "cpu_type": "host",
+        "use_guest_agent": False,
+        "usb_devices": "",
+        "balloon": False,
+    }
 
 
 async def lowered(cluster: SimCluster, *names: str) -> None:

@@ -111,12 +111,11 @@ async def test_they_are_looked_at_when_they_change(cluster: SimCluster) -> None:
         ),
     ],
 )
-async def test_a_hypervisor_parameter_without_effect_is_warned_of(
+async def test_a_hypervisor_parameter_without_effect_is_refused(
     cluster: SimCluster, op_id: str, fields: dict[str, Any]
 ) -> None:
-    job = await cluster.finished(await cluster.submit(op_id, **fields))
-    assert job.ops[0].error is None
-    assert "Warning: hypervisor parameter soundhw=ac97 has no effect" in str(job)
+    with pytest.raises(BadInput, match="soundhw=ac97 cannot be honoured: there is no"):
+        await cluster.run(op_id, **fields)
 
 
 @pytest.mark.parametrize("value", [{"use_chroot": "true"}, {"kvm_extra": "'"}])

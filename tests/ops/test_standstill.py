@@ -104,8 +104,11 @@ async def test_a_node_says_what_executes_guests_and_how_that_is_known(
 async def test_a_parameter_without_effect_is_warned_of_at_each_start(
     cluster: SimCluster,
 ) -> None:
+    """One that an earlier version kept."""
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
-    await cluster.run("OP_CLUSTER_SET_PARAMS", hvparams={"kvm": {"soundhw": "ac97"}})
+    kept = {"kvm": {"soundhw": "ac97"}}
+    changed = successor(cluster.config.cluster, 1.0, hvparams=kept)
+    await cluster.config_store.commit(Change((changed,)))
     job = await cluster.finished(
         await cluster.submit("OP_INSTANCE_STARTUP", instance_name="web1")
     )

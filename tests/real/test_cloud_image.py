@@ -154,14 +154,8 @@ def seed(town: Any, name: str, file: str) -> str:
 
 def another_like_it(street: Any) -> None:
     """A clone's disk tells cloud-init the new instance's name, and that it is new."""
-    (disk,) = street.disks("new")
-    street.type(f"gnt-disk clone {disk} --name like-new")
-    street.type(
-        "gnt-instance add -o image+debian-12 -t diskless -n node1 --no-nics"
-        " --no-start draft"
-    )
-    street.type("gnt-disk attach like-new draft")
-    street.type("gnt-instance rename draft like")
+    street.type("gnt-instance modify --offline new")
+    street.type("gnt-instance add --from new --no-start like")
     rows = street.ask("gnt-instance list -o uuid like new")
     told = [seed(street, name, "meta-data") for name in ("like", "new")]
     for row, name, text in zip(rows, ("like", "new"), told, strict=True):

@@ -31,8 +31,8 @@ and no ``machine_version``: all but those that name files, users and cables."""
 ASK = b'{"execute":"qmp_capabilities"}{"execute":"query-pci"}{"execute":"quit"}'
 MACS = ("aa:00:00:00:00:01", "aa:00:00:00:00:02", "aa:00:00:00:00:03")
 CARDS = tuple(Card(uuid=f"c{n}", index=n, mac=mac) for n, mac in enumerate(MACS))
-BALLOON = {3}
-"""The slot of Ganeti's balloon, where the guest's channel is here."""
+CHANNEL = (3, 1)
+"""Where the guest's channel is here: beside the balloon, which is where Ganeti's is."""
 
 Slots = dict[tuple[int, int], tuple[int, int, int]]
 
@@ -46,7 +46,7 @@ def slots(buses: list[Mapping[str, Any]]) -> Slots:
             one["id"]["device"],
         )
         for one in buses[0]["devices"]
-        if one["slot"] not in BALLOON
+        if (one["slot"], one["function"]) != CHANNEL
     }
 
 

@@ -13,6 +13,7 @@ from moorage import __version__
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
 from moorage.testing.guest_image import build, write_image
+from support.repository import Keyring
 from support.three import BUILD, DEBS, Three, machines
 
 SHARED = "/srv/ganeti/shared-file-storage"
@@ -189,6 +190,10 @@ def test_the_master_moves_under_running_guests_and_back(three):
     assert after == before
 
 
+def _beside(path):
+    return f"-not -path '{path}'"
+
+
 def next_version(to):
     """Write the packages once more, as the next version."""
     to.mkdir()
@@ -212,8 +217,12 @@ def test_an_upgrade_exchanges_agent_and_master_under_running_guests(three, tmp_p
     guest = qemu(three[node], "web1")
     mains = "systemctl show -P MainPID moorage-node"
     agents = three.each(lambda machine: machine.run(mains))
+    with Keyring(tmp_path / "gnupg") as keyring:
+        said = keyring.put(tmp_path / "repo", *(tmp_path / "next").glob("*.deb"))
+    assert said == ""
     for machine in three.machines.values():
-        machine.bring(tmp_path / "next", "/root/moorage-next")
+        machine.bring(tmp_path / "repo", "/srv/moorage-repo")
+    three.follow(PACKAGES, "A repository")
     three.follow(PACKAGES, "Upgrade")
     versions = three.each(lambda one: one.run("dpkg-query -W -f '${Version}' moorage"))
     assert versions == [NEXT] * 3
@@ -241,6 +250,7 @@ def test_a_purge_names_the_data_that_it_leaves_and_ends_no_guest(three):
     assert "/var/lib/moorage-node is left" in said
     assert "guests go on" in said
     assert qemu(node2, "web1") == guest
-    look = "find / -xdev -name '*moorage*' -not -path '/root/*' -not -path '/proc/*'"
+    spared = ("/root/*", "/proc/*", "/srv/*", "*/apt/*")  # the repository, and apt's
+    look = " ".join(["find / -xdev -name '*moorage*'", *map(_beside, spared)])
     left = {"/var/lib/moorage-node", "/var/lib/moorage"}  # it was the master once
     assert set(node2.run(look).splitlines()) == left

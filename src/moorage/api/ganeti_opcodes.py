@@ -66,7 +66,7 @@ _NULL = frozenset(
         *("instance_communication_network", "live", "maintain_node_health"),
         *("master_netdev", "master_netmask", "max_tracked_jobs", "modify_etc_hosts"),
         *("output_fields", "prealloc_wipe_disks"),
-        *("reserved_lvs", "runtime_mem", "source_handshake", "source_instance_name"),
+        *("reserved_lvs", "source_handshake", "source_instance_name"),
         *("source_x509_ca", "use_external_mip_script", "vg_name", "x509_key_name"),
         *("zeroing_image", "zeroing_timeout_fixed", "zeroing_timeout_per_mib"),
     }

@@ -10,7 +10,7 @@ from msgspec import json
 from moorage.consistency import Complaint, complaints_of_objects
 from moorage.copies import replication
 from moorage.errors import Failed, MoorageError
-from moorage.jobs import archive, repeats
+from moorage.jobs import archive, journal, repeats
 from moorage.jobs.job import BEGUN, Job
 from moorage.jobs.job import decode as decode_job
 from moorage.model import KINDS, Cluster
@@ -28,7 +28,7 @@ from .paths import MasterPlaces
 
 _OTHERS = frozenset(
     {
-        *("config", "queue", "job"),
+        *("config", "queue", journal.JOB, journal.TASKS),
         *(stories.KIND, feed.KIND, audit.KIND, repeats.KIND, replication.KIND),
         archive.KIND,
         standby.KIND,
@@ -132,14 +132,22 @@ def _jobs(records: _Records) -> _Part:
     """Decode the jobs, and look whether a master could carry them on."""
     faults: list[str] = []
     jobs: list[Job] = []
+    apart = records.get(journal.TASKS, {})
     for name, value in records.get("job", {}).items():
         try:
             job = decode_job(value)
         except UNREADABLE as error:
             faults.append(f"the record of job {name}: {why(error)}")
             continue
+        try:
+            journal.lay(job, apart)
+        except UNREADABLE as error:
+            faults.append(f"job {name}: {why(error)}")
         jobs.append(job)
         faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
+    known = {name for job in jobs for name in journal.names(job)}
+    strays = sorted(apart.keys() - known)
+    faults += [f"the tasks {name} are those of no job" for name in strays]
     faults += _archived(records)
     begun = [job for job in jobs if job.current.status in BEGUN]
     faults += _shared_locks(begun)
@@ -209,8 +217,6 @@ def _wrong(job: Job, name: str) -> Iterator[str]:
     if str(job.id) != name:
         yield f"it is that of job {job.id}"
     for op in job.ops:
-        if not -1 <= op.cursor <= len(op.tasks):
-            yield f"it is at task {op.cursor} of {len(op.tasks)}"
         if not op.undoing and len(op.results) != op.cursor:
             yield f"it has {len(op.results)} results of {op.cursor} tasks"
 

@@ -33,9 +33,10 @@ from .job import (
     cancel,
     stamp,
 )
+from .journal import Records
 from .operation import Operation
 from .planner import Planner
-from .queue import Queue, Records
+from .queue import Queue
 from .taking import taken
 from .turns import breathing
 from .waiting import Waiting, in_turn

@@ -4,7 +4,7 @@
 States, priorities, dependencies and log entries are Ganeti's.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, convert, field, json
 
@@ -25,6 +25,7 @@ _WORDS = 500
 FAILED, LEFT_OUT, UNKNOWN = "failed", "left out", "not known"
 """What became of a task that an operation went past without its being known as done."""
 
+T = TypeVar("T")
 Stamp = tuple[int, int]
 """Seconds and microseconds."""
 Opcodes = list[dict[str, Any]]
@@ -233,8 +234,13 @@ def user_words(opcode: dict[str, Any]) -> str:
 
 
 def encode(job: Job) -> bytes:
-    """Return the job as the store keeps it."""
+    """Return all of a job."""
     return json.encode(job)
+
+
+def encode_tasks(tasks: list[Task]) -> bytes:
+    """Return the tasks of an operation."""
+    return json.encode(tasks)
 
 
 _SETTINGS = {
@@ -252,13 +258,27 @@ def decode(data: bytes) -> Job:
     ValueError
         If it is none.
     """
-    if b'"args":' not in data:
-        found = json.decode(data, type=Job)
-    else:
-        found = convert(_flat(json.decode(data)), Job)
+    found = _decoded(data, Job)
     if not found.ops:
         raise ValueError("it has no operation")
     return found
+
+
+def decode_tasks(data: bytes) -> list[Task]:
+    """Return the tasks that :func:`encode_tasks` wrote.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
+    return _decoded(data, list[Task])
+
+
+def _decoded(data: bytes, kind: type[T]) -> T:
+    if b'"args":' not in data:
+        return json.decode(data, type=kind)
+    return convert(_flat(json.decode(data)), kind)
 
 
 def _flat(values: Any) -> Any:  # noqa: ANN401 - whatever a journal holds

@@ -8,9 +8,10 @@ log, and whether a queued job waits for locks, are talk: they are shown at once.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -23,9 +24,10 @@ from moorage.model.events import ADDED, CHANGED, JOB, REMOVED, Event
 from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write, believed, whole
 
-from . import archive, audited, repeats
+from . import archive, audited, journal, repeats
 from .archive import Archive
-from .job import WAITING, Job, Op, decode, dependencies, encode, stamp
+from .job import WAITING, Job, Op, dependencies, stamp
+from .journal import Journal, Records
 from .measures import Measures
 from .repeats import Repeats
 from .secrets import forget
@@ -35,9 +37,6 @@ LONGEST_LOG = 1000
 _REPEATED = 3
 """How often one and the same line is logged among the last lines of a log."""
 _LAST_LINES = 20
-
-Records = Mapping[str, Mapping[str, bytes]]
-"""The store's records that are no configuration, by kind and name."""
 
 
 class Kept(NamedTuple):
@@ -56,17 +55,13 @@ def read(records: Records) -> Kept:
     Damaged
         If a record is none of ours.
     """
-    jobs = [
-        believed(f"the record of job {name}", partial(decode, one))
-        for name, one in records.get("job", {}).items()
-    ]
     keys = {
         name: believed(f"key {name} of requests", partial(repeats.decoded, one))
         for name, one in records.get(repeats.KIND, {}).items()
     }
     last = records.get("queue", {}).get("last", b"0")
     number = believed("the last job's number", partial(whole, last))
-    return Kept(sorted(jobs, key=lambda job: job.id), number, keys)
+    return Kept(journal.read(records), number, keys)
 
 
 class Queue:
@@ -108,6 +103,7 @@ class Queue:
         self._clock = clock
         self._patience = patience
         self._last = 0
+        self._journal = Journal()
         self._statuses: dict[int, str] = {}
         self._turns: dict[int, asyncio.Lock] = {}
         self._changed: dict[int, asyncio.Event] = {}
@@ -129,6 +125,7 @@ class Queue:
         self.repeats.load(kept.keys)
         self.archived.load(records.get(archive.KIND, {}))
         found = kept.jobs
+        self._journal.load(found, records)
         self.jobs = {job.id: job for job in found}
         self._statuses = {job.id: job.status for job in found}
         self._last = max([kept.last, *self.jobs])
@@ -193,7 +190,7 @@ class Queue:
             forget(job)
         copies = [_copy(job) for job in jobs]  # they may go on meanwhile
         remarks: list[str] = []
-        records = [*map(_record, jobs), *more]
+        records = [*chain.from_iterable(map(self._journal.writes, jobs)), *more]
         if occasion is NOTHING:
             first = jobs[0]
             by = str(first.caller)
@@ -202,11 +199,14 @@ class Queue:
         done = [*audited.deeds(jobs, told, self._clock()), *deeds]
         await self._config_store.commit(change, records, occasion, remarks, told, done)
         self._statuses |= {event.job: event.status for event in told}
+        for copy in copies:
+            self._journal.note(copy)
         if remarks:  # they are part of what these jobs have to say, for good
             for job in copies:
                 for text in remarks:
                     self.note(job, job.current, text)
-            await self._config_store.commit(None, [_record(job) for job in copies])
+            said = chain.from_iterable(map(self._journal.writes, copies))
+            await self._config_store.commit(None, [*said])
         for copy in copies:
             self._show(copy)
 
@@ -258,12 +258,12 @@ class Queue:
     async def _put_away(self, job: Job, caller: Caller) -> None:
         gone = [_event(REMOVED, job, job.status)]
         now = Occasion(time=self._clock())
-        record: Write = ("job", str(job.id)), None
         kept = self.archived.writes(job, now.time)
         done = [] if job.looks else [deed(caller, now.time, ARCHIVE, job=job.id)]
-        records = [record, *kept]
+        records = [*self._journal.drops(job), *kept]
         await self._config_store.commit(None, records, now, jobs=gone, deeds=done)
         self.archived.note(kept)
+        self._journal.forget(job)
         for known in (self.jobs, self._statuses, self._changed):
             known.pop(job.id, None)
 
@@ -364,10 +364,6 @@ class Queue:
 def _event(what: str, job: Job, status: str) -> Event:
     summary = ", ".join(op.summary for op in job.ops)
     return Event(kind=JOB, event=what, job=job.id, status=status, summary=summary)
-
-
-def _record(job: Job) -> Write:
-    return ("job", str(job.id)), encode(job)
 
 
 def _copy(job: Job) -> Job:

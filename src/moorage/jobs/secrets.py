@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.protocol import EnrolNode, InstallSystem, PutFile, VerifySystem
+from moorage.protocol import Call, EnrolNode, InstallSystem, PutFile, VerifySystem
 
 from .job import FINISHED, Job, Op
 from .task import Run, Task
@@ -51,7 +51,9 @@ def forget(job: Job) -> None:
 
 def _forget(op: Op) -> None:
     op.input = shown(op.input)
-    op.tasks = [_without(task) for task in op.tasks]
+    kept = [_without(task) for task in op.tasks]
+    if any(one is not task for one, task in zip(kept, op.tasks, strict=True)):
+        op.tasks = kept
     op.results = [
         shown(one, _KEY) if isinstance(one, dict) else one for one in op.results
     ]
@@ -59,9 +61,14 @@ def _forget(op: Op) -> None:
 
 def _without(task: Task) -> Task:
     if isinstance(task, Run) and isinstance(task.do, EnrolNode):
-        return replace(task, do=EnrolNode(token=HIDDEN))
+        return _doing(task, EnrolNode(token=HIDDEN))
     if isinstance(task, Run) and isinstance(task.do, InstallSystem | VerifySystem):
-        return replace(task, do=replace(task.do, osparams={}))
+        return _doing(task, replace(task.do, osparams={}))
     if isinstance(task, Run) and isinstance(task.do, PutFile):
-        return replace(task, do=replace(task.do, content=b""))
+        return _doing(task, replace(task.do, content=b""))
     return task
+
+
+def _doing(task: Run, do: Call) -> Run:
+    """Return a task that does something else; the same one if it does that already."""
+    return task if task.do == do else replace(task, do=do)

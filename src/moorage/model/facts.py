@@ -225,6 +225,10 @@ class GuestState(Struct, frozen=True, kw_only=True):
     state
         ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
         (its migration to another node is complete; only the process is left).
+    memory
+        What it started with.
+    now
+        What it has of that; None if it has no balloon, or does not say.
     cause
         Why a paused one stands still, in QEMU's word (``io-error``,
         ``internal-error``, …; ``no-answer`` if QEMU itself is silent); see
@@ -258,6 +262,12 @@ class GuestState(Struct, frozen=True, kw_only=True):
     cards: dict[str, int] | None = None
     machine: dict[str, bool | int | str] = {}
     origin: str = ""
+    now: Mib | None = None
+
+    @property
+    def holds(self) -> Mib:
+        """MiB that it has of its node's memory."""
+        return self.memory if self.now is None else self.now
 
     @property
     def runs(self) -> bool:

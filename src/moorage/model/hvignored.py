@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ganeti's parameters of kvm that have no effect here, and what becomes of them.
+"""Ganeti's parameters of kvm that have no effect here: who sets one is told.
 
 A value that asks for nothing is accepted, so that requests and settings of Ganeti's
-still work. Any other is refused where who set it would rely on it (a guest that is not
-confined, a console without its password), and is warned of where it is a matter of
-taste.
+still work. Any other is refused where it is set. One that an earlier version kept is
+warned of at each start.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,15 +22,12 @@ class Ignored(NamedTuple):
         What is the case whatever its value is.
     plain
         Values that ask for no more than that, in lower case, besides the empty one.
-    refused
-        Whether another value is refused; if not, it is warned of.
     default
         The value that those are shown who look, where nobody set one.
     """
 
     effect: str
     plain: frozenset[str] = frozenset()
-    refused: bool = False
     default: bool | int | str = ""
 
     def asks(self, value: object) -> bool:
@@ -54,59 +50,51 @@ _ON = frozenset({"true", "yes", "on", "1"})
 _SPICE = "there is no SPICE: screens are VNC (vga, vnc_bind_address)"
 
 
-def _refuses(effect: str, *plain: str, default: bool | int | str = "") -> Ignored:
-    return Ignored(effect, frozenset(plain), refused=True, default=default)
-
-
-def _warns(effect: str, *plain: str, default: bool | int | str = "") -> Ignored:
-    return Ignored(effect, frozenset(plain), default=default)
+def _none(effect: str, *plain: str, default: bool | int | str = "") -> Ignored:
+    return Ignored(effect, frozenset(plain), default)
 
 
 IGNORED: dict[str, Ignored] = {
-    "disk_aio": _warns("QEMU's threads read and write", "threads", default="threads"),
-    "disk_discard": _warns(
-        "what a guest discards is given back", "unmap", "on", default="unmap"
-    ),
-    "disk_type": _refuses(
+    "disk_type": _none(
         "disks are paravirtual (virtio)", "paravirtual", default="paravirtual"
     ),
-    "kvm_path": _warns(
-        "the QEMU in the agent's PATH is run", "/usr/bin/kvm", default="/usr/bin/kvm"
+    "kvm_path": _none(
+        "the qemu-system-x86_64 in the agent's PATH is run",
+        *("/usr/bin/kvm", "/usr/bin/qemu-system-x86_64"),
+        default="/usr/bin/kvm",
     ),
-    "mem_path": _warns("guests have no huge pages"),
-    "migration_caps": _warns("migrations set their own capabilities"),
-    "migration_mode": _refuses("guests migrate live", "live", default="live"),
-    "scsi_controller_type": _warns("there is no SCSI controller", "lsi", default="lsi"),
-    "soundhw": _warns("there is no sound card"),
-    "spice_bind": _warns(_SPICE),
-    "spice_image_compression": _warns(_SPICE),
-    "spice_ip_version": _warns(_SPICE, "0", default=0),
-    "spice_jpeg_wan_compression": _warns(_SPICE),
-    "spice_password_file": _refuses(_SPICE),
-    "spice_playback_compression": _warns(_SPICE, "true", *_OFF, default=True),
-    "spice_streaming_video": _warns(_SPICE),
-    "spice_tls_ciphers": _refuses(
+    "migration_caps": _none("migrations set their own capabilities"),
+    "migration_mode": _none("guests migrate live", "live", default="live"),
+    "scsi_controller_type": _none("there is no SCSI controller", "lsi", default="lsi"),
+    "soundhw": _none("there is no sound card"),
+    "spice_bind": _none(_SPICE),
+    "spice_image_compression": _none(_SPICE),
+    "spice_ip_version": _none(_SPICE, "0", default=0),
+    "spice_jpeg_wan_compression": _none(_SPICE),
+    "spice_password_file": _none(_SPICE),
+    "spice_playback_compression": _none(_SPICE, "true", *_OFF, default=True),
+    "spice_streaming_video": _none(_SPICE),
+    "spice_tls_ciphers": _none(
         _SPICE, "high:-des:-3des:-export:-dh", default="HIGH:-DES:-3DES:-EXPORT:-DH"
     ),
-    "spice_use_tls": _refuses(_SPICE, *_OFF, default=False),
-    "spice_use_vdagent": _warns(_SPICE, "true", *_OFF, default=True),
-    "spice_zlib_glz_wan_compression": _warns(_SPICE),
-    "usb_devices": _refuses("a guest has no USB"),
-    "use_chroot": _refuses(
+    "spice_use_tls": _none(_SPICE, *_OFF, default=False),
+    "spice_use_vdagent": _none(_SPICE, "true", *_OFF, default=True),
+    "spice_zlib_glz_wan_compression": _none(_SPICE),
+    "use_chroot": _none(
         "QEMU is not in a chroot: it may open no file, and gets descriptors",
         *_OFF,
         default=False,
     ),
-    "vif_type": _warns("it is a parameter of Xen's"),
+    "vif_type": _none("it is a parameter of Xen's"),
 }
 """Every parameter of Ganeti's kvm that `Parameters` does not have."""
 
 
 def check_ignored(given: Mapping[str, Any]) -> None:
-    """Raise `BadInput` for a value that somebody would rely on in vain."""
+    """Raise `BadInput` for a value that asks for something."""
     for name, value in given.items():
         one = IGNORED.get(name)
-        if one and one.refused and one.asks(value):
+        if one and one.asks(value):
             plain = ", ".join(sorted(one.plain)) or "empty"
             raise BadInput(
                 f"hypervisor parameter {name}={value} cannot be honoured: {one.effect}",
@@ -116,7 +104,7 @@ def check_ignored(given: Mapping[str, Any]) -> None:
 
 
 def unheeded(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each value that will have no effect."""
+    """Yield a sentence for each value, kept by an earlier version, without effect."""
     for name, value in sorted(given.items()):
         one = IGNORED.get(name)
         if one and one.asks(value):

@@ -16,18 +16,10 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 
-from . import cpumask, hvscreen
+from . import cpumask, hvdisks, hvscreen
 from .hvignored import IGNORED, check_ignored, unheeded
 from .misfit import misfit
 
-_CACHES: dict[str, dict[str, bool]] = {
-    "none": {"direct": True, "no-flush": False},
-    "directsync": {"direct": True, "no-flush": False},
-    "writeback": {"direct": False, "no-flush": False},
-    "writethrough": {"direct": False, "no-flush": False},
-    "unsafe": {"direct": False, "no-flush": True},
-}
-_THROUGH = {"directsync", "writethrough"}
 _MACHINE = re.compile(r"pc|q35|pc-(i440fx|q35)-[0-9]+(\.[0-9]+)*")
 _CPU = re.compile(r"[A-Za-z0-9_.-]*(,[+-][\w.-]+|,[\w.-]+=(on|off))*", re.ASCII)
 """A model, and features: what QEMU takes besides could name files."""
@@ -64,11 +56,12 @@ _RANGES = {
 
 MACHINE = frozenset(
     (
-        *("accel", "acpi", "cdrom_disk_type", "cpu_type", "kvm_flag"),
+        *("accel", "acpi", "balloon", "cdrom_disk_type", "cpu_type", "kvm_flag"),
         *("cpu_cores", "cpu_sockets", "cpu_threads"),
         *("kvm_pci_reservations", "machine_version", "nic_type"),
         *("reboot_behavior", "serial_console"),
         *(
+            "usb_devices",
             "usb_mouse",
             "use_guest_agent",
             "use_localtime",
@@ -83,6 +76,12 @@ MACHINE = frozenset(
 names a file, an address or a user, or holds arguments of somebody's."""
 
 
+NOT_EARLIER: dict[str, bool | str] = {"balloon": False, "usb_devices": ""}
+"""What an agent of the version before does not make, whatever it is told."""
+ABSENT = NOT_EARLIER | {"use_guest_agent": False}
+"""Those of a guest whose node says nothing of them."""
+
+
 class Parameters(Struct, frozen=True, kw_only=True):
     """What a guest is started with; other parameters of Ganeti's are passed over.
 
@@ -90,6 +89,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
     ----------
     accel
         ``auto`` takes KVM where it boots a kernel, else emulates; ``kvm`` or ``tcg``.
+    balloon
+        Whether the guest can give memory back while it runs.
     boot_order
         ``disk``, ``cdrom``, ``floppy`` or ``network``: what is tried first, where no
         kernel of the node's is booted. After a CD or floppy comes the first disk.
@@ -106,10 +107,19 @@ class Parameters(Struct, frozen=True, kw_only=True):
     cpu_type
         A model of QEMU's, with features (``,+ssse3``, ``,avx=off``); empty for all
         that the accelerator offers.
+    disk_aio
+        How QEMU reads and writes local disks: ``threads``, or the kernel's ``native``
+        or ``io_uring``. ``native`` needs a `disk_cache` that bypasses the node's.
+    disk_discard
+        ``unmap`` gives back to the storage what a guest discards, which is the
+        default; ``ignore`` keeps it.
     disk_cache
         ``default`` bypasses the node's cache where the file system can, which a live
         migration relies on; or Ganeti's none, directsync, writeback, writethrough
         and (QEMU's) unsafe.
+    mem_path
+        A directory of the node where huge pages are mounted, which the guest's memory
+        is in; empty for the usual ones.
     keymap
         The keyboard of those who look at the screen, such as ``de``; empty for
         viewers that send keys, not letters.
@@ -142,6 +152,9 @@ class Parameters(Struct, frozen=True, kw_only=True):
         A user of the node.
     serial_speed
         Of the console, in baud.
+    usb_devices
+        What is on USB besides, separated by commas: ``keyboard``, ``mouse``,
+        ``tablet`` or ``wacom-tablet``, none of which is the node's.
     usb_mouse
         ``tablet`` or ``mouse``, of a guest with a screen.
     user_shutdown
@@ -170,6 +183,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
 
     accel: str = "auto"
     acpi: bool = True
+    balloon: bool = True
     boot_order: str = "disk"
     cdrom2_image_path: str = ""
     cdrom_disk_type: str = ""
@@ -179,7 +193,9 @@ class Parameters(Struct, frozen=True, kw_only=True):
     cpu_sockets: int = 0
     cpu_threads: int = 0
     cpu_type: str = ""
+    disk_aio: str = "threads"
     disk_cache: str = "default"
+    disk_discard: str = "unmap"
     floppy_image_path: str = ""
     initrd_path: str = ""
     kernel_args: str = "ro"
@@ -189,6 +205,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     kvm_flag: str = ""
     kvm_pci_reservations: int = 12
     machine_version: str = ""
+    mem_path: str = ""
     migration_bandwidth: int = 1024
     migration_downtime: int = 300
     migration_port: int = 8102
@@ -199,6 +216,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     security_model: str = "pool"
     serial_console: bool = True
     serial_speed: int = 38400
+    usb_devices: str = ""
     usb_mouse: str = ""
     use_guest_agent: bool = False
     use_localtime: bool = False
@@ -247,15 +265,25 @@ class Parameters(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def usb(self) -> tuple[str, ...]:
+        """What the guest has on USB besides a pointer."""
+        return tuple(filter(None, self.usb_devices.split(",")))
+
+    @property
     def accelerator(self) -> str:
         """The accelerator that is wanted: auto, kvm or tcg."""
         told = _SWITCHES[self.kvm_flag] or "auto"
         return told if self.accel == "auto" else self.accel
 
     @property
+    def discard(self) -> str:
+        """QEMU's word for what becomes of what a guest discards."""
+        return hvdisks.DISCARDS[self.disk_discard]
+
+    @property
     def writes_through(self) -> bool:
         """Whether each write reaches the storage before the guest goes on."""
-        return self.disk_cache in _THROUGH
+        return self.disk_cache in hvdisks.THROUGH
 
     def cache(self, *, direct: bool) -> dict[str, bool]:
         """Return the cache options of a local drive.
@@ -266,7 +294,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
             Whether the file system can bypass the node's cache.
         """
         default = {"direct": direct, "no-flush": False}
-        return _CACHES.get(self.disk_cache, default)
+        return hvdisks.CACHES.get(self.disk_cache, default)
 
 
 KNOWN = tuple(sorted({*Parameters.__struct_fields__, *IGNORED}))
@@ -360,7 +388,7 @@ def _check(read: Parameters) -> None:
         raise BadInput(f"security_domain '{read.security_domain}' is no user's name")
     hvscreen.one_of("accel", read.accel, {"auto", "kvm", "tcg"})
     hvscreen.one_of("boot_order", read.boot_order, hvscreen.BOOTS)
-    hvscreen.one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
+    hvdisks.check(read)
     hvscreen.one_of("nic_type", read.nic_type, NIC_TYPES)
     hvscreen.one_of("kvm_flag", read.kvm_flag, _SWITCHES)
     hvscreen.one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
@@ -374,7 +402,7 @@ def _check_text(name: str, value: object) -> None:
         return
     if _CONTROL.search(value):
         raise BadInput(f"{name} holds a control character: {value!r}", parameter=name)
-    if name in ("kernel_path", "initrd_path") and value and value[0] != "/":
+    if name in ("kernel_path", "initrd_path", "mem_path") and value and value[0] != "/":
         raise BadInput(f"{name} is an absolute path, not '{value}'", parameter=name)
     if name == "kvm_extra":
         try:

@@ -23,6 +23,16 @@ CARDS = {
 NO_CARD = "none"
 POINTERS = {"": "usb-tablet", "tablet": "usb-tablet", "mouse": "usb-mouse"}
 """QEMU's device by Ganeti's word for a pointer; the tablet needs no grabbing."""
+USB = {
+    "keyboard": "usb-kbd",
+    "mouse": "usb-mouse",
+    "tablet": "usb-tablet",
+    "wacom-tablet": "usb-wacom-tablet",
+}
+"""QEMU's device by Ganeti's word for one on USB; those of the node would keep a guest
+there, and root would open them."""
+MOST_USB = 8
+"""On QEMU's hub of one level; a pc's controller has two ports."""
 DRIVES = {"": "ide", "ide": "ide", "ioemu": "ide", "scsi": "scsi", "scsi-cd": "scsi"}
 """The bus of a CD drive by Ganeti's word for it."""
 BOOTS = frozenset({"disk", "network", "cdrom", "floppy"})
@@ -47,6 +57,10 @@ class Screen(Protocol):
         """The pointer."""
 
     @property
+    def usb(self) -> tuple[str, ...]:
+        """What is on USB besides."""
+
+    @property
     def cdrom_disk_type(self) -> str:
         """What CD drives are."""
 
@@ -63,6 +77,10 @@ def check(given: Screen) -> None:
     """Raise `BadInput` for a value that no screen or drive has."""
     one_of("vga", given.vga, [*CARDS, NO_CARD])
     one_of("usb_mouse", given.usb_mouse, POINTERS)
+    for word in given.usb:
+        one_of("usb_devices", word, USB)
+    if len(given.usb) > MOST_USB:
+        raise BadInput(f"usb_devices names at most {MOST_USB} devices")
     one_of("cdrom_disk_type", given.cdrom_disk_type, DRIVES)
     for name in _PATHS:
         value = getattr(given, name)

@@ -14,7 +14,7 @@ HYPERVISOR = frozenset(
     (
         *("cdrom_image_path", "cdrom2_image_path", "floppy_image_path"),
         *("kernel_path", "initrd_path", "kvm_extra", "kvm_path", "mem_path"),
-        *("security_model", "security_domain", "use_chroot", "usb_devices"),
+        *("security_model", "security_domain", "use_chroot"),
         *("vnc_password_file", "vnc_x509_path", "spice_password_file"),
     )
 )

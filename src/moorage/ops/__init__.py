@@ -18,6 +18,8 @@ OPERATIONS: dict[str, type[Operation]] = {
     operation.op_id: operation for floor in FLOORS for operation in floor.OPERATIONS
 }
 """Every operation by its opcode."""
+MODES = backup.MODES | instance.MODES
+"""What an opcode stands for in a mode of its own, by opcode and mode."""
 
 
 def parse(opcode: dict[str, Any]) -> Operation:
@@ -36,7 +38,7 @@ def parse(opcode: dict[str, Any]) -> Operation:
         hint = f"did you mean {close[0]}?" if close else ""
         raise BadInput(f"there is no operation '{name}'", hint=hint)
     own = {key: value for key, value in opcode.items() if key not in COMMON}
-    kind = backup.MODES.get((name, str(own.get("mode"))), OPERATIONS[name])
+    kind = MODES.get((name, str(own.get("mode"))), OPERATIONS[name])
     try:
         operation = convert(own, kind)
     except ValidationError as error:

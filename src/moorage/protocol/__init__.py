@@ -62,6 +62,7 @@ from .guest import (
     DiscardGuest,
     Door,
     EndForeignGuest,
+    FillGuest,
     FindConsole,
     InstallSystem,
     Moved,
@@ -136,6 +137,7 @@ from .node import (
     ListForeignGuests,
     ListGuests,
     ListOldObjects,
+    ListProcessors,
     ListProviders,
     ListSystems,
     MeasureDisks,
@@ -143,6 +145,7 @@ from .node import (
     Peer,
     ReachNodes,
     TryAccelerator,
+    TryProcessor,
 )
 from .orders import PutFile, RunCommand
 from .ssconf import LookAtSsconf, RestoreSsconf, WriteSsconf

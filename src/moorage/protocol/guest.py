@@ -34,6 +34,9 @@ class Door(Struct, frozen=True, kw_only=True):
         Of what is not real: where it waits. A real guest or export has none.
     tells
         Whether who asks for it is told when it was let in.
+    machine
+        What the machine that waits there has of those devices that an earlier agent
+        does not make (:data:`moorage.model.hvparams.ABSENT`).
     """
 
     port: Annotated[int, Meta(ge=1, le=65535)]
@@ -41,6 +44,7 @@ class Door(Struct, frozen=True, kw_only=True):
     ports: dict[str, int] = {}
     place: str = ""
     tells: bool = False
+    machine: dict[str, bool | int | str] = {}
 
     @property
     def digest(self) -> str:
@@ -169,6 +173,21 @@ class StopGuest(WithDisks[None], frozen=True, kw_only=True, tag="instance.stop")
     """
 
     timeout: float = 0.0
+
+
+class FillGuest(OnGuest[None], frozen=True, kw_only=True, tag="instance.fill"):
+    """Let a guest have so much of its memory, and give the rest back to its node.
+
+    Attributes
+    ----------
+    memory
+        In MiB.
+    timeout
+        Seconds that the guest may take; then it keeps what it had.
+    """
+
+    memory: Mib
+    timeout: float = 60.0
 
 
 class RebootGuest(WithDisks[None], frozen=True, tag="instance.reboot"):

@@ -13,6 +13,7 @@ from moorage.model import (
     Place,
     Provider,
 )
+from moorage.model.processors import Processor, ProcessorModels
 
 from .verb import AtMaster, Reading, Verb
 
@@ -142,6 +143,29 @@ class MeasureDisks(
 
 class TryAccelerator(Verb[Accelerator | None], frozen=True, tag="accelerator"):
     """Find out again what executes guests here; it may boot a kernel, and take long."""
+
+
+class TryProcessor(
+    Reading[Processor | None], frozen=True, kw_only=True, tag="processor"
+):
+    """Return what the processors of a guest would be here; None where none has any.
+
+    Attributes
+    ----------
+    cpu_type, accel, kvm_flag
+        Hypervisor parameters of kvm.
+    """
+
+    limit = 60.0
+    cpu_type: str
+    accel: str = "auto"
+    kvm_flag: str = ""
+
+
+class ListProcessors(Reading[ProcessorModels | None], frozen=True, tag="processors"):
+    """Return the models of processors that guests can have here."""
+
+    limit = 60.0
 
 
 class LeaveCluster(Verb[None], frozen=True, tag="node.leave"):

@@ -83,6 +83,14 @@ def _sized(records: Mapping[Key, bytes]) -> Iterator[Write]:
             yield key, json.encode(known | changed)
 
 
+def tasks_apart(_database: sqlite3.Connection) -> None:
+    """Format 3: the tasks of a job's operations lie in records of their own.
+
+    Before, they lay in the job's, where they are found as ever: there is nothing to
+    change. Who does not know of the records would take such a job for one without any.
+    """
+
+
 def _rewrite(database: sqlite3.Connection, writes: Iterator[Write]) -> None:
     head, _ = head_of(database)
     changed = [write(database, key, value) for key, value in writes]
@@ -92,7 +100,11 @@ def _rewrite(database: sqlite3.Connection, writes: Iterator[Write]) -> None:
     put_head(database, Head(head.version + 1, head.term, total))
 
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (checksummed, few_candidates)
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    checksummed,
+    few_candidates,
+    tasks_apart,
+)
 """The step at a place leads from the format of that number to the next one."""
 FORMAT = len(STEPS)
 """What SQLite keeps as the file's ``user_version``; 0 is a store without checksums."""

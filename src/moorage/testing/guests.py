@@ -13,8 +13,15 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, ForeignGuest, GuestState, hvparams
+from moorage.model.processors import (
+    WHATEVER,
+    Processor,
+    ProcessorModels,
+    model_of,
+)
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from . import contents, exports, screens
 from .storage import San
@@ -38,6 +45,10 @@ class SimHypervisor:
     ----------
     executes
         What the node says of its accelerator.
+    keeps_memory
+        Whether guests give none back: they have no driver.
+    models
+        What the node says of models of processors.
     sends_as_before
         Whether a guest that is not sent live stands still when it has arrived, until it
         is told to go on: an earlier version started it.
@@ -50,6 +61,8 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self.keeps_memory = False
+        self.models: ProcessorModels | None = None
         self.sends_as_before = False
         self._talking: set[asyncio.Task[None]] = set()
 
@@ -137,6 +150,16 @@ class SimHypervisor:
     async def reboot(self, uuid: str) -> None:
         """Reset a guest."""
         await self._there(uuid)
+
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have more or less of its memory, unless it is to keep it."""
+        guest = await self._there(uuid)
+        if self.keeps_memory:
+            raise Failed(
+                f"guest {guest.name} has {guest.holds} MiB, and not {memory}, after "
+                f"{patience:.0f} s"
+            )
+        self._put(replace(guest, now=memory))
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Plug a drive."""
@@ -322,7 +345,8 @@ class SimHypervisor:
             waits = self.sends_as_before and not live
             state = ("paused", "paused") if waits else ("running", "")
             now = dict(zip(("state", "cause"), state, strict=True))
-            arrived = waiting["state"] | now | {"disks": guest.disks}
+            kept = {"disks": guest.disks, "now": guest.now}
+            arrived = waiting["state"] | now | kept
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -388,6 +412,22 @@ class SimHypervisor:
         del again
         return self.executes
 
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return what the simulation was told to lack of a model."""
+        known = self.models
+        name = model_of(str(given.get("cpu_type", "")))
+        if known is None or name in WHATEVER:
+            return None
+        if name not in known.lacking:
+            why = f"unable to find CPU model '{name}'"
+            return Processor(accelerator=known.accelerator, problem=why)
+        lacking = known.lacking[name]
+        return Processor(accelerator=known.accelerator, lacking=lacking)
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return what the simulation was told to say."""
+        return self.models
+
     async def _there(self, uuid: str) -> GuestState:
         await asyncio.sleep(0)
         guest = await self.find(uuid)
@@ -442,7 +482,8 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         cause="prelaunch" if state == "paused" else "",
         disks=tuple(drive.disk for drive in spec.drives),
         cards=spec.seats,
-        machine=hvparams.of_machine(spec.hvparams),
+        machine=(machine := hvparams.of_machine(spec.hvparams)),
+        now=spec.memory if machine["balloon"] else None,
     )
 
 

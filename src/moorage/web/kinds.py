@@ -142,7 +142,9 @@ DISK = Kind(
         "State": ("status", "quarantine", "behind", "mode"),
         "Owner": ("instance", "iv_name", "epoch"),
         "Place": ("node", "nodes", "last_node", "group"),
-        "Storage": ("size", "dev_type", "provider", "pool", "volume", "params"),
+        "Storage": (
+            *("size", "dev_type", "provider", "pool", "volume", "params", "presets"),
+        ),
         "Record": _KEPT,
     },
     "gnt-disk list",

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks as queries show them."""
 
+from typing import Any
+
 from moorage.model import Disk, Node, NodeGroup, shown_id
+from moorage.ops.asking.disk_presets import as_used
 from moorage.ops.volumes.units import sunit, unit_of
 from moorage.storage import template_named
 
@@ -57,6 +60,11 @@ def _node_in(field: str) -> Getter:
     return found
 
 
+def _presets(snapshot: Snapshot, disk: Disk) -> dict[str, Any]:
+    used = as_used(snapshot.config, disk).params
+    return {name: value for name, value in used.items() if name not in disk.params}
+
+
 def _group(snapshot: Snapshot, disk: Disk) -> str | None:
     owner = snapshot.config.owner(disk)
     uuid = snapshot.config.home(owner).group if owner else disk.group
@@ -82,6 +90,12 @@ DISK = resource(
         text("provider", "Provider", "ExtStorage provider", _provider),
         text("pool", "Pool", "Storage pool that it is in", _pool),
         other("params", "Params", "Parameters of template or provider"),
+        other(
+            "presets",
+            "Presets",
+            "Parameters that its group or the cluster has it used with",
+            _presets,
+        ),
         other(
             "sunit",
             "Unit",

@@ -139,7 +139,7 @@ LIVE = (
         live=True,
     ),
     flag("oper_state", "Running", "Whether it runs", _running, live=True),
-    unit("oper_ram", "Memory", "Memory it has", _of_guest("memory"), live=True),
+    unit("oper_ram", "Memory", "Memory it has", _of_guest("holds"), live=True),
     number("oper_vcpus", "VCPUs", "Processors it has", _of_guest("vcpus"), live=True),
 )
 

@@ -17,7 +17,7 @@ from moorage.errors import BadInput
 from moorage.units import parse_size
 
 _ADD_ALONE = (
-    *("os_size", "no_nics", "no_install"),
+    *("os_size", "no_nics", "no_install", "source"),
     *("install_adopted", "start", "forthcoming", "commit", "communication"),
 )
 """Options of ``gnt-instance add`` that are not just the same here."""

@@ -20,9 +20,9 @@ LISTING = Listing(
 
 _INFO = (
     *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
-    *("provider", "pool", "params", "sunit", "size", "mode", "status", "instance"),
-    *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
-    *("unproven", "adopted", "spindles"),
+    *("provider", "pool", "params", "presets", "sunit", "size", "mode", "status"),
+    *("instance", "iv_name", "nodes", "last_node", "epoch", "quarantine", "behind"),
+    *("tags", "unproven", "adopted", "spindles"),
 )
 
 
@@ -55,6 +55,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
         "Provider": disk["provider"],
         "Storage pool": disk["pool"],
         "Parameters": disk["params"] or "(none)",
+        "Presets": disk["presets"],
         "Storage unit": "/".join((disk["sunit"] or ())[:2]),
         "Size": format_size(disk["size"]),
         "Spindles": disk["spindles"],
@@ -73,7 +74,7 @@ def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str,
     seldom = (
         *("Provider", "Storage pool", "Quarantine"),
         *("Nodes", "Last node", "Storage unit", "Missed writes"),
-        *("Adopted", "Spindles"),
+        *("Adopted", "Spindles", "Presets"),
     )
     return {k: v for k, v in shown.items() if v or k not in seldom}
 

@@ -22,6 +22,7 @@ PROGRAM = Program(
         Verb(
             "evacuate", "commands", "Let every instance of a group go to other groups"
         ),
+        Verb("cpu-models", "commands", "Show which CPU models all nodes have"),
         Verb(
             "show-ispecs-cmd",
             "commands",

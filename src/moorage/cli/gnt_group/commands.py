@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-group: groups of nodes that see the same storage."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from moorage.cli import policy_options
@@ -10,7 +11,7 @@ from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.listing import Listing
 from moorage.cli.operation import Performs, changes, tell_changes
 from moorage.cli.option_syntax import check_changed
-from moorage.cli.options import ASKING, DEBUG, FORCE, JOB, moot, refused
+from moorage.cli.options import ASKING, DEBUG, FORCE, JOB, JSON, moot, refused
 from moorage.cli.yamlish import defaulted
 
 LISTING = Listing(
@@ -33,6 +34,28 @@ def _show_policy(call: Call) -> None:
     for group in call.look_up("group", ["name", field]):
         words = policy_options.flags(group[field] or {}, standard=False)
         call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
+
+
+def _cpu_models(call: Call) -> None:
+    found = fetch(call, group_name=call.words[0])
+    call.show(found, _models_told(call.words[0], found))
+
+
+def _models_told(group: str, found: dict[str, Any]) -> Iterator[str]:
+    """Yield what all nodes have, then what some lack, then who said nothing."""
+    nodes, models = found["accelerators"], found["models"]
+    whole = [name for name, lacking in models.items() if not lacking]
+    by = ", ".join(f"{name} ({accelerator})" for name, accelerator in nodes.items())
+    yield f"CPU models that all nodes of node group {group} have: {by or 'no node'}"
+    yield from (f"  {name}" for name in whole)
+    yield "CPU models that some lack:"
+    for name, lacking in models.items():
+        told = "; ".join(f"{node} lacks {what}" for node, what in lacking.items())
+        if lacking:
+            yield f"  {name}: {told}"
+    yield from (
+        f"{name} was not counted: {why}" for name, why in found["silent"].items()
+    )
 
 
 def _modify(call: Call) -> None:
@@ -144,6 +167,14 @@ COMMANDS = (
         ),
         examples={"gnt-group evacuate --to rack2 rack1": "to rack2"},
         operation="OP_GROUP_EVACUATE",
+    ),
+    Command(
+        "cpu-models",
+        _cpu_models,
+        _GROUP,
+        (JSON, DEBUG),
+        examples={"gnt-group cpu-models default": "what -H cpu_type=MODEL can be"},
+        operation="OP_GROUP_CPU_MODELS",
     ),
     Command(
         "show-ispecs-cmd",

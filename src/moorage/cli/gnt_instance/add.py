@@ -18,9 +18,11 @@ from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS
 
 def _add(call: Call) -> None:
     (name,) = call.words
+    model = call.option("source")
+    way = {"mode": "clone", "src_instance": model} if model else {"mode": "create"}
     placed = perform(
         call,
-        mode="create",
+        **way,
         disks=_disks(call),
         **call.fields,
         **nodes(call),
@@ -102,6 +104,13 @@ COMMANDS = (
                 disk_option,
                 repeats=True,
             ),
+            Option(
+                ("--from",),
+                "another instance at rest: it gets copies of its disks, and what is "
+                "not said is as that one has it",
+                "INSTANCE",
+                dest="source",
+            ),
             Option(("-s", "--os-size"), "size of the only disk", "SIZE", parse_size),
             Option(
                 ("-n", "--node"), "the primary node; with mirrored disks, both", "A[:B]"
@@ -147,6 +156,9 @@ COMMANDS = (
             ): "disks of two templates, on node2",
             "gnt-instance add -t diskless --no-install web3": (
                 "no disk yet: gnt-disk attach gives it one"
+            ),
+            "gnt-instance add --from debian-model web4": (
+                "as debian-model, with copies of its disks and a name of its own"
             ),
         },
         operation="OP_INSTANCE_CREATE",

@@ -30,9 +30,6 @@ _NOTE = (
     "instance will not be enough."
 )
 
-_FULL = (
-    "a guest keeps the memory that it started with; -B memory= is for the next start"
-)
 _AT_START = ("be/", "hv/")
 """What a guest is given when it starts; disks come and go while it runs."""
 
@@ -121,6 +118,7 @@ COMMANDS = (
                 "-o/--os-type=os_name --file-storage-dir --hotplug",
                 "--hotplug-if-possible --keep-disks",
                 "--ignore-ipolicy --ignore-capacity --force-params",
+                "-m/--runtime-memory=runtime_mem",
             ),
             fill("-e/--ext-params", convert=text_keys),
             fill("--new-primary=pnode", metavar="NODE"),
@@ -133,9 +131,8 @@ COMMANDS = (
             FORCE_VARIANT,
             moot("--file-driver", "QEMU itself opens image files", "NAME"),
             refused("--iallocator", "-n names the second node", "NAME", short="-I"),
-            refused("--runtime-memory", _FULL, "SIZE", short="-m"),
             refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
-            moot("--force", "nobody is asked", short="-f")._replace(field=True),
+            fill("-f/--force"),
             YES,
             *JOB,
         ),

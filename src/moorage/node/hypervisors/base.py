@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.nicparams import BRIDGED, NicParams
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.model.uidpool import STANDARD, UidPool
 from moorage.protocol import Door, Moved, NetworkOf, Report, Writing
 from moorage.storage import Where
@@ -239,6 +240,13 @@ class Hypervisor(Protocol):
     async def throttle(self, uuid: str, disk: str, limits: Mapping[str, int]) -> None:
         """Let a guest ask no more of a drive than its limits; of none, anything."""
 
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have so much of its memory, and give the rest back.
+
+        It keeps what it had, and `Failed` is raised, if it does not come to that in
+        `patience` seconds.
+        """
+
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.
 
@@ -330,3 +338,9 @@ class Hypervisor(Protocol):
 
     async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
         """Find out what executes guests, if it is not known, or `again`."""
+
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return what the processors of a guest with some parameters would be here."""
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return the models of processors that guests can have here."""

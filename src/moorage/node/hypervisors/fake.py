@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, ForeignGuest, GuestState
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from .base import Card, Drive, GuestSpec, Target, seat
 
@@ -74,6 +77,15 @@ class Fake:
         del again
         return None
 
+    async def processor(self, given: Mapping[str, Any]) -> Processor | None:
+        """Return None: these guests have no processors."""
+        del given
+        return None
+
+    async def processor_models(self) -> ProcessorModels | None:
+        """Return None: these guests have no processors."""
+        return None
+
     async def guests(self) -> list[GuestState]:
         """Return every guest."""
         found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
@@ -128,6 +140,13 @@ class Fake:
     async def reboot(self, uuid: str) -> None:
         """Reset a guest: nothing changes."""
         self._get(uuid)
+
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have more or less of its memory."""
+        del patience
+        record = self._get(uuid)
+        guest = replace(record.guest, now=memory)
+        _write(self._file(uuid), replace(record, guest=guest))
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Plug a drive; one that is plugged is left alone."""

@@ -19,18 +19,21 @@ from moorage.model import (
     Provider,
     Unit,
 )
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.protocol import (
     GetDevices,
     GetFacts,
     GetGuest,
     ListForeignGuests,
     ListGuests,
+    ListProcessors,
     ListProviders,
     ListSystems,
     MeasureDisks,
     ReachNodes,
     Report,
     TryAccelerator,
+    TryProcessor,
 )
 from moorage.storage import Where
 
@@ -166,6 +169,23 @@ async def accelerator(
     return next(filter(None, looks), None)
 
 
+async def processor(
+    at: NodeContext, args: TryProcessor, _report: Report
+) -> Processor | None:
+    """Return what the processors of a guest would be here."""
+    given = {name: getattr(args, name) for name in args.__struct_fields__}
+    looks = [await one.processor(given) for one in at.hypervisors.values()]
+    return next(filter(None, looks), None)
+
+
+async def processors(
+    at: NodeContext, _args: ListProcessors, _report: Report
+) -> ProcessorModels | None:
+    """Return the models of processors that guests can have here."""
+    looks = [await one.processor_models() for one in at.hypervisors.values()]
+    return next(filter(None, looks), None)
+
+
 def _known(at: NodeContext) -> list[Accelerator | None]:
     return [one.accelerator() for one in at.hypervisors.values()]
 
@@ -186,5 +206,7 @@ VERBS = (
     MeasureDisks.done_by(sizes),
     ReachNodes.done_by(reach),
     TryAccelerator.done_by(accelerator),
+    TryProcessor.done_by(processor),
+    ListProcessors.done_by(processors),
 )
 """Every reading verb."""

@@ -20,6 +20,7 @@ from moorage.protocol import (
     DiscardGuest,
     Door,
     EndForeignGuest,
+    FillGuest,
     FindConsole,
     InstallSystem,
     Moved,
@@ -77,6 +78,12 @@ async def stop(at: NodeContext, args: StopGuest, _report: Report) -> None:
 async def reboot(at: NodeContext, args: RebootGuest, _report: Report) -> None:
     """Reset the guest."""
     await at.hypervisor(args.hypervisor).reboot(args.uuid)
+
+
+async def fill(at: NodeContext, args: FillGuest, _report: Report) -> None:
+    """Let a guest have more or less of its memory."""
+    hypervisor = at.hypervisor(args.hypervisor)
+    await hypervisor.fill(args.uuid, args.memory, args.timeout)
 
 
 async def plug(at: NodeContext, args: PlugDisk, _report: Report) -> None:
@@ -287,6 +294,7 @@ VERBS = (
     AdoptGuest.done_by(adopt),
     EndForeignGuest.done_by(end_foreign),
     StopGuest.done_by(stop),
+    FillGuest.done_by(fill),
     RebootGuest.done_by(reboot),
     PlugDisk.done_by(plug),
     UnplugDisk.done_by(unplug),

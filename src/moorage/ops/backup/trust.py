@@ -25,6 +25,7 @@ _HYPERVISOR = frozenset(
         *("reboot_behavior", "serial_console"),
         *(
             "serial_speed",
+            "usb_devices",
             "usb_mouse",
             "use_guest_agent",
             "use_localtime",

@@ -21,6 +21,7 @@ from . import (
     checks_mirrors,
     checks_networks,
     checks_pools,
+    checks_processors,
     checks_ssconf,
     checks_store,
     checks_watcher,
@@ -130,6 +131,7 @@ class ClusterVerify(Auditor, frozen=True, kw_only=True):
         yield from checks_mirrors.ask(config)
         yield from checks_networks.ask(config)
         yield from checks_pools.ask(config)
+        yield from checks_processors.ask(config)
         yield from checks_ssconf.ask(config)
         yield from checks_address.ask(config)
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.jobs import Question, Task, View, once
-from moorage.model import Claim
+from moorage.model import Claim, Disk, Node
 from moorage.ops.disk.snapshot import DiskSnapshot
 from moorage.ops.filling import conversion
 from moorage.ops.filling.conversion import Conversion, ToStorage
@@ -48,17 +48,12 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
     def _by_snapshot(self, view: View) -> bool:
         """Whether the storage makes the clone: a volume of its own, of one moment."""
         disk = view.config.disk(self.disk)
-        if self._elsewhere or self.node is not None or not can(disk, Can.SNAPSHOT):
+        if self._elsewhere or self.node is not None:
             return False
         owner = view.config.owner(disk)
         at_rest = owner is None or not runs(view, owner)
-        if not (can(disk, Can.CLONE) or (able(disk).images and at_rest)):
-            return False
-        if not able(disk).provider:
-            return True
-        told = providers(view, self.conversion(view).worker(view))
-        found = provider_called(str(disk.logical_id[0]), told)
-        return found is not None and "snapshot" in found.optional
+        worker = self.conversion(view).worker(view)
+        return makes_clones(view, disk, worker, at_rest=at_rest)
 
     @once
     def conversion(self, view: View) -> Conversion:
@@ -132,6 +127,26 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
     def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""
         return str(results[-1][0])
+
+
+def makes_clones(view: View, disk: Disk, node: Node, *, at_rest: bool) -> bool:
+    """Whether the storage makes a disk of its own of what another one holds.
+
+    Parameters
+    ----------
+    node
+        Where it would be made.
+    at_rest
+        Whether no guest writes to the disk.
+    """
+    if not can(disk, Can.SNAPSHOT):
+        return False
+    if not (can(disk, Can.CLONE) or (able(disk).images and at_rest)):
+        return False
+    if not able(disk).provider:
+        return True
+    found = provider_called(str(disk.logical_id[0]), providers(view, node))
+    return found is not None and "snapshot" in found.optional
 
 
 def _copied(step: Step) -> Iterator[Task]:

@@ -3,6 +3,7 @@
 
 from .add import GroupAdd
 from .assign_nodes import GroupAssignNodes
+from .cpu_models import GroupCpuModels
 from .evacuate import GroupEvacuate
 from .remove import GroupRemove
 from .rename import GroupRename
@@ -11,6 +12,7 @@ from .set_params import GroupSetParams
 OPERATIONS = (
     GroupAdd,
     GroupAssignNodes,
+    GroupCpuModels,
     GroupEvacuate,
     GroupRemove,
     GroupRename,

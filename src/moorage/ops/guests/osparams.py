@@ -119,9 +119,10 @@ def install(
     )
 
 
-def rename(view: View, instance: Instance, old: str, node: Node) -> Run:
+def rename(
+    view: View, instance: Instance, old: str, node: Node, disks: list[Disk]
+) -> Run:
     """Return the task that tells the system on the disks the instance's new name."""
-    disks = view.config.disks_of(instance)
     return Run(
         what=f"tell {instance.os} that {old} is {instance.name}",
         node=node.uuid,

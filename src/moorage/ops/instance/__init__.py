@@ -4,6 +4,7 @@
 from .activate_disks import InstanceActivateDisks, InstanceDeactivateDisks
 from .adopt_guest import InstanceAdoptGuest
 from .change_group import InstanceChangeGroup
+from .clone import InstanceClone
 from .console import InstanceConsole
 from .create import InstanceCreate
 from .failover import InstanceFailover
@@ -21,6 +22,9 @@ from .remove import InstanceRemove
 from .rename import InstanceRename
 from .replace_disks import InstanceReplaceDisks
 from .restart_guest import InstanceRestartGuest
+
+MODES = {("OP_INSTANCE_CREATE", "clone"): InstanceClone}
+"""What an opcode stands for in a mode of its own."""
 
 OPERATIONS = (
     ClusterForeignGuests,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from moorage.jobs import Case, rights
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Instance, Node
-from moorage.model.kinds import Rate
+from moorage.model.kinds import Mebibytes, Rate
 from moorage.ops.instance.base import OnInstance
 
 
@@ -65,6 +65,11 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
         Refuse if no guest runs; what can be plugged is plugged at once in any case.
     ignore_ipolicy
         Whether the policy of the node group does not count.
+    runtime_mem
+        What a guest that runs has of its memory from now on, until it ends: between its
+        ``minmem`` and its ``maxmem``.
+    force
+        Whether it may have less than its ``minmem``.
     """
 
     disks: Annotated[
@@ -94,11 +99,12 @@ class ChangeRequest(OnInstance, frozen=True, kw_only=True):
     hotplug_if_possible: Annotated[
         bool, Moot("what can be plugged is plugged at once")
     ] = False
-    force: Annotated[bool, Moot("only people are asked")] = False
+    force: bool = False
     force_variant: Annotated[
         bool, Unsupported("an OS has the variants that its list names")
     ] = False
     ignore_ipolicy: bool = False
+    runtime_mem: Mebibytes | None = None
 
     @property
     def converts(self) -> bool:

@@ -15,11 +15,11 @@ from moorage.model import Claim, Disk, Instance, Node, Os, hvparams, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams, screens
 from moorage.ops.guests.liveness import runs
-from moorage.ops.instance import memory, new_primary
+from moorage.ops.instance import memory, new_primary, runtime_memory
 from moorage.ops.instance.change_request import Changes
 from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.merging import merged
-from moorage.ops.planning import processors
+from moorage.ops.planning import cpu_models, placement, processors
 
 
 class ParameterChanges(Changes):
@@ -82,6 +82,11 @@ class ParameterChanges(Changes):
             yield from new_primary.ask(self.view, self.instance, self._pnode)
         if self.request.beparams or self.request.hvparams.get("cpu_mask"):
             yield from memory.ask(self.view, self.instance)
+        if self.request.runtime_mem is not None and not self.node.offline:
+            yield placement.room_on(self.view.config, self.node)
+        if self.request.hvparams:
+            new = self._with_parameters
+            yield from cpu_models.ask_start(self.view.config, new, self.node)
 
     def check_words(self) -> None:
         """Refuse parameters that there are not, or that do not fit the rest."""
@@ -117,6 +122,11 @@ class ParameterChanges(Changes):
             )
         if self._pnode:
             new_primary.check(view, instance, self._pnode)
+        if asked.runtime_mem is not None:
+            then = replace(instance, beparams=self.with_memory.beparams)
+            runtime_memory.check(view, then, asked.runtime_mem, force=asked.force)
+            if not asked.ignore_capacity:
+                runtime_memory.check_room(view, instance, asked.runtime_mem)
 
     def claims(self) -> Iterator[Claim]:
         """Claim the memory."""
@@ -136,6 +146,8 @@ class ParameterChanges(Changes):
     def tasks(self, then: View) -> Iterator[Task]:
         """Verify, and record; `then` is the view before that."""
         instance, new = self.request.instance(then), self._new(then)
+        if self.request.runtime_mem is not None:
+            yield runtime_memory.fill(self.view, instance, self.request.runtime_mem)
         if self._about_os:
             yield osparams.verify(then, self._with_os, self.node)
         if new:
@@ -184,5 +196,12 @@ class ParameterChanges(Changes):
             yield "os", asked.os_name
         if asked.converts:
             yield "disk_template", asked.disk_template or asked.pool
+        yield from self._told_state()
+
+    def _told_state(self) -> Iterator[Changed]:
+        """Yield what is changed of the guest that runs, or may run."""
+        asked = self.request
+        if asked.runtime_mem is not None:
+            yield "runtime_memory", asked.runtime_mem
         if asked.offline is not None:
             yield "admin_state", "offline" if asked.offline else "down"

@@ -13,7 +13,7 @@ from moorage.ops.asking import node_tasks
 from moorage.ops.guests import cabling, guest_tasks, nics, osparams, screens
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import InstanceRequest
-from moorage.ops.planning import disk_checks, placement, processors
+from moorage.ops.planning import cpu_models, disk_checks, placement, processors
 from moorage.ops.volumes import copies, disk_spec, pairs
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
@@ -47,6 +47,8 @@ class InstanceCreate(InstanceRequest, frozen=True, kw_only=True):
                 yield from disk_spec.ask(config, wanted, config.group(uuid))
         yield from placement.ask_room(config, case.hosts)
         yield from self.ask_for_allocator(view)
+        for node in case.hosts:
+            yield from cpu_models.ask_start(config, case.described, node)
         for node in case.hosts if self.needs_os() else ():
             yield node_tasks.oses_on(node.uuid)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from moorage.errors import NoCapacity
 from moorage.jobs import Question, View
 from moorage.model import Claim, GuestState, Instance
+from moorage.ops.asking import node_tasks
 from moorage.ops.planning import placement
 from moorage.ops.planning.fleet import on_record
 from moorage.units import Mib
@@ -29,13 +30,15 @@ def ask(view: View, instance: Instance) -> Iterator[Question]:
 def check_start(view: View, instance: Instance, *, given_back: Mib = _NOTHING) -> None:
     """Raise `NoCapacity` unless an instance, as it is to run, can start on its node.
 
-    Its guest gives back before what it has now, if it runs.
+    Its guest gives back before what it has now, if it runs. Huge pages are no memory
+    that is free: the node itself looks for those.
     """
     node, memory = view.config.home(instance), _memory(view, instance)
     view.answer(placement.room_on(view.config, node))
     check_size(view, instance)
     free = placement.room(view)[node.uuid].memory_free + given_back
-    if memory > free:
+    huge = node_tasks.hvparams(view.config, instance).get("mem_path")
+    if memory > free and not huge:
         raise NoCapacity(
             f"node {node.name} cannot start instance {instance.name}: memory (asked "
             f"{memory} MiB, free {free} MiB)",
@@ -51,7 +54,7 @@ def given_back(view: View, instance: Instance, found: GuestState | None) -> Mib:
     """
     if found is None or not found.runs:
         return Mib(0)
-    return found.memory or Mib(_memory(view, instance) if found.origin else 0)
+    return found.holds or Mib(_memory(view, instance) if found.origin else 0)
 
 
 def check_size(view: View, instance: Instance) -> None:

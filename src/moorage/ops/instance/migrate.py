@@ -24,6 +24,7 @@ from moorage.ops.guests.liveness import guest, runs
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
+from moorage.ops.planning import cpu_models
 from moorage.ops.planning.fleet import on_record
 from moorage.ops.volumes import copies, pairs
 from moorage.ops.volumes.disk_access import can
@@ -106,6 +107,17 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         for node in self.candidates(view):
             yield node_tasks.guest_on(node.uuid, self.instance(view))
             yield node_tasks.facts_on(node)
+
+    def ask_processor(self, view: View, node: Node) -> Iterator[Question]:
+        """Ask for the processors of both nodes."""
+        yield from cpu_models.ask_move(view.config, self.instance(view), node)
+
+    def check_processor(self, view: View, node: Node) -> None:
+        """Raise `WrongState` if its guest would miss features, or cannot start."""
+        if runs(view, self.instance(view)) and not self._fails_over(view):
+            cpu_models.check_move(view, self.instance(view), node)
+        else:
+            ToAnotherNode.check_processor(self, view, node)
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""
@@ -322,7 +334,7 @@ def _machine(running: GuestState) -> dict[str, bool | int | str]:
         for name, value in running.machine.items()
         if name in hvparams.MACHINE
     }
-    return {"use_guest_agent": False, **told}  # an earlier agent makes no port
+    return {**hvparams.ABSENT, **told}
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

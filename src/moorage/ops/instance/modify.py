@@ -149,6 +149,7 @@ class InstanceSetParams(ChangeRequest, Planner, frozen=True, kw_only=True):
             any((*told, self.os_name, self.osparams_private, self.pnode))
             or self.converts
             or self.offline is not None
+            or self.runtime_mem is not None
         )
 
     @once

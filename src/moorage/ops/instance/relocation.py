@@ -10,7 +10,7 @@ from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.asking.silence import rescue
 from moorage.ops.instance.base import OnInstance
-from moorage.ops.planning import advice, links, message, placement, policy
+from moorage.ops.planning import advice, cpu_models, links, message, placement, policy
 from moorage.ops.planning.allocators import Allocator, Chooser
 from moorage.ops.volumes import behind, copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
@@ -131,6 +131,7 @@ class ToAnotherNode(OnInstance, Chooser, frozen=True, kw_only=True):
         for node in self.candidates(view):
             yield node_tasks.guest_on(node.uuid, instance)
             yield from ask_reach(view.config, view.config.disks_of(instance), node)
+            yield from self.ask_processor(view, node)
         yield from pairs.ask(view.config, view.config.disks_of(instance))
         if self._named(view):
             yield placement.room_on(view.config, self.target(view))
@@ -165,6 +166,16 @@ class ToAnotherNode(OnInstance, Chooser, frozen=True, kw_only=True):
         for disk in view.config.disks_of(self.instance(view)):
             check_reach(view, disk, node)
         links.check(view, node, self.instance(view).nics)
+        self.check_processor(view, node)
+
+    def ask_processor(self, view: View, node: Node) -> Iterator[Question]:
+        """Ask a node for its processor, if the instance is to start there."""
+        yield from cpu_models.ask_start(view.config, self.instance(view), node)
+
+    def check_processor(self, view: View, node: Node) -> None:
+        """Raise `WrongState` if the instance should run, and cannot start on a node."""
+        if self.instance(view).admin_state == "up":
+            cpu_models.check_start(view, self.instance(view), node)
 
 
 def _checked(view: View, instance: Instance, node: Node) -> Node:

@@ -84,7 +84,8 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         yield view.record(f"record {old.name} as {new.name}", new)
         node = view.config.home(old)
         if self._has_system(view) and not self._why_untold(view):
-            told = osparams.rename(view, new, old.name, node)
+            disks = view.config.disks_of(new)
+            told = osparams.rename(view, new, old.name, node, disks)
             yield from with_disks(view, old, node, [told])
         for disk in view.config.disks_of(old):
             yield node_tasks.setinfo(view.config, disk, node, new.name)

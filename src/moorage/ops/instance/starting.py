@@ -11,7 +11,7 @@ from moorage.ops.guests import guest_tasks
 from moorage.ops.guests.liveness import check_nowhere_else, guest, holds, runs, seek
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
-from moorage.ops.planning import links, processors
+from moorage.ops.planning import cpu_models, links, processors
 from moorage.ops.volumes import behind, copies
 from moorage.ops.volumes.disk_access import ask_reach, check_reach
 from moorage.protocol import StartGuest
@@ -172,6 +172,7 @@ class Starting(OnInstance, Planner, frozen=True, kw_only=True):
         yield from OnInstance.questions(self, view)
         yield from ask_reach(view.config, view.config.disks_of(instance), node)
         yield from memory.ask(view, instance)
+        yield from cpu_models.ask_start(view.config, self.as_it_runs(view), node)
 
     def seeks(self, view: View) -> Iterator[Sought]:
         """Ask whether another node has its guest."""
@@ -191,6 +192,7 @@ class Starting(OnInstance, Planner, frozen=True, kw_only=True):
         if self.begins(view):
             links.check(view, node, instance.nics)
             processors.check_starts(view.config, self.as_it_runs(view))
+            cpu_models.check_start(view, self.as_it_runs(view), node)
             if not self.ignore_capacity:
                 had = memory.given_back(view, instance, guest(view, instance))
                 memory.check_start(view, self.as_it_runs(view), given_back=had)

@@ -11,7 +11,7 @@ from moorage.hypervisors import KVM
 from moorage.jobs import View
 from moorage.model import Config, Instance, Node, cpumask, hvparams
 from moorage.ops.asking import node_tasks
-from moorage.ops.planning import placement
+from moorage.ops.planning import cpu_models, placement
 from moorage.units import counted
 
 _LEVELS = 3
@@ -27,6 +27,7 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
     if instance.hypervisor != KVM:
         return
     given = hvparams.parameters(node_tasks.hvparams(view.config, instance))
+    cpu_models.check_start(view, instance, node)
     vcpus = _vcpus(view.config, instance)
     _check_arranged(given, vcpus, instance.name)
     text = given.cpu_mask

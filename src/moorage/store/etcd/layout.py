@@ -29,6 +29,8 @@ PIECE = 256 * 1024
 """Bytes of a value; etcd takes requests of 1.5 MiB."""
 MOST, LARGEST = 100, 512 * 1024
 """Operations and bytes of a request; etcd takes 128 operations."""
+_FIRST = 2
+"""The first format that was written to etcd; what came since is read as it is."""
 _SUM = 8
 _NUMBER = 5
 """Length of the end of a record's key: a zero byte, and four digits."""
@@ -75,10 +77,11 @@ def placed(value: bytes) -> Place:
         found = json.decode(value, type=Place)
     except (DecodeError, ValidationError, UnicodeError) as error:
         raise Damaged(f"the head in etcd cannot be read: {error}") from None
-    if found.format != FORMAT:
+    if not _FIRST <= found.format <= FORMAT:
         raise Damaged(
-            f"the state in etcd has format {found.format}, and this Moorage's is "
-            f"{FORMAT}"
+            f"the state in etcd is of a later Moorage: its format {found.format} is "
+            f"unknown to this one, which reads {_FIRST} to {FORMAT}",
+            hint="install the later one here, too",
         )
     if checksums.of_head(found.head) != found.sum:
         raise Damaged("the head in etcd is not what was written")

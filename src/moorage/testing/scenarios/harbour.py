@@ -148,6 +148,12 @@ def _exported(instance: str, name: str, **fields: Any) -> Scenario:  # noqa: ANN
     return on(instance, "OP_BACKUP_EXPORT", name, **fields)
 
 
+def _cloned(source: str, node: str) -> Scenario:
+    """Return the making of an instance that is elsewhere than the disks it copies."""
+    fields = {"mode": "clone", "src_instance": source, "pnode": node}
+    return on("web9", "OP_INSTANCE_CREATE", "clone", os_type="tiny", **fields)
+
+
 def _imported(verb: str, node: str) -> Scenario:
     fields = {"mode": "import", "src_path": "web3", "pnode": node}
     return on("web9", "OP_INSTANCE_CREATE", verb, **fields)
@@ -199,6 +205,7 @@ SCENARIOS = (
     _created("create", os_type="tiny"),
     _created("create with cards", disks=[], disk_template="diskless", nics=[_CARD, {}]),
     _created("create stopped", start=False),
+    _cloned("web3", "node1"),
     _created("adopt", disks=[{"adopt": LUN, "dev_type": "blockdev"}]),
     Scenario(
         "add a disk",
@@ -271,6 +278,7 @@ SCENARIOS = (
     on("web3", "OP_INSTANCE_RECREATE_DISKS", "recreate elsewhere", nodes=["node2"]),
     on("web2", "OP_INSTANCE_SHUTDOWN", "user's own", admin_state_source="user"),
     on("web3", "OP_INSTANCE_SET_PARAMS", "new primary of", pnode="node2"),
+    on("web1", "OP_INSTANCE_SET_PARAMS", "less", runtime_mem=100, force=True),
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",

@@ -13,7 +13,8 @@ from moorage.units import is_whole
 from .tagging import tags
 
 _FIELDS = (
-    *("name", "size", "mode", "dev_type", "provider", "pool", "params", "volume"),
+    *("name", "size", "mode", "dev_type", "provider", "pool", "params", "presets"),
+    "volume",
     *("sunit", "status", "instance", "iv_name", "node", "nodes", "last_node", "behind"),
     *("group", "epoch", "quarantine", "unproven", "adopted", "spindles", *COMMON),
 )

@@ -83,6 +83,10 @@ class Accelerators:
         self._patience = patience
         self._turn = asyncio.Lock()
 
+    def machine(self) -> str:
+        """Return what names this machine, its kernel and its QEMU."""
+        return _machine(self._program)
+
     def known(self) -> Accelerator | None:
         """Return the newest verdict; None where nobody has looked yet."""
         absent = self._absent()

@@ -10,6 +10,7 @@ on. Pure.
 import re
 from typing import Any, NamedTuple
 
+from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 from moorage.storage.uri import Node, protocol_node, renamed
@@ -117,11 +118,29 @@ def protocol(drive: Drive) -> Node:
 
 def lower_node(drive: Drive, data: Data, name: str, given: Parameters) -> Node:
     """Return the options of the lower node."""
-    node = {"discard": "unmap", **data.node, "node-name": name}
+    node = {"discard": given.discard, **data.node, "node-name": name}
     if data.local:
+        node.setdefault("aio", _aio(data, given))
         node.setdefault("cache", given.cache(direct=data.direct))
     node["read-only"] = drive.mode == "ro"
     return node
+
+
+def _aio(data: Data, given: Parameters) -> str:
+    """Return how a local drive is read and written.
+
+    Raises
+    ------
+    Failed
+        If its file system has no way to bypass the cache, which ``native`` does.
+    """
+    if given.disk_aio == "native" and not data.direct:
+        raise Failed(
+            "disk_aio=native bypasses the node's cache, and the file system of "
+            f"{data.node.get('filename', 'the disk')} cannot",
+            hint="-H disk_aio=threads",
+        )
+    return given.disk_aio
 
 
 def upper_node(
@@ -129,7 +148,7 @@ def upper_node(
 ) -> Node:
     """Return the options of the upper node, which lies on the node named `file`."""
     node: Node = {"driver": "raw", "node-name": name, "file": file}
-    node |= {"discard": "unmap", "read-only": drive.mode == "ro"}
+    node |= {"discard": given.discard, "read-only": drive.mode == "ro"}
     if data.local:
         node["cache"] = given.cache(direct=data.direct)
     return node

@@ -18,7 +18,7 @@ from moorage.model.objects import MOST_DISKS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import proc
 
-from . import blockdev, ending, netdev, screen, slots
+from . import ballooning, blockdev, ending, netdev, screen, slots
 from .guest_dir import GUEST_AGENT
 
 CHANNEL = "moorage"
@@ -26,13 +26,17 @@ CHANNEL = "moorage"
 AGENTS_PORT = "org.qemu.guest_agent.0"
 """Name of the port at which QEMU's guest agent listens."""
 
-_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
+_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = "0x3", 0x4
+_BALLOON_ADDRESS, _PC_BALLOON_ADDRESS, _PC_BESIDE = "0x1a", "0x3", "0x3.0x1"
+"""On a pc the balloon has Ganeti's slot, and the channel another function of it."""
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
 _RUNS_ON_ARRIVAL = "migration.store-global-state=off"
 """A guest that stands still when it is sent does not say so to its destination, which
 lets it run as soon as it is whole. Only guests that run are sent."""
+_RAM = "pc.ram"
+"""QEMU's name for the memory of its machines."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -64,6 +68,8 @@ class Launch:
         Whether it waits for a migration.
     media
         By parameter, the set that an image of a CD or floppy is open as.
+    huge
+        Size of the pages that its memory is in, in KiB; 0 for the usual ones.
     """
 
     accel: str
@@ -77,6 +83,7 @@ class Launch:
     cables: Sequence[Mapping[str, Any] | None] = ()
     incoming: bool = False
     media: Mapping[str, int] = field(default_factory=dict)
+    huge: int = 0
 
 
 def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
@@ -85,10 +92,12 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_machine(spec, given, launch),
         *_sandbox(given),
         *_sets(launch),
+        *_balloon(given),
         *_chardevs(given, launch),
         *(() if given.is_pc else _ports(spec)),
         *_boot(given, launch),
         *screen.screen(given),
+        *screen.usb(given),
         *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
         *_cards(spec, given, launch),
@@ -106,7 +115,8 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     return [
         *("-name", _value(spec.name)),
         *(("-uuid", spec.uuid) if _is_uuid(spec.uuid) else ()),
-        *("-machine", f"{given.machine},{_WITHOUT}{acpi}"),
+        *_memory(spec, launch),
+        *("-machine", f"{given.machine},{_WITHOUT}{acpi}{_backed(launch)}"),
         *("-accel", launch.accel, "-cpu", cpu),
         *("-m", f"{spec.memory}M", "-smp", _processors(spec, given)),
         *("-rtc", f"base={clock}"),
@@ -114,6 +124,22 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-nodefaults", "-no-user-config", "-display", "none"),
         *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
+
+
+def _backed(launch: Launch) -> str:
+    return f",memory-backend={_RAM}" if launch.huge else ""
+
+
+def _memory(spec: GuestSpec, launch: Launch) -> Iterator[str]:
+    """Yield the memory of a guest that has it in huge pages.
+
+    It has the name of any other guest's, so that one goes to where it is the other.
+    """
+    if launch.huge:
+        size = f"size={spec.memory}M,prealloc=on,share=off"
+        pages = f"hugetlb=on,hugetlbsize={launch.huge}K"
+        name = f"id={_RAM},x-use-canonical-path-for-ramblock-id=off"
+        yield from ("-object", f"memory-backend-memfd,{name},{size},{pages}")
 
 
 def _processors(spec: GuestSpec, given: Parameters) -> str:
@@ -155,10 +181,19 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-mon", "chardev=monitor,mode=control")
     if given.serial_console:
         yield from ("-serial", "chardev:console")
-    yield from ("-device", f"virtio-serial-pci,id=serial,addr={_SERIAL_ADDRESS:#x}")
+    place = _SERIAL_ADDRESS if not (given.is_pc and given.balloon) else _PC_BESIDE
+    yield from ("-device", f"virtio-serial-pci,id=serial,addr={place}")
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
     if given.use_guest_agent:
         yield from _agent(given)
+
+
+def _balloon(given: Parameters) -> Iterator[str]:
+    if given.balloon:
+        place = _BALLOON_ADDRESS
+        if given.is_pc:
+            place = f"{_PC_BALLOON_ADDRESS},multifunction=on"
+        yield from ("-device", f"{ballooning.DEVICE},id=balloon,addr={place}")
 
 
 def _agent(given: Parameters) -> Iterator[str]:

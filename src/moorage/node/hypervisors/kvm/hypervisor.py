@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 from moorage.directories import GANETI
 from moorage.errors import Failed
 from moorage.model import Accelerator, ForeignGuest, GuestState
 from moorage.model.hvparams import parameters
+from moorage.model.processors import Processor, ProcessorModels
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
 from moorage.node.hypervisors.wiring import Wiring
 from moorage.node.machine.gate import Gate
 from moorage.protocol import Door, Moved, Report, Writing
+from moorage.units import Mib
 
 from . import (
     arrival,
+    ballooning,
     blockdev,
     cards,
     consoles,
@@ -42,6 +46,7 @@ from .guest_dir import Home
 from .launching import Launcher
 from .monitor import conversation
 from .openings import Images
+from .processors import Processors
 
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
@@ -100,6 +105,7 @@ class Kvm:
         self._watches: dict[str, asyncio.Task[None]] = {}
         self.ganetis = Ganetis(Path(GANETI), self.run_dir)
         self._launcher = Launcher(self.run_dir, program, self._cables, images)
+        self._processors = Processors(program, self._launcher.accelerators)
 
     def _home(self, uuid: str) -> Home:
         return Home(self.run_dir, uuid)
@@ -211,6 +217,14 @@ class Kvm:
             return await self._launcher.accelerators.look_again()
         return await self._launcher.accelerators.verdict()
 
+    async def processor(self, given: Mapping[str, Any]) -> Processor:
+        """Return what the processors of a guest with some parameters would be here."""
+        return await self._processors.processor(given)
+
+    async def processor_models(self) -> ProcessorModels:
+        """Return the models of processors that guests can have here."""
+        return await self._processors.models()
+
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
         home = self.ganetis.ours(uuid, "a disk that is plugged")
@@ -285,6 +299,11 @@ class Kvm:
         async with conversation(home) as monitor:
             await throttling.throttle(monitor, disk, limits)
 
+    async def fill(self, uuid: str, memory: Mib, patience: float) -> None:
+        """Let a guest have so much of its memory, and give the rest back."""
+        home = self.ganetis.ours(uuid, "a change of its memory")
+        await ballooning.fill(home, memory, patience)
+
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Begin to copy a drive of a running guest to another one, and write to both.
 
@@ -350,7 +369,10 @@ class Kvm:
             gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
-        return Door(port=gate.port, key=gate.key, ports=ports, tells=True)
+        machine = observing.devices(home)
+        return Door(
+            port=gate.port, key=gate.key, ports=ports, tells=True, machine=machine
+        )
 
     async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)

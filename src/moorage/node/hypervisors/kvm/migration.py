@@ -28,14 +28,14 @@ from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
 
 from moorage.errors import BadInput, Failed
-from moorage.model.hvparams import Parameters
+from moorage.model.hvparams import NOT_EARLIER, Parameters
 from moorage.model.standstill import told
 from moorage.node.machine.gate import Gate, knock, listen
 from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
 from moorage.units import MIB
 
-from . import emulation, guest_state, shapes, tls_psk
+from . import emulation, guest_state, observing, shapes, tls_psk
 from .guest_dir import Home
 from .hotplug import layout
 from .monitor import Monitor, Refusal
@@ -179,6 +179,7 @@ async def _begin(monitor: Monitor, way: Way) -> socket:
             f"guest {monitor.guest} has other drives than the destination waits for: "
             f"{_label(ports)} here, {_label(way.door.ports)} there"
         )
+    _check_devices(monitor, way)
     converge = {"capability": "auto-converge", "state": True}
     await monitor.ask("migrate-set-capabilities", capabilities=[converge])
     await monitor.ask(
@@ -190,6 +191,21 @@ async def _begin(monitor: Monitor, way: Way) -> socket:
         return await _go(monitor, way)
     except Failed as error:
         raise _stays(monitor, way, error.message) from error
+
+
+def _check_devices(monitor: Monitor, way: Way) -> None:
+    """Raise `Failed` if another machine waits: QEMU would see it when it is too late.
+
+    An earlier agent does not say what it made, nor make what it does not know.
+    """
+    here = observing.devices(way.home)
+    for name, there in (NOT_EARLIER | way.door.machine).items():
+        if name in here and here[name] != there:
+            raise Failed(
+                f"guest {monitor.guest} has another machine than the destination: "
+                f"{name} is '{here[name]}' here, and '{there}' there",
+                hint="if the other node has an earlier Moorage, upgrade it first",
+            )
 
 
 async def _go(monitor: Monitor, way: Way) -> socket:

@@ -11,7 +11,7 @@ from moorage.model import GuestState, hvparams
 from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
 
-from . import cards, guest_state, hotplug
+from . import ballooning, cards, guest_state, hotplug, screen
 from .commandline import AGENTS_PORT
 from .guest_dir import Home
 from .monitor import conversation
@@ -52,10 +52,11 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
         return None
     spec = home.spec()
     state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
-    seats = spec.seats
+    seats, now = spec.seats, None
     try:
         async with asyncio.timeout(patience or _LOOK), conversation(home) as monitor:
             state, cause = await guest_state.with_cause(monitor)
+            now = await ballooning.held(monitor, spec.memory)
             if not home.is_adopted():
                 ports = await hotplug.layout(monitor)
                 seats = await cards.layout(monitor)
@@ -69,6 +70,7 @@ async def find(home: Home, patience: float | None = None) -> GuestState | None:
         state=state,
         cause=cause,
         memory=spec.memory,
+        now=now,
         vcpus=spec.vcpus,
         disks=tuple(sorted(ports, key=ports.__getitem__)),
         ports=ports,
@@ -95,16 +97,30 @@ def _machine(home: Home, spec: GuestSpec) -> dict[str, bool | int | str]:
         return {}
     pid = home.pid()
     told["use_guest_agent"] = told["use_guest_agent"] and has_agents_port(pid)
+    told["balloon"] = told["balloon"] and _was_told(pid, ballooning.DEVICE)
+    told["usb_devices"] = told["usb_devices"] if _was_told(pid, screen.ON_USB) else ""
     return told if is_arranged(pid) else told | dict.fromkeys(_ARRANGED, 0)
 
 
-def has_agents_port(pid: int | None) -> bool:
-    """Whether a QEMU was told to have a port for its guest agent.
+def devices(home: Home) -> dict[str, bool | int | str]:
+    """Return what a guest's machine has of the devices that not every agent makes."""
+    told = _machine(home, home.spec())
+    return {name: told.get(name, no) for name, no in hvparams.ABSENT.items()}
 
-    An earlier version kept that parameter with a guest, too, and made no port.
+
+def has_agents_port(pid: int | None) -> bool:
+    """Whether a QEMU was told to have a port for its guest agent."""
+    return _was_told(pid, AGENTS_PORT)
+
+
+def _was_told(pid: int | None, word: str) -> bool:
+    """Whether a word stands in the command line of a QEMU.
+
+    An earlier version kept parameters with a guest, too, and told QEMU nothing of them.
+    One that is gone is as on record.
     """
     try:
-        return AGENTS_PORT.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return True
 

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.model.hvparams import Parameters
-from moorage.model.hvscreen import CARDS, DRIVES, MEDIA, NO_CARD, POINTERS
+from moorage.model.hvscreen import CARDS, DRIVES, MEDIA, NO_CARD, POINTERS, USB
 
 X509 = ("ca-cert.pem", "server-cert.pem", "server-key.pem")
 """What QEMU looks for in the directory of its certificates."""
+ON_USB = "on-usb"
+"""How the names of devices on USB begin, but for the pointer's."""
 _TLS = "vnc-tls"
 _CARD_ADDRESS, _USB_ADDRESS, _CD_ADDRESS = "0x2", "0x18", "0x19"
 _PC_USB_ADDRESS, _PC_CD_ADDRESS = "0x1.0x2", "0x4"
@@ -27,12 +29,6 @@ def screen(given: Parameters) -> Iterator[str]:
         return
     if given.vga != NO_CARD:
         yield from _device(driver=CARDS[given.vga], id="screen", addr=_CARD_ADDRESS)
-    if given.is_pc:
-        yield from _device(driver="piix3-usb-uhci", id="usb", addr=_PC_USB_ADDRESS)
-    else:
-        yield from _device(driver="qemu-xhci", id="usb", addr=_USB_ADDRESS)
-    pointer = POINTERS[given.usb_mouse]
-    yield from _device(driver=pointer, id="pointer", bus="usb.0")
     secured = f",tls-creds={_TLS}" if given.vnc_tls else ""
     if given.vnc_tls:
         verify = "on" if given.vnc_x509_verify else "off"
@@ -41,6 +37,22 @@ def screen(given: Parameters) -> Iterator[str]:
     yield from ("-vnc", f"none,password=on{secured}")
     if given.keymap:
         yield from ("-k", given.keymap)
+
+
+def usb(given: Parameters) -> Iterator[str]:
+    """Yield a guest's USB: a pointer where it has a screen, and what it has besides."""
+    pointer = [POINTERS[given.usb_mouse]] if given.screen else []
+    others = [USB[name] for name in given.usb]
+    if not (pointer or others):
+        return
+    if given.is_pc:
+        yield from _device(driver="piix3-usb-uhci", id="usb", addr=_PC_USB_ADDRESS)
+    else:
+        yield from _device(driver="qemu-xhci", id="usb", addr=_USB_ADDRESS)
+    for driver in pointer:
+        yield from _device(driver=driver, id="pointer", bus="usb.0")
+    for number, driver in enumerate(others):
+        yield from _device(driver=driver, id=f"{ON_USB}{number}", bus="usb.0")
 
 
 def media(given: Parameters, sets: Mapping[str, int]) -> Iterator[str]:

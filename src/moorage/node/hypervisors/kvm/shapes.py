@@ -125,6 +125,12 @@ class Kvm(Struct, frozen=True):
     enabled: bool
 
 
+class Balloon(Struct, frozen=True):
+    """How much memory a guest has, in bytes."""
+
+    actual: _Count
+
+
 class Migration(Struct, frozen=True, rename="kebab"):
     """How far a migration is."""
 

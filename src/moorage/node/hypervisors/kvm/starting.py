@@ -16,7 +16,7 @@ from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.machine import users
 from moorage.node.machine.sockets import listener
 
-from . import hotplug, lines, netdev, openings, slots
+from . import hotplug, hugepages, lines, netdev, openings, slots
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import GUEST_AGENT, SOCKETS, Home
@@ -112,6 +112,7 @@ def outfit(
             cables=_cables(spec, start, keep),
             incoming=start.incoming,
             media={name: number for name, (number, _) in media.items()},
+            huge=_huge(given, spec),
         )
         lines.share_certificates(home, given)
         port = lines.port(spec, given)
@@ -190,6 +191,18 @@ def _sockets(
         keep.descriptors.append(made.fileno())
         found[name] = made.fileno()
     return found
+
+
+def _huge(given: Parameters, spec: GuestSpec) -> int:
+    """Return the size of a guest's huge pages in KiB; 0 if it has none."""
+    if not given.mem_path:
+        return 0
+    try:
+        return hugepages.page_size(given.mem_path, spec.memory)
+    except Failed as error:
+        raise Failed(
+            f"guest {spec.name} did not start: {error.message}", hint=error.hint
+        ) from None
 
 
 def _kernel(path: str, home: Home, keep: _Keep) -> int | None:
