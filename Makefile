@@ -72,8 +72,8 @@ lint: $(INSTALLED)
 
 fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 3 --timeout 180 --doctest-modules -m "$(FAST)" \
-	  --requirements-report $(REPORTS)/fast.json tests src
+	$(BIN)/pytest -n 3 --timeout 180 -m "$(FAST)" \
+	  --requirements-report $(REPORTS)/fast.json tests
 
 pictures: $(INSTALLED) ## Make the pictures of the page in docs/pictures anew, from a running cluster
 	MOORAGE_PICTURES=$(CURDIR)/docs/pictures $(BIN)/pytest tests/web/test_in_a_browser.py
@@ -227,9 +227,9 @@ stop: ## End what make run has started; nothing stays behind
 	else $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
-histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60
-	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl \
-	  $(BIN)/pytest -rP tests/real/test_histories.py
+histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60 CLIENTS=24 CALM=20
+	MOORAGE_CHANGES=$(or $(CHANGES),60) MOORAGE_CLIENTS=$(or $(CLIENTS),24) MOORAGE_CALM=$(or $(CALM),20) \
+	  MOORAGE_SEED=$(SEED) MOORAGE_KEPT=tests/histories/runs.jsonl $(BIN)/pytest -rP tests/real/test_histories.py
 
 takeovers: $(INSTALLED) ## Masters over etcd die, stand still and are cut off, ROUNDS=30 times each: how long nobody leads
 	$(BIN)/python benchmarks/takeovers.py --tries $(or $(ROUNDS),30)

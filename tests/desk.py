@@ -15,6 +15,7 @@ from typing import NamedTuple
 from moorage.api.luxi_caller import Believed
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.api.store_health import KnownHealth
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
 from moorage.model.caller import Role
@@ -92,10 +93,17 @@ def _text(stream: object) -> str:
 
 
 @asynccontextmanager
-async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
+async def desk(
+    cluster: SimCluster, directory: Path, store: KnownHealth | None = None
+) -> AsyncIterator[Desk]:
     """Serve a cluster's master on a socket in a directory, and type at it."""
     made = cluster.config_store, cluster.nodes, cluster.engine
-    sources = Sources(*made, clock=cluster.clock, lines=cluster.nodes.line)
+    sources = Sources(
+        *made,
+        clock=cluster.clock,
+        lines=cluster.nodes.line,
+        store=store or KnownHealth(),
+    )
     doors = {directory / "door.sock": Believed(os.geteuid(), most=Role.ROOT)}
     server = LuxiServer(sources, directory / "luxi.sock", doors=doors)
     await server.start()

@@ -22,6 +22,7 @@ from moorage.api.rapi.route import Route
 from moorage.api.rapi.routes import ROUTES
 from moorage.api.rapi.serving import Certificate, serve
 from moorage.api.rapi.users import Users
+from moorage.api.store_health import KnownHealth
 from moorage.node.certificates import tls
 from moorage.testing.cluster import SimCluster
 from moorage.web.serving import WebPages
@@ -106,6 +107,7 @@ async def rapi_door(
     directory: Path,
     limits: Limits | None = None,
     routes: Sequence[Route] = ROUTES,
+    store: KnownHealth | None = None,
 ) -> AsyncIterator[RapiDoor]:
     """Serve a cluster over LUXI, and that over RAPI, as long as it is needed."""
     users = directory / "users"
@@ -116,7 +118,7 @@ async def rapi_door(
     known = Users(users, directory / "tokens", clock=time.time)
     made = Door(luxi, known, gate, routes, Hub(luxi.of(LISTENER)))
     made = replace(made, pages=WebPages(made))
-    async with desk(cluster, directory):
+    async with desk(cluster, directory, store):
         shown = Certificate(certificate(directory))
         runner = await serve(made, "127.0.0.1", 0, shown)
         door = RapiDoor(cluster, directory, runner.addresses[0][1], made)

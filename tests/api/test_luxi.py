@@ -233,3 +233,22 @@ def test_query_pairs_status_and_value(path: str) -> None:
     with luxi.LuxiClient(path) as client:
         assert client.query("disk", ["name"]) == (fields, [[(0, "a")], [(3, None)]])
     thread.join()
+
+
+def test_who_reads_no_log_is_not_woken_by_it_again_and_again(path: str) -> None:
+    """A job that has said something would be news at once, each time."""
+    heard: list[bytes] = []
+
+    def script(link: socket.socket) -> None:
+        for _ in range(2):
+            heard.append(link.recv(65536))
+            link.sendall(luxi_messages.encode_result(luxi.NOCHANGE))
+
+    thread = serve(path, script)
+    with luxi.LuxiClient(path) as client:
+        for serial in (None, 3):
+            client.wait_for_job_change(7, ["status"], (["running"], serial), 9.0)
+    thread.join()
+    asked = [luxi_messages.decode_request(one[:-1])[1][3] for one in heard]
+    assert asked[0] > 10**6
+    assert asked[1] == 3

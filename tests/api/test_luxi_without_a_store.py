@@ -70,3 +70,23 @@ async def test_whoever_asked_for_a_change_is_told_that_nobody_knows(
     assert not sim.engine.queue.draining
     await server.stop()
     await sim.stop()
+
+
+async def test_no_answer_is_given_by_who_looks_and_leads_no_more(
+    tmp_path: Path,
+) -> None:
+    """The lead may have run out while the answer was made."""
+    sim = await SimCluster.start(tmp_path / "sim", ClusterBuilder().node("node1"))
+    sources = Sources(sim.config_store, sim.nodes, sim.engine)
+    server = LuxiServer(sources, tmp_path / "luxi")
+    await server.start()
+    assert await asked(server.path, "Query", "node", ["name"])
+
+    def look() -> None:
+        raise ConnectionAbortedError("the lead is over")
+
+    server.look = look
+    with pytest.raises(Unreachable, match="closed the connection"):
+        await asked(server.path, "Query", "node", ["name"])
+    await server.stop()
+    await sim.stop()

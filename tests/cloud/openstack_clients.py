@@ -6,14 +6,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from site_of_people import SECRET, Person
-
-with warnings.catch_warnings(action="ignore"):
-    from openstackclient.shell import OpenStackShell
 
 Run = Callable[..., Any]
 
@@ -51,11 +49,18 @@ class OpenStack:
             What it is to say when it fails; empty if it is to succeed.
         """
         words = line.split() + (["-f", "json"] if tells else [])
-        status = in_a_process(lambda: OpenStackShell().run(words), self.out, self.err)
+        shell = openstack_shell()
+        status = in_a_process(lambda: shell().run(words), self.out, self.err)
         printed = self.out.read_text()
         assert (status != 0) == bool(fails), printed + self.err.read_text()
         assert fails in self.err.read_text()
         return json.loads(printed) if tells and not fails else printed
+
+
+def openstack_shell() -> Callable[[], Any]:
+    """Return the program; it takes a second to load, and few tests use it."""
+    with warnings.catch_warnings(action="ignore"):
+        return import_module("openstackclient.shell").OpenStackShell
 
 
 def in_a_process(program: Callable[[], int], out: Path, err: Path) -> int:

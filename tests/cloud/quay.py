@@ -68,6 +68,7 @@ class Quay:
             assert time.monotonic() < end, list(Operation.objects.values())
             Outbox.objects.update(not_before=timezone.now())
             self.send()
+            self.towns.let_finish()  # so that no look is in vain
             Operation.objects.exclude(job=None).update(look_at=timezone.now())
             look_next(self.doors)
 

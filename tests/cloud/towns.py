@@ -28,6 +28,8 @@ from rapi_door import RapiDoor, rapi_door
 
 SHARE = Path(__file__).parents[2] / "share"
 PROVIDER = "named"
+MOMENT = 0.2
+"""Seconds for jobs of which some may wait for something themselves."""
 HOW = provider(PROVIDER, "snapshot", "list", reuse_data="whether it is there already")
 
 
@@ -201,6 +203,22 @@ class Towns:
         cluster = self.towns[name].cluster
         for number in sorted(cluster.engine.jobs):
             self.do(cluster.finished(number))
+
+    def let_finish(self) -> None:
+        """Wait for all jobs of both, but not longer than a moment."""
+        self.do(self._finished())
+
+    async def _finished(self) -> None:
+        ends = [
+            asyncio.create_task(town.cluster.engine.finished(number))
+            for town in self.towns.values()
+            for number, job in town.cluster.engine.jobs.items()
+            if not job.finished
+        ]
+        if ends:
+            _done, late = await asyncio.wait(ends, timeout=MOMENT)
+            for one in late:
+                one.cancel()
 
     def jobs(self, name: str) -> list[dict[str, Any]]:
         """Return the operations of all jobs that the service made, in order."""

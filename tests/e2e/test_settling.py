@@ -3,11 +3,16 @@
 
 import asyncio
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moorage.api.query import Sources
-from moorage.daemons import settling
+from moorage.daemons import settling, standby
+from moorage.model import Change, successor
+from moorage.protocol import GetStanding
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 ADD = {"disk_template": "ext", "provider": "san", "size": 4}
@@ -77,4 +82,33 @@ async def test_disks_of_unfinished_jobs_are_known(tmp_path: Path) -> None:
     await cluster.finished(number)
     assert seen == {cluster.config.disk("new").uuid}
     assert set(settling.under_way([cluster.engine.job(number)])) == set()
+    await cluster.stop()
+
+
+async def test_candidates_hear_a_master_that_sends_no_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Again and again, and one that hangs keeps the others from nothing."""
+    monkeypatch.setattr(standby, "_SIGN", 0.01)
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(3))
+    node = cluster.config.node("node3")
+    demoted = successor(node, 1.0, master_candidate=False)
+    await cluster.config_store.commit(Change((demoted,)))
+    heard, thrice = Counter[str](), asyncio.Event()
+
+    async def listening(node: Any, call: Any, *_: Any) -> None:
+        assert isinstance(call, GetStanding)
+        heard[node.name] += 1
+        if node.name == "node1":
+            await asyncio.Event().wait()
+        if heard["node2"] == 3:
+            thrice.set()
+
+    cluster.nodes.call = listening  # type: ignore[method-assign]
+    at = Sources(cluster.config_store, cluster.nodes, cluster.engine)
+    showing = asyncio.create_task(standby.show_life(at))
+    async with asyncio.timeout(10):
+        await thrice.wait()
+    assert "node3" not in heard
+    showing.cancel()
     await cluster.stop()

@@ -12,7 +12,7 @@ from typing import Any
 from checker import ADD, READ, WRITE, Op
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.errors import Failed, MoorageError, Refused
+from moorage.errors import Failed, MoorageError, NoMaster, Refused
 
 ENDED = ("success", "error", "canceled")
 REGISTER, SET, COUNTER = "memory of", "tags of", "size of disk"
@@ -30,8 +30,13 @@ class History:
         self.ops: dict[str, list[Op]] = {}
         self.told: dict[int, str] = {}
         self.faults: list[str] = []
-        self.numbers = count(200)
+        self._numbers: dict[str, count[int]] = {}
         self._lock = threading.Lock()
+
+    def fresh(self, what: str) -> int:
+        """Return a number that an object has not had."""
+        with self._lock:
+            return next(self._numbers.setdefault(what, count(200)))
 
     def add(self, what: str, op: Op) -> None:
         with self._lock:
@@ -62,21 +67,21 @@ class Asker(threading.Thread):
         self._luxi: LuxiClient | None = None
 
     def run(self) -> None:
-        choices = (self._write, self._tag, self._grow, self.read, self.look)
+        changes = (self._write, self._tag, self._grow)
+        choices = (*changes, *changes, self.read, self.look)
         while not self.over.is_set():
             self._dice.choice(choices)(self._dice.choice(self._objects))
         self.away()
 
     def _write(self, name: str) -> None:
-        value = next(self._history.numbers)
-        what = {"instance_name": name, "beparams": {"maxmem": value}}
-        op = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **what}
-        self._change(f"{REGISTER} {name}", WRITE, value, op)
+        value = self._history.fresh(what := f"{REGISTER} {name}")
+        new = {"instance_name": name, "beparams": {"maxmem": value}}
+        self._change(what, WRITE, value, {"OP_ID": "OP_INSTANCE_SET_PARAMS", **new})
 
     def _tag(self, name: str) -> None:
-        tag = f"t{next(self._history.numbers)}"
+        tag = f"t{self._history.fresh(what := f'{SET} {name}')}"
         op = {"OP_ID": "OP_TAGS_SET", "kind": "instance", "name": name, "tags": [tag]}
-        self._change(f"{SET} {name}", ADD, tag, op)
+        self._change(what, ADD, tag, op)
 
     def _grow(self, name: str) -> None:
         op = {"OP_ID": "OP_DISK_GROW", "disk": f"{name}d", "amount": 1}
@@ -85,7 +90,7 @@ class Asker(threading.Thread):
     def _change(self, what: str, kind: str, value: Any, op: dict[str, Any]) -> None:
         begun = time.monotonic()
         try:
-            job = self._connected().submit_job([op])
+            job = self.connected().submit_job([op])
         except MoorageError as error:
             self.away()
             if not _untouched(error):
@@ -98,14 +103,15 @@ class Asker(threading.Thread):
     def end(self, job: int) -> str:
         """Return how a job ended that was accepted, whoever leads by then."""
         seen: list[Any] = [None]
+        serial = -1
         until = time.monotonic() + _STAYS
         while seen[0] not in ENDED:
             if time.monotonic() > until:
                 self._history.faults.append(f"job {job} stays {seen[0]}")
                 return "stays"
             try:
-                found = self._connected().wait_for_job_change(
-                    job, ("status",), (seen, None), 0.5
+                found = self.connected().wait_for_job_change(
+                    job, ("status",), (seen, serial), 0.5
                 )
             except MoorageError:
                 self.away()
@@ -113,7 +119,9 @@ class Asker(threading.Thread):
             if found is None:
                 self._history.faults.append(f"job {job} was accepted, and is lost")
                 return "lost"
-            seen = seen if found == NOCHANGE else found[0]
+            if found != NOCHANGE:
+                seen, entries = found
+                serial = max((entry[0] for entry in entries), default=serial)
         self._history.told[job] = str(seen[0])
         return str(seen[0])
 
@@ -138,13 +146,14 @@ class Asker(threading.Thread):
 
     def _rows(self, what: str, fields: list[str], name: str) -> list[Any]:
         try:
-            _, rows = self._connected().query(what, fields, ["=", "name", name])
+            _, rows = self.connected().query(what, fields, ["=", "name", name])
         except MoorageError:
             self.away()
             return []
         return [value for _, value in rows[0]] if rows else []
 
-    def _connected(self) -> LuxiClient:
+    def connected(self) -> LuxiClient:
+        """Return a connection to a master."""
         if self._luxi is None:
             patience = self._dice.choice((_SHORT, _LONG))
             self._luxi = LuxiClient(self._dice.choice(self._sockets), patience)
@@ -159,7 +168,7 @@ class Asker(threading.Thread):
 
 
 def _untouched(error: MoorageError) -> bool:
-    """Whether a master did nothing of what it was asked for."""
-    if isinstance(error, Refused):
+    """Whether a master did nothing of what it was asked for, or there was none."""
+    if isinstance(error, Refused | NoMaster):
         return True
     return isinstance(error, Failed) and "waits for the lead" in error.message

@@ -51,6 +51,28 @@ async def test_answers_and_errors_come_back(served: Any, nodes: NodesAside) -> N
         await nodes.call(served.node, GetFacts(), 7, silent)
 
 
+async def test_no_node_hears_a_master_that_looks_and_leads_no_more(served: Any) -> None:
+    over = False
+
+    def look() -> None:
+        if over:
+            raise ConnectionAbortedError("the lead is over")
+
+    nodes = NodesAside(served.authority, ourselves(), look)
+    await nodes.call(served.node, GetFacts(), 7, silent)
+    over = True
+    for call in (GetFacts(), CreateDisk(disk=DISK)):
+        with pytest.raises(Unreachable):
+            await nodes.call(served.node, call, 8, silent)
+    with pytest.raises(Unreachable):
+        await nodes.line(
+            served.node, GuestLine(uuid="u", name="i", hypervisor="fake"), 8
+        )
+    over = False
+    await nodes.call(served.node, GetFacts(), 7, silent)  # it has heard no later term
+    await nodes.close()
+
+
 async def test_what_a_node_reports_is_told_before_its_answer_by_the_one_who_asked(
     served: Any, nodes: NodesAside
 ) -> None:

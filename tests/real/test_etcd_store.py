@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
+from moorage.client import Client, Socket
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
 from moorage.store import inspect
@@ -87,6 +88,11 @@ def test_a_cluster_lives_in_etcd(town: Scratch, hands: Typist) -> None:
     assert row["name"] == "web1"
     assert "ERROR" not in hands.type("gnt-cluster verify")
     assert "No problem" in hands.type("moorage master check")
+    with Client(Socket(str(town.master.socket))) as client:
+        told = client.store()
+    assert told["engine"] == "etcd"
+    assert [one["up"] for one in told["members"]] == [True] * 3
+    assert all(0 < one["size"] < one["quota"] for one in told["members"])
     said = refused(hands, "gnt-cluster init other")
     assert "there is a cluster in" in said
 

@@ -5,6 +5,7 @@ import asyncio
 
 import pytest
 
+from moorage.store.base import StoreLost
 from moorage.store.etcd import EtcdSettings, gateway, lead
 from moorage.store.etcd.lead import Lead
 
@@ -34,3 +35,19 @@ async def test_a_lead_that_ran_out_while_the_machine_slept_ends_at_once(
     async with asyncio.timeout(10):
         assert "could not be renewed in time" in await told.get()
     await keeping
+
+
+def test_who_stood_still_learns_of_it_before_it_says_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever thread goes on first: none waits for the one that keeps the lead."""
+    slept = 0.0
+    monkeypatch.setattr(lead, "now", lambda: gateway.now() + slept)
+    held = Lead(Answering(), 1, 1, gateway.now() + 48)  # type: ignore[arg-type]
+    told: list[str] = []
+    held.look(told.append)
+    assert not told
+    slept = 100.0
+    with pytest.raises(StoreLost):
+        held.look(told.append)
+    assert told == ["the lead in etcd was not renewed in time"]

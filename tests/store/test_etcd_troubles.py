@@ -12,7 +12,8 @@ from threading import Thread
 import pytest
 from msgspec import json
 
-from moorage.store.etcd import EtcdSettings, troubles
+from moorage.model.store_trouble import StoreMember
+from moorage.store.etcd import EtcdSettings, health, troubles
 from support.etcd_members import Members, members
 
 QUOTA = 32 * 1024 * 1024
@@ -82,6 +83,22 @@ async def test_members_that_need_nobody_are_no_finding(
     pair: tuple[Member, Member],
 ) -> None:
     assert await said(*pair) == []
+
+
+async def test_each_member_tells_how_large_it_is(pair: tuple[Member, Member]) -> None:
+    status = {"version": "3.4.23", "leader": "7", "dbSize": "8192"}
+    pair[0].answers["/v3/maintenance/status"] = status
+    pair[0].metrics = f"etcd_server_quota_backend_bytes {QUOTA}\n"
+    away = "http://127.0.0.1:1"
+    urls = pair[0].url, pair[1].url, away
+    found = await health(EtcdSettings(endpoints=urls, cluster="a"))
+    assert found.engine == "etcd"
+    assert found.members == (
+        StoreMember(name=pair[0].url, up=True, size=8192, quota=QUOTA),
+        StoreMember(name=pair[1].url, up=True, size=0),
+        StoreMember(name=away, up=False),
+    )
+    assert [away in one.said for one in found.troubles] == [True]
 
 
 async def test_members_of_two_versions_are_told(pair: tuple[Member, Member]) -> None:

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -59,12 +59,12 @@ class Members:
         """Return what a member answers."""
         return ask(self.clients[number], path, body, timeout, self.context)
 
-    def start(self, number: int) -> None:
-        """Start a member."""
+    def start(self, number: int, before: Sequence[str] = ()) -> None:
+        """Start a member, with some words `before` its command."""
         cluster = ",".join(f"m{i}={url}" for i, url in enumerate(self._peers))
         client, peer = self.clients[number], self._peers[number]
         command = [
-            *(PROGRAM or "etcd", "--name", f"m{number}"),
+            *(*before, PROGRAM or "etcd", "--name", f"m{number}"),
             *("--data-dir", str(self.directory / f"m{number}")),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
             *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),

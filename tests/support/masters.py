@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -17,15 +18,15 @@ from moorage.daemons.paths import MasterPlaces
 from moorage.errors import MoorageError
 
 
-def on(town: Scratch, name: str) -> Typist:
-    """Return hands on a node; the cluster was made on the first one."""
+def on(town: Scratch, name: str, more: Mapping[str, str] | None = None) -> Typist:
+    """Return hands on a node, with `more` variables; the first one made the cluster."""
     root = places(town, name).root
     told = {
         "MOORAGE_DIR": str(root),
         "MOORAGE_SOCKET": str(root / "luxi.sock"),
         "MOORAGE_NODE_DIR": str(town.node(name).root),
     }
-    return Typist(town.environment() | told, io.StringIO())
+    return Typist(town.environment() | told | dict(more or {}), io.StringIO())
 
 
 def places(town: Scratch, name: str) -> MasterPlaces:

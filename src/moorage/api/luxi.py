@@ -23,6 +23,8 @@ CHANGE_TIMEOUT = 85.0
 """Longest wait for a job's change, in seconds; Ganeti's limit is 89."""
 _LITTLE = 1 << 20
 """Bytes; with less than this a file system counts as full."""
+_ABOVE_ALL = 1 << 53
+"""Above the number of any log entry, and exact in any reader of JSON."""
 NOCHANGE = "nochange"
 """What ``WaitForJobChange`` returns when the time is over."""
 
@@ -201,14 +203,17 @@ class LuxiClient:
         Parameters
         ----------
         seen
-            Values of the fields, and serial number of the last log entry.
+            Values of the fields, and serial number of the last log entry; None if no
+            entry matters, else a job that has one would be news at once, every time.
 
         Returns
         -------
         Any
             ``[values, log entries]``, :data:`NOCHANGE`, or None for no such job.
         """
-        return self.call("WaitForJobChange", job, list(fields), *seen, timeout)
+        values, serial = seen
+        after = _ABOVE_ALL if serial is None else serial
+        return self.call("WaitForJobChange", job, list(fields), values, after, timeout)
 
     def query(
         self, what: str, fields: Sequence[str], qfilter: list[Any] | None = None

@@ -17,7 +17,7 @@ from .luxi_caller import CALLER
 from .luxi_line import DrawTicket
 from .luxi_messages import PEER, error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
-from .luxi_metrics import QueryMetrics
+from .luxi_metrics import QueryMetrics, QueryStore
 from .luxi_queries import QUERIES
 from .luxi_request import ConnectInstance, Request, read
 from .luxi_unneeded import UNNEEDED
@@ -306,6 +306,7 @@ _METHODS: tuple[type[Request], ...] = (
     WaitForEvents,
     QueryAudit,
     QueryMetrics,
+    QueryStore,
     *QUERIES,
     *UNNEEDED,
 )

@@ -12,12 +12,14 @@ from moorage.model.caller import Role
 from . import census
 from .luxi_method import Method
 from .query import Sources
+from .store_health import store_told
 
 
 class QueryMetrics(Method, frozen=True):
     """Return counts of objects and jobs, and how long things took; not in Ganeti.
 
-    It asks no node, and walks through no objects.
+    It asks no node, and walks through no objects; where the state is kept is looked
+    at once for all who ask.
     """
 
     role = Role.READ
@@ -27,6 +29,7 @@ class QueryMetrics(Method, frozen=True):
         store = at.config_store
         return {
             "master": {"term": store.term, "audit": store.audit.shown},
+            "store": await store_told(at.store, store.config, store.term),
             "objects": _objects(at),
             "copies": list(_copies(at)),
             **_of_jobs(at),
@@ -76,3 +79,14 @@ def _of_jobs(at: Sources) -> dict[str, Any]:
             for name, timer in sorted(measures.verbs.items())
         },
     }
+
+
+class QueryStore(Method, frozen=True):
+    """Return where the state is kept, who leads, and what needs somebody there."""
+
+    role = Role.READ
+
+    async def answer(self, at: Sources) -> dict[str, Any]:
+        """Look at what is known, or find it out."""
+        found = at.config_store
+        return await store_told(at.store, found.config, found.term)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,12 @@ class LuxiSocket(ABC):
         Bytes of all requests together that are not answered yet.
     doors
         More sockets, each of a user whose word is taken for who asks.
+
+    Attributes
+    ----------
+    look
+        Called before each answer; it raises, or ends the process, if what is known
+        here may not be so any more.
     """
 
     def __init__(
@@ -69,6 +75,7 @@ class LuxiSocket(ABC):
         doors: Mapping[Path, Believed] | None = None,
     ) -> None:
         self.path = path
+        self.look: Callable[[], None] = lambda: None
         self._doors = dict(doors or {})
         self._inboxes = Inboxes(longest, most)
         self._piece = min(PIECE, longest)
@@ -212,8 +219,8 @@ class LuxiSocket(ABC):
         finally:
             reading.cancel()
 
-    @staticmethod
-    async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
+    async def _send(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
+        self.look()
         writer.write(answer)
         await writer.drain()
 

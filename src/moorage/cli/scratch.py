@@ -10,24 +10,18 @@ from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.units import counted, is_whole
 
 from .command import Call, Command, Operand, Option
-from .daemons_side import daemons
+from .daemons_side import daemons, to_run
 from .options import DEBUG
 
 _DIR = Operand("DIR")
 
 
-def _clusters() -> ModuleType:
-    """Return the module of scratch clusters, which is slow to import."""
-    return daemons("devcluster")
-
-
 def _up(call: Call) -> None:
-    scratch = _clusters()
     hypervisor = call.option("hypervisor")
     guest = call.option("guest") or ""
     if hypervisor == KVM and not guest:
         guest = _built_guest(call)
-    found = scratch.up(
+    found = to_run("devcluster").up(
         Path(call.words[0]),
         nodes=_number(call.option("nodes")),
         hypervisor=hypervisor,
@@ -37,7 +31,7 @@ def _up(call: Call) -> None:
     call.terminal.talk(
         f"A cluster of {counted(found.nodes, 'node')} is up in {found.root}; to use it:"
     )
-    call.terminal.print(scratch.shell(found))
+    call.terminal.print(daemons("scratch_cluster").shell(found))
 
 
 def _built_guest(call: Call) -> str:
@@ -59,7 +53,7 @@ def _number(text: str) -> int:
 def _what(root: Path) -> ModuleType:
     """Return the module of what a directory has: a scratch cloud, or a cluster."""
     clouds = daemons("devcloud")
-    return clouds if clouds.is_one(root) else _clusters()
+    return clouds if clouds.is_one(root) else daemons("scratch_cluster")
 
 
 def _env(call: Call) -> None:

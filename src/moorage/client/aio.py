@@ -116,6 +116,10 @@ class AsyncClient:
         """As :meth:`Client.story`."""
         return await self._ask(asks.story(disk))
 
+    async def store(self) -> dict[str, Any]:
+        """As :meth:`Client.store`."""
+        return await self._ask(asks.store())
+
     async def audit(self, after: int = 0) -> list[str]:
         """As :meth:`Client.audit`."""
         return await self._ask(asks.audit(after))

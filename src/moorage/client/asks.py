@@ -130,6 +130,11 @@ def story(disk: str) -> Ask[dict[str, Any]]:
     return Ask("QueryDiskStory", (disk,), _same)
 
 
+def store() -> Ask[dict[str, Any]]:
+    """Ask where the state is kept, and what needs somebody there."""
+    return Ask("QueryStore", (), _same)
+
+
 def audit(after: int) -> Ask[list[str]]:
     """Ask who had what changed."""
     return Ask("QueryAudit", (after,), lambda answer: list(answer["lines"]))

@@ -128,6 +128,17 @@ class Client:
         """Return what happened to a disk, which may be gone."""
         return self._ask(asks.story(disk))
 
+    def store(self) -> dict[str, Any]:
+        """Return where the state is kept, who leads, and what needs somebody there.
+
+        Returns
+        -------
+        ``engine`` is ``sqlite`` or ``etcd``; ``members`` have ``name``, ``up``, and
+        ``size`` and ``quota`` in bytes; ``troubles`` have ``said``, a ``command`` to
+        type, and ``urgent``. ``master`` leads in ``term``, since a time in seconds.
+        """
+        return self._ask(asks.store())
+
     def audit(self, after: int = 0) -> list[str]:
         """Return who had what changed: lines of JSON behind an entry, at most 500."""
         return self._ask(asks.audit(after))

@@ -169,6 +169,7 @@ _RESOURCES: Mapping[str, _Resource] = {
     ),
     "QueryFields": _Resource(_query_fields),
     "QueryJobs": _Resource(_query_jobs),
+    "QueryStore": _Resource(lambda: Http("GET", "/2/store")),
     "QueryTags": _Resource(_tags),
     "SetDrainFlag": _Resource(
         lambda drained: Http("PUT", "/2/queue", {"drained": drained})

@@ -69,6 +69,10 @@ class CommitLog:
         self._note(Logged(self._engine.head, tuple(writes)))
         return version
 
+    def look(self) -> None:
+        """Look whether the lead is over, as :meth:`moorage.store.Store.look` does."""
+        self._engine.look()
+
     async def close(self) -> None:
         """Let go of the store and of the lead."""
         await self._engine.close()

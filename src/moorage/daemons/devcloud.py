@@ -18,7 +18,7 @@ from msgspec import Struct, json
 
 from moorage.errors import BadInput, Exists, NotFound
 
-from . import devcluster, process, scratch_note
+from . import process, scratch_cluster, scratch_note
 from .furnishing import add_provider
 from .state_directory import claim
 
@@ -70,9 +70,9 @@ class Cloud(Struct, frozen=True, kw_only=True):
         """The file by which OpenStack's clients find the service."""
         return self.path / "clouds.yaml"
 
-    def cluster(self, name: str) -> devcluster.Scratch:
+    def cluster(self, name: str) -> scratch_cluster.Scratch:
         """Return one of its clusters, which is up."""
-        return devcluster.read(self.path / name)
+        return scratch_cluster.read(self.path / name)
 
     def environment(self) -> dict[str, str]:
         """Return the variables by which commands find the service."""
@@ -80,7 +80,7 @@ class Cloud(Struct, frozen=True, kw_only=True):
             "MOORAGE_CLOUD": str(self.settings),
             "OS_CLIENT_CONFIG_FILE": str(self.clouds_yaml),
             "OS_CLOUD": "moorage",
-            "PATH": f"{devcluster.programs()}:{os.environ.get('PATH', '')}",
+            "PATH": f"{scratch_cluster.programs()}:{os.environ.get('PATH', '')}",
         }
 
 
@@ -118,7 +118,7 @@ def share_storage(cloud: Cloud) -> None:
 
 def _program(name: str) -> str:
     """Return where a program of the cloud is: beside this Python's other ones."""
-    places = devcluster.programs()
+    places = scratch_cluster.programs()
     found = shutil.which(name, path=f"{places}:{os.environ.get('PATH', '')}")
     if found is None:
         raise NotFound(
@@ -210,7 +210,7 @@ def down(root: Path) -> None:
             process.end(pid)
     for name in CLUSTERS:
         if (cloud.path / name / "scratch.json").exists():
-            devcluster.down(cloud.path / name)
+            scratch_cluster.down(cloud.path / name)
     shutil.rmtree(cloud.path)
 
 

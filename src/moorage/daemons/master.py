@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from moorage import durable, ops
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.api.store_health import KnownHealth
 from moorage.copies import CommitLog, Replication
 from moorage.directories import SOCKET
 from moorage.errors import (
@@ -31,7 +32,7 @@ from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Elsewhere, StoreLost, etcd_of
-from moorage.store.etcd import troubles
+from moorage.store.etcd import health, troubles
 
 from . import (
     chores,
@@ -161,9 +162,10 @@ async def _serve(
     queue.read(records)  # no node is asked for what cannot be carried on
     keys = authority(places)
     opened = log, config_store, records
-    if places.etcd.exists():  # which knows who leads: the nodes need not be asked
+    if places.etcd.exists():  # which knows who leads, unless it is of before
         try:
             await standby.taken(places, keys, config_store, records)
+            await standby.check_obeyed(keys, config_store)
         except WrongState as error:
             if await opening.stopped_while_barred(server, error, stopped):
                 return 0
@@ -186,7 +188,7 @@ async def _lead(
 ) -> int:
     """Look after the cluster until the end; return the exit status."""
     log, config_store, records = leading
-    nodes = NodesAside(keys, _sender(config_store.config))
+    nodes = NodesAside(keys, _sender(config_store.config), log.look)
     standing = Standing(nodes)
     copies = _replication(places, log, config_store, standing)
     engine = Engine(config_store, standing, ops.parse, hooks=hooks.of)
@@ -200,8 +202,14 @@ async def _lead(
         await engine.start(records)
         _LOG.info("master of term %s serves at %s", config_store.term, places.socket)
     pauses.keep_short()
+    server.look = log.look
     sources = server.sources = Sources(
-        config_store, standing, engine, copies=copies.status, lines=nodes.line
+        config_store,
+        standing,
+        engine,
+        copies=copies.status,
+        lines=nodes.line,
+        store=_health(places),
     )
     followed = asyncio.Event()
     more = standby.chores(places, keys, followed)
@@ -269,6 +277,11 @@ def _replication(
     if settings:
         standing.store = partial(troubles, settings)
     return made
+
+
+def _health(places: MasterPlaces) -> KnownHealth:
+    settings = etcd_of(places.store)
+    return KnownHealth(partial(health, settings) if settings else None)
 
 
 def _sender(config: Config) -> Sender:

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from moorage import durable
 from moorage.api.query import Sources
-from moorage.errors import BadInput, Exists, WrongState
+from moorage.errors import BadInput, Exists, MoorageError, WrongState
+from moorage.jobs.turns import together
 from moorage.model import Config, Node
 from moorage.model.audit import LEAD, deed
 from moorage.model.caller import MASTER
@@ -26,9 +27,11 @@ from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.node.doors import enrolment
 from moorage.node.records.copies import OWN
+from moorage.protocol import GetStanding, silent
 from moorage.store import ConfigStore, etcd_of, loaded
 from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wished
 
+from . import voting
 from .lead_record import moved
 from .leadership import fenced
 from .opening import STORE_LOST
@@ -43,6 +46,8 @@ _OFFERED = "own.pem"
 """Name of the file with the key that the node had when this master was started."""
 _LOOK = 1.0
 """Seconds between two looks at whether there are new ones."""
+_SIGN = 5.0
+"""Seconds between two signs of life, and those that a node gets to answer."""
 
 
 def prepare(places: MasterPlaces, node: NodePlaces, word: str) -> str:
@@ -204,7 +209,7 @@ def chores(
     settings = etcd_of(places.store)
     if settings is None:
         return []
-    return [partial(share, keys), partial(_let_lead, settings, followed)]
+    return [partial(share, keys), partial(_let_lead, settings, followed), show_life]
 
 
 async def _let_lead(
@@ -213,6 +218,42 @@ async def _let_lead(
     await wished(settings)
     _LOG.info("another node is to lead: this master ends as planned, and waits")
     followed.set()
+
+
+async def check_obeyed(keys: Authority, config_store: ConfigStore) -> None:
+    """Raise `WrongState` if more than half of the nodes have heard a later master.
+
+    That one's state is elsewhere: a backup was put back, or this etcd was brought back
+    to what it held before. The lead here does not tell; this machine's node does, and
+    all others are asked then.
+    """
+    config, term = config_store.config, config_store.term
+    call, own = GetStanding(), config.node(config.cluster.master_node)
+    async with voting.asking(keys) as nodes:
+        votes = await voting.ask(nodes, [own], call, 0, _SIGN, refusals=True)
+        if votes.later(term):
+            online = config.online()
+            votes = await voting.ask(nodes, online, call, 0, _SIGN, refusals=True)
+    if len(votes.later(term)) * 2 > votes.asked:
+        await config_store.close()
+        raise fenced(term, etcd=True)
+
+
+async def show_life(at: Sources) -> None:
+    """Speak to the candidates, for ever: a restore asks them whether a master lives.
+
+    Where the state is in SQLite they hear this master with each commit of their copy.
+    """
+    while True:
+        nodes = at.config_store.config.online()
+        await together(_speak(at, one) for one in nodes if one.master_candidate)
+        await asyncio.sleep(_SIGN)
+
+
+async def _speak(at: Sources, node: Node) -> None:
+    with suppress(MoorageError, TimeoutError):
+        async with asyncio.timeout(_SIGN):
+            await at.nodes.call(node, GetStanding(), at.config_store.term, silent)
 
 
 def ended(

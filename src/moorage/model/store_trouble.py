@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What somebody should do about the place where the state is kept."""
+"""How the place is where the state is kept, and what somebody should do about it."""
 
 from msgspec import Struct
 
@@ -20,3 +20,36 @@ class StoreTrouble(Struct, frozen=True, kw_only=True):
     said: str
     command: str
     urgent: bool = False
+
+
+class StoreMember(Struct, frozen=True, kw_only=True):
+    """One of those that keep the state together.
+
+    Attributes
+    ----------
+    name
+        Its address.
+    up
+        Whether it answers.
+    size, quota
+        Bytes of its database, and how many these may become; None where unknown.
+    """
+
+    name: str
+    up: bool
+    size: int | None = None
+    quota: int | None = None
+
+
+class StoreHealth(Struct, frozen=True, kw_only=True):
+    """How the place is where the state is kept.
+
+    Attributes
+    ----------
+    engine
+        ``sqlite`` or ``etcd``.
+    """
+
+    engine: str = "sqlite"
+    members: tuple[StoreMember, ...] = ()
+    troubles: tuple[StoreTrouble, ...] = ()

@@ -128,5 +128,14 @@ class Store(Protocol):
             If it cannot be written; whether it was, nobody knows.
         """
 
+    def look(self) -> None:
+        """Look whether the lead is over: before each word that only who leads may say.
+
+        Raises
+        ------
+        StoreLost
+            If it is, and who is told of that does not end the process.
+        """
+
     async def close(self) -> None:
         """Let go of the store and of the lead, which may be taken again."""

@@ -59,5 +59,8 @@ class MemoryStore:
         self.version += 1
         return self.version
 
+    def look(self) -> None:
+        """Do nothing: the lead lasts as long as the process."""
+
     async def close(self) -> None:
         """Keep everything: the test may open it again."""

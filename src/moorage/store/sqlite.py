@@ -83,6 +83,9 @@ class SqliteStore:
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise self._failure(error) from error
 
+    def look(self) -> None:
+        """Do nothing: the lead lasts as long as the process."""
+
     async def close(self) -> None:
         """Let go of the file and of the lead."""
         if self._connection is not None:

@@ -50,10 +50,17 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
         client.query("instance", ("name", "status", "status.reason"), _NOT_UP),
         client.query("disk", ("uuid", "name", "quarantine", "behind"), _OFF),
     )
-    info, jobs = await asyncio.gather(client.info(), recent(client))
+    info, jobs, store = await asyncio.gather(
+        client.info(), recent(client), client.store()
+    )
     drained, paused = await asyncio.gather(client.drained(), client.watcher_pause())
     every = nodes.objects(), instances.objects(), disks.objects()
-    wants = [*_of_nodes(every[0]), *_of_instances(every[1]), *_of_disks(every[2])]
+    wants = [
+        *_of_store(store),
+        *_of_nodes(every[0]),
+        *_of_instances(every[1]),
+        *_of_disks(every[2]),
+    ]
     if drained:
         wants.append(
             Wants("warn", "New jobs are refused.", "", "gnt-cluster queue undrain")
@@ -70,11 +77,16 @@ async def overview(rooms: Rooms, visit: Visit) -> Page:
         "room": await rooms.of(visit.role, client),
         "jobs": jobs,
         "version": info["software_version"],
-        "master": info["master"],
+        "master": store["master"],
+        "since": moment(store["since"]) if store["since"] else "",
+        "engine": _ENGINES[store["engine"]],
+        "members": store["members"],
     }
     return Page("overview", values)
 
 
+_ENGINES = {"sqlite": "a file", "etcd": "etcd"}
+"""Where the state is."""
 _NODE = (
     *("name", "role", "offline", "drained", "silence", "copy", "copy.why"),
     *("certificate_ends", "pinst_cnt"),
@@ -94,6 +106,12 @@ def _sentence(
         return f"All is well: {size}."
     verb = "wants" if len(wants) == 1 else "want"
     return f"{counted(len(wants), 'thing')} {verb} a person: {size}."
+
+
+def _of_store(store: Mapping[str, Any]) -> Iterator[Wants]:
+    for one in store["troubles"]:
+        told = f"{one['said'][:1].upper()}{one['said'][1:]}."
+        yield Wants("bad" if one["urgent"] else "warn", told, "", one["command"])
 
 
 def _of_nodes(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Wants]:

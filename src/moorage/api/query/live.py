@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from moorage.api.census import Census
+from moorage.api.store_health import KnownHealth
 from moorage.errors import MoorageError, NotSupported, Unreachable, answered_unfit
 from moorage.jobs import Engine, Nodes
 from moorage.jobs.turns import together
@@ -53,6 +54,8 @@ class Sources:
         Until when a node is not asked for lists, and why, by its uuid.
     census
         How many objects there are.
+    store
+        How the place is where the state is kept.
     """
 
     config_store: ConfigStore
@@ -64,6 +67,7 @@ class Sources:
     copies: Callable[[], Sequence[CopyStatus]] = tuple
     left_alone: dict[str, tuple[float, str]] = field(default_factory=dict)
     census: Census = field(default_factory=Census)
+    store: KnownHealth = field(default_factory=KnownHealth)
 
     def snapshot(self) -> Snapshot:
         """Return the newest snapshot; no node was asked yet."""

@@ -104,6 +104,31 @@ def _copies(name: str) -> Samples:
     return samples
 
 
+def _members(name: str) -> Samples:
+    """Return what yields a number of each member of the store, where it is known."""
+
+    def samples(seen: Seen) -> Iterator[Sample]:
+        for one in seen.of("store", "members") or ():
+            if one[name] is not None:
+                yield {"member": one["name"]}, float(one[name])
+
+    return samples
+
+
+def _problems(seen: Seen) -> Iterator[Sample]:
+    found = seen.of("store", "troubles")
+    if found is not None:
+        urgent = sum(one["urgent"] for one in found)
+        yield {"severity": "critical"}, urgent
+        yield {"severity": "warning"}, len(found) - urgent
+
+
+def _leads(seen: Seen) -> Iterator[Sample]:
+    since = seen.of("store", "since")
+    if since:
+        yield {"node": seen.of("store", "master")}, since
+
+
 def _failed(seen: Seen) -> Iterator[Sample]:
     for name, spread in (seen.of("verbs") or {}).items():
         yield {"verb": name}, spread["failed"]
@@ -176,6 +201,26 @@ METRICS: tuple[Metric | Histogram, ...] = (
         "Commits that a candidate's copy lacks, where that is known.",
         _copies("behind"),
     ),
+    Metric(
+        "store_problems",
+        "What needs somebody where the state is kept; critical: no more writes.",
+        _problems,
+    ),
+    Metric(
+        "store_member_up",
+        "Whether a member of the etcd with the state answered (1).",
+        _members("up"),
+    ),
+    Metric(
+        "store_member_database_bytes",
+        "Size of the database of a member of etcd.",
+        _members("size"),
+    ),
+    Metric(
+        "store_member_quota_bytes",
+        "Size that the database of a member of etcd may have.",
+        _members("quota"),
+    ),
     Metric("storage_unit_bytes", "Size of a storage unit.", _of_units("total")),
     Metric("storage_unit_free_bytes", "Room in a storage unit.", _of_units("free")),
     Metric(
@@ -238,6 +283,11 @@ METRICS: tuple[Metric | Histogram, ...] = (
         "master_term",
         "Number of the lead: each start and each change of master counts on.",
         _one("master", "term"),
+    ),
+    Metric(
+        "master_lead_start_timestamp_seconds",
+        "Since when the master is on its node, since the epoch; where on record.",
+        _leads,
     ),
     Metric(
         "audit_entries_total",

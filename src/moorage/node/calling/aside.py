@@ -8,7 +8,7 @@ else of the caller's loop waits for them.
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -40,6 +40,8 @@ class NodesAside:
         Gives this side its certificate, and new nodes theirs.
     sender
         Who asks, as the nodes are told.
+    look
+        Called before something is sent; it ends the process if that leads no more.
 
     Attributes
     ----------
@@ -47,11 +49,16 @@ class NodesAside:
         Set when the thread ended before its time: no call is answered any more.
     """
 
-    def __init__(self, authority: Authority, sender: Sender) -> None:
+    def __init__(
+        self,
+        authority: Authority,
+        sender: Sender,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
         self._nodes = HttpNodes(authority)
         self._lines = Exchange(CONNECT, wire.SILENCE, leads=True)
         for one in (self._nodes.exchange, self._lines):
-            one.sender = sender
+            one.sender, one.look = sender, look
         self._lines.mark = self._nodes.exchange.mark  # both are one master
         self._loop = SmallBuffers()
         self._here = asyncio.get_running_loop()

@@ -8,7 +8,7 @@ Several calls may go in one request, a line each, and are answered in turn
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -64,10 +64,14 @@ class Exchange:
     mark
         Drawn by chance: it tells this process from another that leads in its term. None
         of who only looks.
+    look
+        Called before something is sent; it raises, or ends the process, if who asks
+        leads no more.
     """
 
     def __init__(self, connect: float, silence: float, *, leads: bool) -> None:
         self.sender = ourselves()
+        self.look: Callable[[], None] = _leads
         self._connect = connect
         self._silence = silence
         self._numbers = count(1)
@@ -97,7 +101,7 @@ class Exchange:
         try:
             async with self._open().post(
                 f"https://{place_of(node)}/call",
-                data=_in_pieces(asked),
+                data=self._in_pieces(asked),
                 headers={"Content-Length": str(len(asked))},
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
@@ -144,6 +148,15 @@ class Exchange:
         }
         return json.encode(asked)
 
+    async def _in_pieces(self, asked: bytes) -> AsyncIterator[bytes]:
+        """Yield a request bit by bit: a connection keeps room for all it wrote at once.
+
+        The process may have stood still since the last bit.
+        """
+        for at in range(0, len(asked), _WRITTEN):
+            self.look()
+            yield asked[at : at + _WRITTEN]
+
     async def line(self, node: Node, wanted: GuestLine, term: int, way: Way) -> Line:
         """Return a line to a guest on a node.
 
@@ -171,6 +184,7 @@ class Exchange:
     ) -> None:
         """Ask for a line, and raise what the node says instead."""
         try:
+            self.look()
             await link.send_bytes(json.encode(asked))
             message = await link.receive(timeout=self._silence)
         except _BROKEN as error:
@@ -212,10 +226,8 @@ class Exchange:
         return self._session
 
 
-async def _in_pieces(asked: bytes) -> AsyncIterator[bytes]:
-    """Yield a request bit by bit: a connection keeps room for what it wrote at once."""
-    for at in range(0, len(asked), _WRITTEN):
-        yield asked[at : at + _WRITTEN]
+def _leads() -> None:
+    """Say nothing against it."""
 
 
 class _Life:

@@ -2,6 +2,6 @@
 """The engine over etcd: the state is on most members, and a lead ends by itself."""
 
 from .engine import EtcdStore
-from .members import troubles
+from .members import health, troubles
 from .settings import EtcdSettings, read, settings_from, to_bytes
 from .wish import wish, wished

@@ -97,6 +97,11 @@ class EtcdStore:
         """Apply `writes` at version `expected`; return the new version."""
         return await self._run(self._commit(writes, expected))
 
+    def look(self) -> None:
+        """Look whether the lead is over: in any thread, for the clock tells it."""
+        if held := self._lead:
+            held.look(self._ended)
+
     async def fill(self, head: Head, records: Mapping[Key, bytes]) -> None:
         """Take over what another store holds, in no lower term; this one is empty."""
         await self._run(self._fill(head, records))
@@ -150,7 +155,7 @@ class EtcdStore:
             await self._put([gateway.drop_all(self._keys.parts)], place)
             self._since, self._kept_from = 0, self._mod
             if before and self._aside:
-                self._aside.later(self._compact(before))
+                self._aside.later(self._members().compact(before, now() + PATIENCE))
             return self.head.term
 
     async def _settle(self) -> None:
@@ -296,17 +301,7 @@ class EtcdStore:
             self._since = 0
             before, self._kept_from = self._kept_from, self._mod
             if before and self._aside:
-                self._aside.later(self._compact(before))
-
-    async def _compact(self, revision: int) -> None:
-        """Let etcd forget what came before a revision."""
-        try:
-            body = {"revision": revision}
-            await self._members().ask(
-                "kv/compaction", body, gateway.Nothing, now() + PATIENCE
-            )
-        except StoreError as error:  # somebody else's may be further
-            _LOG.info("etcd keeps former values for longer: %s", error.message)
+                self._aside.later(self._members().compact(before, now() + PATIENCE))
 
     async def _put_parts(self, puts: list[Put], new: Head) -> None:
         """Make a commit that no request can carry."""
@@ -388,11 +383,12 @@ class EtcdStore:
         async with self._turn:
             if self._keeping:
                 self._keeping.cancel()
-            if self._lead:
-                await self._lead.give_back()
+            held, self._lead = self._lead, None
+            if held:
+                await held.give_back()
             if self._etcd:
                 await self._etcd.close()
-            self._lead, self._etcd, self._keeping = None, None, None
+            self._etcd, self._keeping = None, None
 
 
 def _told(why: str) -> None:

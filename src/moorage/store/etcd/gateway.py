@@ -6,6 +6,7 @@ a guard, which fails the second time, and tells then what is there.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from moorage.store.base import StoreError
 from .layout import Put, behind
 from .settings import EtcdSettings
 
+_LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LIMIT = 2.0
@@ -289,6 +291,13 @@ class Gateway:
         """Renew a lease; return its seconds, 0 if there is none any more."""
         found = await self.ask("lease/keepalive", {"ID": lease}, Renewal, until)
         return found.result.TTL
+
+    async def compact(self, revision: int, until: float) -> None:
+        """Let etcd forget what came before a revision."""
+        try:
+            await self.ask("kv/compaction", {"revision": revision}, Nothing, until)
+        except StoreError as error:  # somebody else's may be further
+            _LOG.info("etcd keeps former values for longer: %s", error.message)
 
     async def revoke(self, lease: int, until: float) -> None:
         """End a lease, if it is there and etcd answers."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import Refused
-from moorage.store.base import Damaged, Elsewhere, StoreError
+from moorage.store.base import Damaged, Elsewhere, StoreError, StoreLost
 
 from . import gateway
 from .gateway import Gateway, Lease, Value, now
@@ -117,6 +117,22 @@ class Lead:
     def ended(self) -> bool:
         """Whether it is lost, or has to count as lost by now."""
         return bool(self.over) or now() >= self.until
+
+    def look(self, ended: Callable[[str], None]) -> None:
+        """Look at the clock before a word that only who leads may say.
+
+        A process that stood still goes on where it was: what it was about to say may be
+        faster than the thread that keeps the lead.
+
+        Raises
+        ------
+        StoreLost
+            If it is lost, and `ended`, which is told of that, does not end the process.
+        """
+        if self.ended():
+            why = self.over or "the lead in etcd was not renewed in time"
+            ended(why)
+            raise StoreLost(why)
 
     async def give_back(self) -> None:
         """End the lead at once, for the next one."""

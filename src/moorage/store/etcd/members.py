@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from moorage.model.store_trouble import StoreTrouble
+from moorage.model.store_trouble import StoreHealth, StoreMember, StoreTrouble
 from moorage.store.base import StoreError
 from moorage.units import MIB
 
@@ -58,11 +58,30 @@ class _Member(Struct, frozen=True):
     metrics: str = ""
 
 
-async def troubles(settings: EtcdSettings) -> list[StoreTrouble]:
-    """Ask all members, at once; return what needs somebody."""
+async def health(settings: EtcdSettings) -> StoreHealth:
+    """Ask all members, at once; return how they are, and what needs somebody."""
     found = await asyncio.gather(*(_ask(settings, one) for one in settings.endpoints))
     each = (trouble for one in found for trouble in _of(one))
-    return [*_alarmed(found), *each, *_mix(found)]
+    return StoreHealth(
+        engine="etcd",
+        members=tuple(map(_shown, found)),
+        troubles=(*_alarmed(found), *each, *_mix(found)),
+    )
+
+
+async def troubles(settings: EtcdSettings) -> list[StoreTrouble]:
+    """Ask all members, at once; return what needs somebody."""
+    return list((await health(settings)).troubles)
+
+
+def _shown(member: _Member) -> StoreMember:
+    quota = _samples(member.metrics).get((_QUOTA, ""))
+    return StoreMember(
+        name=member.endpoint,
+        up=not member.why,
+        size=member.status.size if member.status else None,
+        quota=int(quota) if quota else None,
+    )
 
 
 async def _ask(settings: EtcdSettings, endpoint: str) -> _Member:

@@ -51,6 +51,11 @@ async def _pause(asked: Asked) -> dict[str, float | None]:
     return {"paused_until": await asked.luxi.call("SetWatcherPause", until)}
 
 
+async def _store(asked: Asked) -> dict[str, Any]:
+    found: dict[str, Any] = await asked.luxi.call("QueryStore")
+    return found
+
+
 _OS = (
     *("name", "valid", "variants", "parameters"),
     *("api_versions", "hidden", "blacklisted"),
@@ -98,6 +103,13 @@ ROUTES: tuple[Route, ...] = (
         BULK,
         answer=list[str | dict[str, Any]],
         role=OPERATIONS["OP_OS_DIAGNOSE"].role,
+    ),
+    get(
+        "/2/store",
+        "Tell where the state is kept, who leads, and what needs somebody there",
+        _store,
+        answer=dict[str, Any],
+        role=Role.READ,
     ),
     get(
         "/2/watcher",
