@@ -6,13 +6,11 @@ lead back, which only the node may take that is wished to. If who leads is dead,
 node has the lead when the lease has run out.
 """
 
-import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
-from moorage.store.etcd import EtcdSettings, wish
+from moorage.store.etcd import EtcdSettings, wishing
 
 from .paths import MasterPlaces
 from .process import wait_until
@@ -49,7 +47,7 @@ def failover(
             "nothing that was told as done is lost",
             hint="gnt-cluster master-failover",
         )
-    why = _waits(places)
+    why = waits(places)
     if why is None:
         raise WrongState(
             "the master is on this node already", hint="gnt-cluster getmaster"
@@ -65,11 +63,11 @@ def failover(
             hint="install the later Moorage here, too",
         )
     agreed([])
-    asyncio.run(_led(places, settings))
+    _led(places, settings)
     return ["The master is on this node now"]
 
 
-def _waits(places: MasterPlaces) -> MoorageError | None:
+def waits(places: MasterPlaces) -> MoorageError | None:
     """Return why the master here answers nothing; None if it leads."""
     try:
         with LuxiClient(str(places.socket)) as luxi:
@@ -79,11 +77,10 @@ def _waits(places: MasterPlaces) -> MoorageError | None:
     return None
 
 
-async def _led(places: MasterPlaces, settings: EtcdSettings) -> None:
-    async with wish(settings, _PATIENCE):
-        settled = partial(wait_until, lambda: _settled(_waits(places)), _PATIENCE)
-        await asyncio.to_thread(settled)
-        why = await asyncio.to_thread(_waits, places)
+def _led(places: MasterPlaces, settings: EtcdSettings) -> None:
+    with wishing(settings, _PATIENCE):
+        wait_until(lambda: _settled(waits(places)), _PATIENCE)
+        why = waits(places)
     if why:
         raise Failed(
             f"the master here does not lead: {why.message}",
