@@ -87,9 +87,10 @@ looks: $(INSTALLED) ## Make pictures of every page at three widths, light and da
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
 
-crashes: $(INSTALLED) ## The master dies at all pairs of points of every request, each node at each call (an hour); ONE_IN=1
+crashes: $(INSTALLED) ## The master dies at all pairs of points of every request, each node at each call and more (an hour); ONE_IN=1
 	MOORAGE_ONE_IN=$(or $(ONE_IN),1) $(BIN)/pytest -n 2 -m slow \
-	  tests/e2e/test_crash.py tests/e2e/test_faults.py
+	  tests/e2e/test_crash.py tests/e2e/test_faults.py tests/e2e/test_store_lost.py \
+	  tests/e2e/test_joining.py tests/e2e/test_capacity.py tests/cloud/test_each_step.py
 
 databases: $(INSTALLED) ## Run all tests of the cloud on PostgreSQL as well; make test draws some
 	MOORAGE_ONE_IN=1 $(BIN)/pytest -n 2 -m slow tests/cloud

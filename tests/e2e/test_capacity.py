@@ -11,6 +11,7 @@ from moorage.errors import from_json
 from moorage.model import Disk, Instance
 from moorage.ops.asking.node_tasks import beparams
 from moorage.testing.cluster import ClusterBuilder, SimCluster
+from support.sampling import EVERY_OTHER, sampled
 
 MEMORY = 65536
 """MiB of a node."""
@@ -138,6 +139,6 @@ async def test_no_node_gets_more_than_it_has(tmp_path, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 300))
+@pytest.mark.parametrize("seed", sampled(range(100, 300), EVERY_OTHER, "capacity"))
 async def test_no_node_gets_more_than_it_has_at_length(tmp_path, seed):
     await _run(tmp_path, seed)

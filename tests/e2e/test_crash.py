@@ -16,7 +16,7 @@ import pytest
 from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.scenarios import Scenario
 from support.deaths import Death, different_points
-from support.sampling import ONE_IN, one_in, sampled
+from support.sampling import EVERY_OTHER, ONE_IN, one_in, sampled
 
 
 @one_in(8)
@@ -69,7 +69,7 @@ async def _died(port: Any, scenario: Scenario, point: int) -> SimCluster:
     return cluster
 
 
-@one_in(8)
+@one_in(8, EVERY_OTHER)
 @pytest.mark.parametrize("when", ["while it mends", "when it is done"])
 async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
     port: Any, scenario: Scenario, when: str, step: int

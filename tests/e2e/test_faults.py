@@ -15,7 +15,7 @@ from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, STORED, Scenario
 from moorage.testing.state_snapshot import Picture, picture, renumbered
-from support.sampling import ONE_IN, one_in, sampled
+from support.sampling import EVERY_OTHER, ONE_IN, one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -59,7 +59,7 @@ def _failing(nodes: str, at: int, *, again: bool) -> Callable[[str, Command], bo
     return refuse
 
 
-@one_in(10)
+@one_in(10, EVERY_OTHER)
 async def test_a_command_that_fails_once(
     port: Any, scenario: Scenario, step: int
 ) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
+from support.sampling import EVERY_OTHER, sampled
 
 pytestmark = pytest.mark.slow
 
@@ -56,16 +58,16 @@ def moments(bare: Scratch) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("victims", ["master", "agent", "both"])
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "when it was asked",
-        "when it knows the cluster",
-        "when it has joined",
-        "when it serves",
-    ],
+MOMENTS = (
+    "when it was asked",
+    "when it knows the cluster",
+    "when it has joined",
+    "when it serves",
 )
+MISHAPS = sampled(list(product(MOMENTS, ("master", "agent", "both"))), EVERY_OTHER)
+
+
+@pytest.mark.parametrize(("moment", "victims"), MISHAPS)
 def test_a_crash_in_the_middle_can_be_repeated(
     bare: Scratch, moment: str, victims: str
 ) -> None:

@@ -17,7 +17,7 @@ from moorage.model import Change, successor
 from moorage.store import MemoryStore, Stored, StoreError, StoreLost, Write
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, Scenario
-from support.sampling import one_in, sampled
+from support.sampling import EVERY_OTHER, one_in, sampled
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
@@ -72,7 +72,7 @@ async def lost(cluster: SimCluster, scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("failures", [1, 1000], ids=["once", "for-a-while"])
-@one_in(6)
+@one_in(6, EVERY_OTHER)
 @each_request
 async def test_a_write_that_fails(
     quay: Any,

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -27,6 +28,8 @@ import hscan as rapi_answers
 import loads
 import mutants
 from saying import PLACE, fleet, run, sentence
+
+from support.sampling import EVERY_OTHER, sampled
 
 OTHERWISE = (  # what is wrong with a cluster, not with the words that describe it
     "Aborting.",
@@ -329,9 +332,10 @@ LARGE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [60, 100])
-@pytest.mark.parametrize("kind", LARGE)
-@pytest.mark.parametrize("option", ["-t", "-I"])
+@pytest.mark.parametrize(
+    ("option", "kind", "size"),
+    sampled(list(product(("-t", "-I"), LARGE, (60, 100))), EVERY_OTHER, "large"),
+)
 def test_a_hundred_megabytes_take_neither_all_memory_nor_all_day(
     option, kind, size, tmp_path
 ):

@@ -17,9 +17,12 @@ Case = TypeVar("Case")
 
 SEED = int(os.environ.get("MOORAGE_SEED") or time.time() // 60)
 os.environ["MOORAGE_SEED"] = f"{SEED}"  # all workers of a run have the same
-ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 5)
+ONE_IN = int(os.environ.get("MOORAGE_ONE_IN") or 8)
 """Slow tests try one in so many of what is quadratic, and of what is to be the same on
 another database; 1 is all (`make crashes`, `make databases`)."""
+EVERY_OTHER = min(2, ONE_IN)
+"""They try one in so many of what takes minutes without being quadratic: each case is
+tried by every other run, and all are where ONE_IN is 1."""
 
 
 def one_in(fast: int, slow: int = 1) -> pytest.MarkDecorator:

@@ -20,6 +20,7 @@ from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound
 from moorage.hypervisors import HYPERVISORS, KVM, SIMULATED, USUAL
 from moorage.jobs.job import FINISHED
+from moorage.testing.guest_image import ARGUMENTS
 
 from . import agent, bootstrap, process
 from .furnishing import furnish
@@ -232,7 +233,10 @@ def cluster_settings(scratch: Scratch) -> dict[str, object]:
     """Return the settings that suit a scratch cluster; memory in MiB."""
     hypervisor = USUAL if scratch.hypervisor == SIMULATED else scratch.hypervisor
     below = "" if scratch.hypervisor == SIMULATED else scratch.root
+    # Of the tiny guest's kernel, whoever gives it to a guest: QEMU may have to emulate.
+    hvparams = {KVM: {"kernel_args": ARGUMENTS}} if scratch.guest else {}
     return {
+        "hvparams": hvparams,
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": f"{below}/shared",
         "file_storage_dir": f"{scratch.root}/local",
