@@ -164,6 +164,13 @@ class NoMaster(Refused):
     ganeti = "environment_error"
 
 
+class NotMaster(Refused):
+    """The master that was asked waits: another one leads. Ask on its node."""
+
+    code = "not-master"
+    ganeti = "wrong_input"
+
+
 class Failed(MoorageError):
     """Something ran and broke; the job says what was undone."""
 

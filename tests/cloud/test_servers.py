@@ -9,10 +9,19 @@ from quay import Quay
 from snf_manage import refused, types
 from towns import Towns
 
-from moorage_cloud.errors import Unavailable
+from moorage_cloud.errors import NotFound, Unavailable
 from moorage_cloud.identity import people
 from moorage_cloud.models import Backend, Operation, Server, Volume
-from moorage_cloud.verbs import NewVolume, attach, create, delete, detach, quota
+from moorage_cloud.verbs import (
+    NewVolume,
+    attach,
+    create,
+    delete,
+    detach,
+    quota,
+    rename,
+    set_power,
+)
 
 requirement = pytest.mark.requirement
 
@@ -70,6 +79,19 @@ def test_what_else_is_under_way_goes_first(quay: Quay):
     assert refused(f"server-modify {other.pk} --action=stop") == (
         f"the cluster of server {other.uuid} is off"
     )
+
+
+def test_a_server_that_went_meanwhile_is_asked_for_nothing(quay: Quay):
+    """Somebody removes it between the reading of a request and its deed."""
+    server = quay.servers["a1"]
+    types(f"server-remove -f {server.pk}")
+    quay.settle()
+    asked = Operation.objects.count()
+    with pytest.raises(NotFound, match="could not be found"):
+        set_power(quay.anna, server, Server.Action.START)
+    with pytest.raises(NotFound, match="could not be found"):
+        rename(server, "back")
+    assert Operation.objects.count() == asked
 
 
 def test_a_server_is_inspected_on_record_and_on_its_cluster(quay: Quay):

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who has got the lead in etcd: whether it may lead, and what it makes of it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from moorage.daemons import standby
+from moorage.daemons import standby, voting
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import BadInput, Exists, WrongState
-from moorage.model import Change, successor
+from moorage.model import Change, Node, successor
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
+from moorage.protocol import Standing
 from moorage.store import ConfigStore, MemoryStore, create
 from moorage.store.etcd import EtcdSettings, to_bytes
 from moorage.testing.cluster import ClusterBuilder
@@ -181,6 +184,42 @@ def test_settings_that_say_no_cluster_make_no_master(tmp_path: Path) -> None:
     Candidate(places.root, "")
     with pytest.raises(Exists, match="there is a master here already"):
         standby.prepare(places, node, str(file))
+
+
+@pytest.mark.parametrize(
+    ("later", "over"),
+    [((), False), (("node1",), False), (("node1", "node2"), True)],
+    ids=["nobody", "the word of one", "more than half"],
+)
+async def test_who_leads_a_state_of_before_ends_by_the_word_of_most(
+    store: MemoryStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    later: tuple[str, ...],
+    over: bool,
+) -> None:
+    config_store, _ = await ConfigStore.open(store)
+    term, asked = config_store.term, set[str]()
+
+    class Nodes:
+        async def call(self, node: Node, *_: object) -> Standing:
+            asked.add(node.name)
+            return Standing(term=term + 100 if node.name in later else term)
+
+    @asynccontextmanager
+    async def asking(_keys: Authority) -> AsyncIterator[Nodes]:
+        yield Nodes()
+
+    monkeypatch.setattr(voting, "asking", asking)
+    here = Candidate(tmp_path / "m", config_store.config.cluster.master_node)
+    if over:
+        with pytest.raises(WrongState, match="this is not the cluster's master"):
+            await standby.check_obeyed(here.keys, config_store)
+    else:
+        await standby.check_obeyed(here.keys, config_store)
+    own = config_store.config.node(config_store.config.cluster.master_node).name
+    assert own in asked
+    assert asked == ({"node1", "node2"} if own in later else {own})
 
 
 async def recorded_first(store: MemoryStore, first: Candidate) -> None:

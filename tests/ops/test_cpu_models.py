@@ -106,3 +106,32 @@ async def test_what_all_nodes_of_a_group_have(cluster: SimCluster) -> None:
     told = await cluster.run("OP_GROUP_CPU_MODELS", group_name="default")
     assert told["models"] == {"Haswell": {"node2": "hle, rtm"}, "Nehalem": {}}
     assert told["accelerators"]["node1"] == "kvm"
+
+
+async def test_a_new_one_goes_where_its_processors_are(cluster: SimCluster) -> None:
+    """Nobody named a node; one that is named is refused with what it lacks."""
+    for node in ("node1", "node3"):
+        has(cluster, node, OLD)
+    has(cluster, "node2", NEW)
+    new = {
+        "disks": [{"size": 64, "dev_type": "sharedfile"}],
+        "hvparams": {"cpu_type": "Haswell"},
+    }
+    await cluster.run("OP_INSTANCE_CREATE", instance_name="new", **new)
+    home = cluster.config.home(cluster.config.instance("new"))
+    assert home.name == "node2"
+    with pytest.raises(WrongState, match="cpu_type=Haswell on node node3: its proc"):
+        await cluster.run(
+            "OP_INSTANCE_CREATE", instance_name="other", pnode="node3", **new
+        )
+
+
+async def test_an_agent_of_an_earlier_version_is_not_in_the_way(
+    cluster: SimCluster,
+) -> None:
+    for node in cluster.nodes.nodes.values():
+        node.hypervisor.models = None
+    await modify(cluster, "Haswell")
+    await migrate(cluster, "node2")
+    found = await cluster.run("OP_CLUSTER_VERIFY")
+    assert "cpu_type" not in str(found)

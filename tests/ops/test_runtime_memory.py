@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api.query import Sources, query
+from moorage.cli.gnt_instance.info import instance as info
 from moorage.errors import BadInput, Failed, WrongState
 from moorage.model import GuestState
 from moorage.testing.cluster import SimCluster
@@ -42,6 +43,8 @@ async def test_it_has_what_was_asked_for_until_it_starts_anew(
     """The list shows what it has; plans go on counting what it may have."""
     assert await modify(cluster, runtime_mem=300) == [["runtime_memory", 300]]
     assert await shown(cluster) == [300, 512, 256]
+    (told,) = (await cluster.run("OP_INSTANCE_QUERY_DATA", instances=["web1"])).values()
+    assert info(told)["Memory now"] == "300 of 512 MiB"
     await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web1", target_node="node2")
     assert (await shown(cluster))[0] == 300
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")

@@ -5,12 +5,14 @@ import io
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from moorage.cli.main import INTERRUPTED
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
@@ -217,3 +219,49 @@ def test_who_got_another_key_while_it_waited_leads_by_that(town: Scratch) -> Non
     on(town, heir).type("gnt-disk add -t sharedfile -s 1M renewed")
     for name in (old, third):
         on(town, name).type("moorage master start")
+
+
+def interrupted(hands: Typist, line: str, begun: Callable[[], bool]) -> float:
+    """Type a command and Ctrl-C when it has begun; return the seconds that it took."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line.split(), env=hands._environ, stderr=pipe) as typed:
+        assert process.wait_until(lambda: typed.poll() is not None or begun(), LONG)
+        since = time.monotonic()
+        typed.send_signal(signal.SIGINT)
+        typed.communicate(timeout=LONG)
+    assert typed.returncode == INTERRUPTED
+    return time.monotonic() - since
+
+
+def wished(etcd: Members) -> bool:
+    found = etcd.keys()
+    return b"/demo/wish" in found
+
+
+def test_ctrl_c_ends_a_failover_at_once(town: Scratch, etcd: Members) -> None:
+    """A job keeps the lead for ten seconds: nobody has to wait for that."""
+    old = leader(town, *NAMES)
+    heir = next(one for one in NAMES if one != old)
+    assert process.wait_until(lambda: waits(town, heir), LONG)
+    on(town, old).type("gnt-debug delay --submit 30")
+    line = "gnt-cluster master-failover --yes-do-it"
+    took = interrupted(on(town, heir), line, lambda: wished(etcd))
+    assert took < 5
+    assert not wished(etcd)
+    leader(town, *NAMES)
+
+
+def test_ctrl_c_in_a_move_of_the_state_leaves_the_lead_here(town: Scratch) -> None:
+    """Masters that wait get no lead by it; the move is taken back by its name."""
+    old = leader(town, *NAMES)
+    others = [one for one in NAMES if one != old]
+    assert process.wait_until(lambda: all(waits(town, one) for one in others), LONG)
+    at = places(town, old)
+    began = process.holder(at.lock)
+    interrupted(on(town, old), "moorage store move sqlite", at.moving.exists)
+    assert leads(town, old)
+    assert process.holder(at.lock) != began  # it was stopped, and started again
+    on(town, old).type(f"moorage store move {at.etcd}")
+    assert not at.moving.exists()
+    assert leads(town, old)
+    on(town, old).type("gnt-disk add -t sharedfile -s 1M interrupted")

@@ -109,6 +109,11 @@ def _answers(places: MasterPlaces) -> bool:
     return True
 
 
+def runs(places: MasterPlaces) -> bool:
+    """Return whether there is a master, or one is about to be started again."""
+    return any(map(process.holder, (places.supervisor, places.lock)))
+
+
 def stop(places: MasterPlaces) -> bool:
     """Stop the master as planned; return whether there was one."""
     found = False

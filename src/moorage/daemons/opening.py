@@ -11,7 +11,7 @@ from threading import Thread
 
 from moorage.api.luxi_server import LuxiServer
 from moorage.copies import CommitLog
-from moorage.errors import Conflict, MoorageError, Refused, Unreachable
+from moorage.errors import Conflict, MoorageError, NotMaster, Refused, Unreachable
 from moorage.store import ConfigStore, StoreError, store_at
 from moorage.units import counted
 
@@ -75,9 +75,9 @@ def _waiting(places: MasterPlaces, why: str, since: float) -> MoorageError:
 
 
 def _follows(led: Refused) -> MoorageError:
-    return Unreachable(
+    return NotMaster(
         f"this master waits for the lead: {led.message}",
-        hint="ask there",
+        hint="gnt-cluster getmaster names the node where it leads: type it there",
         **led.facts,
     )
 

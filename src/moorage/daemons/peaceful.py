@@ -6,13 +6,11 @@ lead back, which only the node may take that is wished to. If who leads is dead,
 node has the lead when the lease has run out.
 """
 
-import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
-from moorage.store.etcd import EtcdSettings, wish
+from moorage.store.etcd import EtcdSettings, wishing
 
 from .paths import MasterPlaces
 from .process import wait_until
@@ -37,7 +35,8 @@ def failover(
     BadInput
         If something is asked for that only copies of the state need.
     WrongState
-        If the master here leads already, or does not wait for the lead.
+        If the master here leads already, does not wait for the lead, or is of an
+        earlier version than who leads.
     Failed
         If it does not lead in time.
     """
@@ -48,7 +47,7 @@ def failover(
             "nothing that was told as done is lost",
             hint="gnt-cluster master-failover",
         )
-    why = _waits(places)
+    why = waits(places)
     if why is None:
         raise WrongState(
             "the master is on this node already", hint="gnt-cluster getmaster"
@@ -58,12 +57,17 @@ def failover(
             f"the master here does not wait for the lead: {why.message}",
             hint="moorage master start",
         )
+    if why.facts.get("late"):
+        raise WrongState(
+            f"the master here cannot lead: {why.message}",
+            hint="install the later Moorage here, too",
+        )
     agreed([])
-    asyncio.run(_led(places, settings))
+    _led(places, settings)
     return ["The master is on this node now"]
 
 
-def _waits(places: MasterPlaces) -> MoorageError | None:
+def waits(places: MasterPlaces) -> MoorageError | None:
     """Return why the master here answers nothing; None if it leads."""
     try:
         with LuxiClient(str(places.socket)) as luxi:
@@ -73,11 +77,10 @@ def _waits(places: MasterPlaces) -> MoorageError | None:
     return None
 
 
-async def _led(places: MasterPlaces, settings: EtcdSettings) -> None:
-    async with wish(settings, _PATIENCE):
-        settled = partial(wait_until, lambda: _settled(_waits(places)), _PATIENCE)
-        await asyncio.to_thread(settled)
-        why = await asyncio.to_thread(_waits, places)
+def _led(places: MasterPlaces, settings: EtcdSettings) -> None:
+    with wishing(settings, _PATIENCE):
+        wait_until(lambda: _settled(waits(places)), _PATIENCE)
+        why = waits(places)
     if why:
         raise Failed(
             f"the master here does not lead: {why.message}",

@@ -46,6 +46,8 @@ _OFFERED = "own.pem"
 """Name of the file with the key that the node had when this master was started."""
 _LOOK = 1.0
 """Seconds between two looks at whether there are new ones."""
+_OWN = 1.0
+"""Seconds that this machine's own node gets to answer: a takeover waits for it."""
 _SIGN = 5.0
 """Seconds between two signs of life, and those that a node gets to answer."""
 
@@ -230,7 +232,7 @@ async def check_obeyed(keys: Authority, config_store: ConfigStore) -> None:
     config, term = config_store.config, config_store.term
     call, own = GetStanding(), config.node(config.cluster.master_node)
     async with voting.asking(keys) as nodes:
-        votes = await voting.ask(nodes, [own], call, 0, _SIGN, refusals=True)
+        votes = await voting.ask(nodes, [own], call, 0, _OWN, refusals=True)
         if votes.later(term):
             online = config.online()
             votes = await voting.ask(nodes, online, call, 0, _SIGN, refusals=True)

@@ -28,10 +28,10 @@ from moorage.store import (
     loaded,
 )
 from moorage.store.base import ADVICE
-from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wish
+from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wishing
 from moorage.units import counted
 
-from . import etcd_prefix, master_process, moving, process
+from . import etcd_prefix, master_process, moving, peaceful, process
 from .moving import Move
 from .paths import MasterPlaces
 from .state_directory import as_owner
@@ -181,26 +181,25 @@ def do(places: MasterPlaces, wanted: Plan) -> None:
     busy = f"a move or an import of the state in {places.root} is under way"
     with process.held(places.importing, busy, "wait for its end"):
         now = etcd_of(places.store)
-        if now and not wanted.over:
-            asyncio.run(_ahead(now, places, wanted))
+        if now and (not wanted.over or peaceful.waits(places) is None):
+            # Masters that wait on candidates leave the lead be while this one is
+            # stopped.
+            with wishing(now, _AHEAD):
+                _stopped(places, wanted)
         else:
             _stopped(places, wanted)
 
 
-async def _ahead(etcd: EtcdSettings, places: MasterPlaces, wanted: Plan) -> None:
-    """Keep masters that wait on candidates from the lead while this one is stopped."""
-    async with wish(etcd, _AHEAD):
-        await asyncio.to_thread(_stopped, places, wanted)
-
-
 def _stopped(places: MasterPlaces, wanted: Plan) -> None:
     cut = moving.noted(places) is not None  # with the master stopped, or not
+    was_running = master_process.runs(places)
     as_owner(places.root, moving.note, places, wanted.move)
-    was_running = master_process.stop(places)
     try:
+        master_process.stop(places)
         as_owner(places.root, carry_out, places, wanted)
     finally:
         if was_running or cut:
+            master_process.stop(places)  # Ctrl-C may have found it ending
             master_process.start(places)
 
 

@@ -22,6 +22,12 @@ DISCARDS = {
     **dict.fromkeys(("ignore", "off"), "ignore"),
 }
 """QEMU's word by Ganeti's for what becomes of what a guest discards."""
+PARAVIRTUAL = "paravirtual"
+DRIVERS = {PARAVIRTUAL: "virtio-blk-pci", "ide": "ide-hd", "scsi-hd": "scsi-hd"}
+"""QEMU's device by Ganeti's word for what a disk is; the first on any machine."""
+CONTROLLERS = {"lsi": 7, "megasas": 16, "virtio-scsi-pci": 16}
+"""How many disks a SCSI controller has, by its word."""
+IDE_DISKS = 4
 _AIO = frozenset({"threads", "native", "io_uring"})
 _DIRECT = frozenset({"default", "none", "directsync"})
 
@@ -38,12 +44,22 @@ class Disks(Protocol):
         """Which caches there are."""
 
     @property
+    def disk_type(self) -> str:
+        """What a disk is."""
+
+    @property
+    def scsi_controller_type(self) -> str:
+        """What SCSI disks are on."""
+
+    @property
     def disk_discard(self) -> str:
         """What becomes of what a guest discards."""
 
 
 def check(given: Disks) -> None:
     """Raise `BadInput` for a value that no disk has, and for two that exclude."""
+    one_of("disk_type", given.disk_type, DRIVERS)
+    one_of("scsi_controller_type", given.scsi_controller_type, CONTROLLERS)
     one_of("disk_aio", given.disk_aio, _AIO)
     one_of("disk_cache", given.disk_cache, {"default", *CACHES})
     one_of("disk_discard", given.disk_discard, DISCARDS)

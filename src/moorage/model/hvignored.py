@@ -55,9 +55,6 @@ def _none(effect: str, *plain: str, default: bool | int | str = "") -> Ignored:
 
 
 IGNORED: dict[str, Ignored] = {
-    "disk_type": _none(
-        "disks are paravirtual (virtio)", "paravirtual", default="paravirtual"
-    ),
     "kvm_path": _none(
         "the qemu-system-x86_64 in the agent's PATH is run",
         *("/usr/bin/kvm", "/usr/bin/qemu-system-x86_64"),
@@ -65,7 +62,6 @@ IGNORED: dict[str, Ignored] = {
     ),
     "migration_caps": _none("migrations set their own capabilities"),
     "migration_mode": _none("guests migrate live", "live", default="live"),
-    "scsi_controller_type": _none("there is no SCSI controller", "lsi", default="lsi"),
     "soundhw": _none("there is no sound card"),
     "spice_bind": _none(_SPICE),
     "spice_image_compression": _none(_SPICE),

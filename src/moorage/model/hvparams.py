@@ -57,6 +57,7 @@ _RANGES = {
 MACHINE = frozenset(
     (
         *("accel", "acpi", "balloon", "cdrom_disk_type", "cpu_type", "kvm_flag"),
+        *("disk_type", "scsi_controller_type"),
         *("cpu_cores", "cpu_sockets", "cpu_threads"),
         *("kvm_pci_reservations", "machine_version", "nic_type"),
         *("reboot_behavior", "serial_console"),
@@ -76,7 +77,11 @@ MACHINE = frozenset(
 names a file, an address or a user, or holds arguments of somebody's."""
 
 
-NOT_EARLIER: dict[str, bool | str] = {"balloon": False, "usb_devices": ""}
+NOT_EARLIER: dict[str, bool | str] = {
+    "balloon": False,
+    "disk_type": hvdisks.PARAVIRTUAL,
+    "usb_devices": "",
+}
 """What an agent of the version before does not make, whatever it is told."""
 ABSENT = NOT_EARLIER | {"use_guest_agent": False}
 """Those of a guest whose node says nothing of them."""
@@ -113,6 +118,10 @@ class Parameters(Struct, frozen=True, kw_only=True):
     disk_discard
         ``unmap`` gives back to the storage what a guest discards, which is the
         default; ``ignore`` keeps it.
+    disk_type
+        What disks are: ``paravirtual`` (virtio), or on a pc ``ide`` or ``scsi-hd``.
+    scsi_controller_type
+        What SCSI disks are on: ``lsi``, ``megasas`` or ``virtio-scsi-pci``.
     disk_cache
         ``default`` bypasses the node's cache where the file system can, which a live
         migration relies on; or Ganeti's none, directsync, writeback, writethrough
@@ -196,6 +205,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     disk_aio: str = "threads"
     disk_cache: str = "default"
     disk_discard: str = "unmap"
+    disk_type: str = hvdisks.PARAVIRTUAL
     floppy_image_path: str = ""
     initrd_path: str = ""
     kernel_args: str = "ro"
@@ -212,6 +222,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     nic_type: str = "paravirtual"
     reboot_behavior: str = "reboot"
     root_path: str = ""
+    scsi_controller_type: str = "lsi"
     security_domain: str = ""
     security_model: str = "pool"
     serial_console: bool = True
@@ -245,6 +256,35 @@ class Parameters(Struct, frozen=True, kw_only=True):
     def slots(self) -> range:
         """Those of a pc for disks and network cards; a guest agent's is before."""
         return range(self.kvm_pci_reservations + self.use_guest_agent, PCI_SLOTS)
+
+    @property
+    def on_ide(self) -> bool:
+        """Whether disks are on a pc's IDE, where nothing can be plugged."""
+        return self.is_pc and self.disk_type == "ide"
+
+    @property
+    def on_scsi(self) -> bool:
+        """Whether disks are on a SCSI controller of a pc's."""
+        return self.is_pc and self.disk_type == "scsi-hd"
+
+    @property
+    def disk_places(self) -> range | None:
+        """The numbers on a bus of their own that a pc's disks can have.
+
+        None where they have slots of its PCI bus.
+        """
+        if self.on_scsi:
+            return range(hvdisks.CONTROLLERS[self.scsi_controller_type])
+        if self.on_ide:
+            return range(self._discs_on_ide, hvdisks.IDE_DISKS)
+        return None
+
+    @property
+    def _discs_on_ide(self) -> int:
+        """How many CD drives come before the disks on a pc's IDE."""
+        if hvscreen.DRIVES[self.cdrom_disk_type] != "ide":
+            return 0
+        return sum(map(bool, (self.cdrom_image_path, self.cdrom2_image_path)))
 
     @property
     def topology(self) -> dict[str, int]:
@@ -331,7 +371,7 @@ def filled(hypervisor: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all parameters of a hypervisor, those that are not given by default."""
     if hypervisor != KVM:
         return dict(given)
-    known = {**to_builtins(Parameters()), "disk_type": "paravirtual"}
+    known: dict[str, Any] = to_builtins(Parameters())
     return known | {name: one for name, one in given.items() if one is not None}
 
 

@@ -15,7 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from moorage_cloud.conf import CONF
-from moorage_cloud.errors import BadRequest, BuildInProgress, Conflict, Unavailable
+from moorage_cloud.errors import (
+    BadRequest,
+    BuildInProgress,
+    Conflict,
+    NotFound,
+    Unavailable,
+)
 from moorage_cloud.life import (
     Delete,
     Detach,
@@ -116,6 +122,8 @@ def set_power(who: Caller, server: Server, action: str) -> None:
     Conflict
         If something else is under way, a helper works for a volume, or one that does
         not run is to be reset.
+    NotFound
+        If it was removed meanwhile.
     Unavailable
         If its cluster is off.
     """
@@ -144,12 +152,15 @@ def rename(server: Server, name: str) -> Server:
     ------
     BadRequest
         If that is no name.
+    NotFound
+        If it was removed meanwhile.
     """
     name = name.strip()
     if not name:
         raise BadRequest("a server's name has at least one letter")
     check_text("name", name)
     with holding_server(server) as held:
+        _check_there(held)
         held.name = name
         held.save(update_fields=["name", "updated"])
         return held
@@ -270,6 +281,7 @@ def _as_it_was(server: Server) -> Iterator[Server | None]:
 
 def _check(server: Server) -> None:
     """Refuse what cannot be done with a server now."""
+    _check_there(server)
     if server.operstate == Server.State.BUILD:
         raise BuildInProgress(f"server {server.uuid} is being built")
     if server.action:
@@ -278,6 +290,12 @@ def _check(server: Server) -> None:
         )
     if server.backend.offline:
         raise Unavailable(f"the cluster of server {server.uuid} is off")
+
+
+def _check_there(server: Server) -> None:
+    """Refuse one that was removed since somebody read of it."""
+    if server.deleted:
+        raise NotFound(f"Instance {server.uuid} could not be found.")
 
 
 def _ask(who: Caller, server: Server, action: str) -> None:

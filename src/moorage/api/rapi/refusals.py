@@ -11,6 +11,7 @@ from moorage.errors import (
     MoorageError,
     NoMaster,
     NotFound,
+    NotMaster,
     WrongState,
 )
 
@@ -66,6 +67,7 @@ _STATUSES: tuple[tuple[type[MoorageError], int], ...] = (
     (Conflict, 409),
     (NotFound, 404),
     (NoMaster, 502),
+    (NotMaster, 502),
     (Failed, 502),
     (WrongState, 503),
     (MoorageError, 400),

@@ -11,7 +11,7 @@ from moorage.cli.option_syntax import shown_uids
 from moorage.cli.options import DEBUG, JSON, refused
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
-from moorage.errors import NoMaster, Unreachable, WrongState
+from moorage.errors import NoMaster, NotMaster, WrongState
 
 from . import failover, renew_crypto
 
@@ -148,9 +148,7 @@ def _show_version(call: Call) -> None:
 def _master(call: Call) -> None:
     try:
         name = call.client.info()["master"]
-    except (NoMaster, Unreachable, WrongState) as error:
-        if isinstance(error, Unreachable) and "led" not in error.facts:
-            raise  # else a master waits here, and another one leads
+    except (NoMaster, NotMaster, WrongState):
         name = "" if call.is_remote else failover.heard()
         if not name:
             raise

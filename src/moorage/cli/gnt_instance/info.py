@@ -104,11 +104,12 @@ _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
 def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
-    """Return why a guest does not run, what to do, and whether Ganeti started it."""
+    """Return what is not as it usually is with a guest that has a process."""
     words = {
         "Standing still": "run_cause",
         "What to do": "run_remedy",
         "Started": "run_origin",
+        "Memory now": "run_memory",
     }
     return {word: str(one[key]) for word, key in words.items() if one.get(key)}
 

@@ -24,7 +24,7 @@ from moorage.cli.log_format import LOG_FORMAT, choose
 from moorage.cli.option_syntax import seconds
 from moorage.cli.options import DEBUG, moot
 from moorage.directories import MASTER_DIR
-from moorage.errors import Failed, NoMaster, Unreachable, WrongState
+from moorage.errors import Failed, NoMaster, NotMaster, WrongState
 from moorage.model import nice
 
 from . import jobs
@@ -45,9 +45,7 @@ def watch(call: Call) -> int:
     choose(call)
     try:
         until = call.client.watcher_pause()
-    except (NoMaster, Unreachable) as error:
-        if isinstance(error, Unreachable) and "led" not in error.facts:
-            raise  # else a master waits here, and another one leads
+    except (NoMaster, NotMaster) as error:
         show(error, call.terminal)
         return NOT_MASTER
     file = _place(call)

@@ -24,6 +24,7 @@ _HYPERVISOR = frozenset(
         *("kvm_pci_reservations", "machine_version", "nic_type"),
         *("reboot_behavior", "serial_console"),
         *(
+            "scsi_controller_type",
             "serial_speed",
             "usb_devices",
             "usb_mouse",

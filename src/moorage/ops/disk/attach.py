@@ -13,8 +13,8 @@ from moorage.model import Disk, Instance, Node, successor
 from moorage.model.objects import MOST_DISKS
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
-from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, runs
+from moorage.ops.guests.plugging import check_plugs
 from moorage.ops.volumes import copies, pairs, pools
 from moorage.ops.volumes.disk_access import ask_reach, check_reach, check_sound
 from moorage.ops.volumes.disk_names import check_unused, hold_name, to_attach
@@ -134,7 +134,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         check_index(case.instance, self.index)
         check_free(view, case.disk, case.instance)
         check_known(view, case.instance)
-        check_ours(view, case.instance, "a disk that is plugged")
+        check_plugs(view, case.instance, "a disk that is plugged")
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the owner, attach on its node, plug."""

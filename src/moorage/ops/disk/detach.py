@@ -9,7 +9,6 @@ from moorage.jobs import Lock, Operation, Question, Sought, Task, View
 from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import guest_tasks
-from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import (
     check_known,
     check_unused,
@@ -18,6 +17,7 @@ from moorage.ops.guests.liveness import (
     runs,
     seek,
 )
+from moorage.ops.guests.plugging import check_plugs
 from moorage.ops.volumes import behind, copies
 from moorage.ops.volumes.disk_names import (
     freed,
@@ -118,7 +118,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         owner = owner_of(view.config, disk)
         check_known(view, owner)
         check_unused(view, owner)
-        check_ours(view, owner, "a disk that is unplugged")
+        check_plugs(view, owner, "a disk that is unplugged")
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say what the disk is called, if its name is another one's."""

@@ -4,12 +4,32 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, Operation, Question, View
 from moorage.model import Node
 from moorage.model.caller import Role
 from moorage.model.processors import ProcessorModels, common
 from moorage.protocol import ListProcessors
+
+
+class Models(Struct, frozen=True, kw_only=True):
+    """Which models the nodes of a group have.
+
+    Attributes
+    ----------
+    accelerators
+        What each node executes guests with.
+    models
+        By model why nodes lack it, by their names: none of them where all have it.
+    silent
+        By node why it said nothing.
+    """
+
+    accelerators: dict[str, str]
+    models: dict[str, dict[str, str]]
+    silent: dict[str, str]
 
 
 class GroupCpuModels(Operation, frozen=True, kw_only=True):
@@ -41,12 +61,8 @@ class GroupCpuModels(Operation, frozen=True, kw_only=True):
         """Refuse only a group that there is not."""
         self.nodes(view)
 
-    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
-        """Return what each node executes guests with, and which nodes lack a model.
-
-        ``models`` has by model why nodes lack it: for none of them where all have it.
-        ``silent`` has by node why it said nothing.
-        """
+    def result(self, view: View, _results: Sequence[Any]) -> Models:
+        """Return what each node executes guests with, and which nodes lack a model."""
         told: dict[str, ProcessorModels] = {}
         silent: dict[str, str] = {}
         for node in self.nodes(view):
@@ -60,7 +76,7 @@ class GroupCpuModels(Operation, frozen=True, kw_only=True):
             else:
                 silent[node.name] = "its guests have no processors"
         by = {name: one.accelerator for name, one in told.items()}
-        return {"accelerators": by, "models": common(told), "silent": silent}
+        return Models(accelerators=by, models=common(told), silent=silent)
 
 
 def _models_on(node: Node) -> Ask[ProcessorModels | None]:

@@ -24,8 +24,8 @@ from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inser
 from moorage.ops.disk.detach import detach_tasks, told_detach
 from moorage.ops.disk.rename import hold_rename
 from moorage.ops.guests import guest_tasks
-from moorage.ops.guests.foreign import check_ours
 from moorage.ops.guests.liveness import check_known, runs
+from moorage.ops.guests.plugging import check_plugs
 from moorage.ops.instance import disk_mods
 from moorage.ops.instance.base import check_usable, find_disk
 from moorage.ops.instance.change_request import ChangeRequest, Changes
@@ -205,7 +205,7 @@ class DiskChanges(Changes):
         mod, disk, words = step[0]
         hot = runs(now, instance)
         if words or mod.action in ("attach", "detach", "remove"):
-            check_ours(now, instance, "a disk that comes or goes")
+            check_plugs(now, instance, "a disk that comes or goes")
         if words:
             wanted, slot = words.read(now.config), int(mod.ident)
             yield from self._added(now, instance, wanted, slot, hot=hot)

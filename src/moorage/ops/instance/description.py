@@ -165,6 +165,8 @@ class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True)
         Why its guest stands still, and what to do; only where it does.
     run_origin
         That Ganeti started its guest, and what follows; only where it did.
+    run_memory
+        How much of its memory its guest has; only where it has given some back.
     os_instance, hv_instance, be_instance
         Its own parameters.
     os_actual, hv_actual, be_actual
@@ -181,6 +183,7 @@ class InstanceDescription(Struct, frozen=True, kw_only=True, omit_defaults=True)
     run_cause: str | None = None
     run_remedy: str | None = None
     run_origin: str | None = None
+    run_memory: str | None = None
     pnode: str
     pnode_group_name: str
     pnode_group_uuid: str

@@ -17,6 +17,7 @@ from moorage.model.objects import reuses
 from moorage.ops.guests import cabling, nics, osparams, screens
 from moorage.ops.planning import (
     advice,
+    cpu_models,
     disk_checks,
     links,
     message,
@@ -332,6 +333,7 @@ class NewInstance(Case["InstanceRequest"]):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
         links.check(view, node, self.cards)
+        cpu_models.check_start(view, self.described, node)
         if asked.needs_os():
             osparams.check(view, node, str(asked.os_type), self.os_parameters)
 

@@ -48,11 +48,13 @@ _OKAY, _FAULTY = 1, 4
 def _run(view: View, instance: Instance) -> dict[str, str]:
     """Return why the guest stands still and what to do, and that Ganeti started it.
 
-    Nothing of what is as it should be.
+    And how much of its memory it has. Nothing of what is as it should be.
     """
     found = view.told(node_tasks.guest_on(instance.primary_node, instance))
     told_of = story(found)
     origin = {"run_origin": told_of} if told_of else {}
+    if found and found.holds < found.memory:
+        origin["run_memory"] = f"{found.holds} of {found.memory} MiB"
     if found is None or found.state != "paused":
         return origin
     what = remedy(found.cause, instance.name)

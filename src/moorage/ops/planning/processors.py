@@ -9,7 +9,7 @@ from moorage import backend
 from moorage.errors import BadInput
 from moorage.hypervisors import KVM
 from moorage.jobs import View
-from moorage.model import Config, Instance, Node, cpumask, hvparams
+from moorage.model import Config, Instance, Node, cpumask, hvdisks, hvparams
 from moorage.ops.asking import node_tasks
 from moorage.ops.planning import cpu_models, placement
 from moorage.units import counted
@@ -27,6 +27,7 @@ def check_fits(view: View, instance: Instance, node: Node) -> None:
     if instance.hypervisor != KVM:
         return
     given = hvparams.parameters(node_tasks.hvparams(view.config, instance))
+    _check_disks(given, instance)
     cpu_models.check_start(view, instance, node)
     vcpus = _vcpus(view.config, instance)
     _check_arranged(given, vcpus, instance.name)
@@ -59,6 +60,7 @@ def check_starts(config: Config, instance: Instance) -> None:
         vcpus = _vcpus(config, instance)
         backend.check({"vcpus": vcpus})
         _check_arranged(given, vcpus, instance.name)
+        _check_disks(given, instance)
         _check_slots(given, instance)
 
 
@@ -102,13 +104,30 @@ def _vcpus(config: Config, instance: Instance) -> Any:  # noqa: ANN401
 
 
 def _check_slots(given: hvparams.Parameters, instance: Instance) -> None:
-    """Refuse more disks and network cards than a pc has slots for."""
-    free = len(given.slots)
+    """Refuse more disks and network cards than a pc has places for."""
     disks, cards = len(instance.disks), len(instance.nics)
-    if given.is_pc and disks + cards > free:
+    places = given.disk_places
+    if places is not None and disks > len(places):
+        raise BadInput(
+            f"instance {instance.name} has {counted(disks, 'disk')}, and a pc with "
+            f"disk_type={given.disk_type} has {counted(len(places), 'place')} for them",
+            hint="detach a disk; or, where its system can, -H disk_type=paravirtual",
+        )
+    free, needed = len(given.slots), cards if given.on_scsi else disks + cards
+    if given.is_pc and needed > free:
         raise BadInput(
             f"instance {instance.name} has {counted(disks, 'disk')} and "
             f"{counted(cards, 'network card')}, and a pc has {counted(free, 'slot')}",
             hint="detach a disk or remove a card; or, where its system can, "
             "-H machine_version=q35",
+        )
+
+
+def _check_disks(given: hvparams.Parameters, instance: Instance) -> None:
+    """Refuse disks of a kind that only a pc has, on a q35."""
+    if given.disk_type != hvdisks.PARAVIRTUAL and not given.is_pc:
+        raise BadInput(
+            f"instance {instance.name} cannot have disk_type={given.disk_type}: a q35 "
+            "has paravirtual disks",
+            hint="-H machine_version=pc, or -H disk_type=paravirtual",
         )

@@ -4,4 +4,4 @@
 from .engine import EtcdStore
 from .members import health, troubles
 from .settings import EtcdSettings, read, settings_from, to_bytes
-from .wish import wish, wished
+from .wish import wish, wished, wishing

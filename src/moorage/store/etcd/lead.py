@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import Refused
+from moorage.store import migrations
 from moorage.store.base import Damaged, Elsewhere, StoreError, StoreLost
 
 from . import gateway
@@ -41,16 +42,20 @@ class Leader(Struct, frozen=True):
         Drawn by chance: no two leads have the same.
     host, pid
         For people.
+    format
+        Which it writes; 0 where it does not say.
     """
 
     mark: str
     host: str = ""
     pid: int = 0
+    format: int = 0
 
     @classmethod
     def this(cls) -> "Leader":
         """Return this process, for one lead."""
-        return cls(os.urandom(16).hex(), socket.gethostname(), os.getpid())
+        mark = os.urandom(16).hex()
+        return cls(mark, socket.gethostname(), os.getpid(), migrations.FORMAT)
 
 
 def decoded(value: bytes) -> Leader:
@@ -263,9 +268,11 @@ async def _claim(etcd: Gateway, keys: Keys, until: float) -> None:
 def _led(etcd: Gateway, leader: Value) -> Refused:
     found = decoded(leader.value)
     who = f" ({found.host}, process {found.pid})" if found.host else ""
-    return Refused(
-        f"another master leads on {etcd.settings.label}{who}",
-        hint="stop it first",
-        host=found.host,
-        led=True,
-    )
+    said = f"another master leads on {etcd.settings.label}{who}"
+    late = found.format > migrations.FORMAT
+    if late:
+        said += (
+            f"; it is a later Moorage's, which writes format {found.format}: this one "
+            f"reads up to {migrations.FORMAT}, and cannot lead after it"
+        )
+    return Refused(said, hint="stop it first", host=found.host, led=True, late=late)

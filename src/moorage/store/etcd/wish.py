@@ -6,8 +6,8 @@ It is for order, as the lead is: whoever can write it can write the state.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from moorage.store.base import StoreError
 
@@ -46,6 +46,21 @@ async def wish(settings: EtcdSettings, seconds: int) -> AsyncIterator[None]:
             await etcd.revoke(lease.ID, now() + _LIMIT)
     finally:
         await etcd.close()
+
+
+@contextmanager
+def wishing(settings: EtcdSettings, seconds: int) -> Iterator[None]:
+    """Wish the same for a command that waits meanwhile without a loop of events.
+
+    So Ctrl-C ends its waiting at once, and the wish is there until it has ended.
+    """
+    wanted = wish(settings, seconds)
+    with asyncio.Runner() as runner:
+        runner.run(wanted.__aenter__())
+        try:
+            yield
+        finally:
+            runner.run(wanted.__aexit__(None, None, None))
 
 
 async def wished(settings: EtcdSettings) -> None:

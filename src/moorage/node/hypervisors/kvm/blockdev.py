@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 from moorage.errors import Failed
+from moorage.model import hvdisks
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 from moorage.storage.uri import Node, protocol_node, renamed
@@ -161,11 +162,12 @@ def grows_by_reopening(drive: Drive) -> bool:
 
 def device(drive: Drive, port: int, given: Parameters) -> dict[str, Any]:
     """Return the options of the drive's device in a port, or in a slot of a pc."""
+    kind = given.disk_type if given.is_pc else hvdisks.PARAVIRTUAL
     return {
-        "driver": "virtio-blk-pci",
+        "driver": hvdisks.DRIVERS[kind],
         "id": device_name(drive.disk),
         "drive": stacks(drive.disk)[0].upper,
-        **(slots.address(port) if given.is_pc else {"bus": port_name(port)}),
+        **(slots.of_a_disk(port, given) if given.is_pc else {"bus": port_name(port)}),
         "serial": drive.disk[:_SERIAL],
         "write-cache": "off" if given.writes_through else "on",
     }

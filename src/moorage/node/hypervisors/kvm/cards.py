@@ -85,7 +85,7 @@ async def free_seat(monitor: Monitor, card: Card, given: Parameters) -> int:
 
 async def _free_slot(monitor: Monitor, given: Parameters) -> int:
     taken = await devices.taken(monitor)
-    found = next((slot for slot in slots.of_disks(given) if slot not in taken), None)
+    found = next((slot for slot in given.slots if slot not in taken), None)
     if found is None:
         raise slots.full(f"guest {monitor.guest}", given)
     return found

@@ -27,8 +27,7 @@ AGENTS_PORT = "org.qemu.guest_agent.0"
 """Name of the port at which QEMU's guest agent listens."""
 
 _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = "0x3", 0x4
-_BALLOON_ADDRESS, _PC_BALLOON_ADDRESS, _PC_BESIDE = "0x1a", "0x3", "0x3.0x1"
-"""On a pc the balloon has Ganeti's slot, and the channel another function of it."""
+_BALLOON_ADDRESS = "0x1a"
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
@@ -92,6 +91,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_machine(spec, given, launch),
         *_sandbox(given),
         *_sets(launch),
+        *_controller(given),
         *_balloon(given),
         *_chardevs(given, launch),
         *(() if given.is_pc else _ports(spec)),
@@ -181,18 +181,27 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-mon", "chardev=monitor,mode=control")
     if given.serial_console:
         yield from ("-serial", "chardev:console")
-    place = _SERIAL_ADDRESS if not (given.is_pc and given.balloon) else _PC_BESIDE
+    place = _SERIAL_ADDRESS
+    if given.is_pc:
+        place = slots.of_own(1 if given.balloon else 0, given)
     yield from ("-device", f"virtio-serial-pci,id=serial,addr={place}")
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
     if given.use_guest_agent:
         yield from _agent(given)
 
 
+def _controller(given: Parameters) -> Iterator[str]:
+    """Yield what a pc's SCSI disks are on, where Ganeti's QEMU has it: before all."""
+    if given.on_scsi:
+        word = given.scsi_controller_type
+        yield from ("-device", f"{word},id={slots.SCSI},addr={slots.FIRST:#x}")
+
+
 def _balloon(given: Parameters) -> Iterator[str]:
     if given.balloon:
         place = _BALLOON_ADDRESS
         if given.is_pc:
-            place = f"{_PC_BALLOON_ADDRESS},multifunction=on"
+            place = slots.of_own(0, given)
         yield from ("-device", f"{ballooning.DEVICE},id=balloon,addr={place}")
 
 

@@ -12,6 +12,7 @@ from .guest_dir import Home
 from .monitor import Monitor, Refusal, conversation
 
 PLACE = "/machine/peripheral"
+_IDE = re.compile(r"/ide\.([01])\Z", re.ASCII)
 _TRY = 1.0
 _POLL = 0.02
 _FUNCTION = 3
@@ -29,24 +30,33 @@ async def plugged(monitor: Monitor) -> list[str]:
 async def number_at(
     monitor: Monitor, device: str, port: re.Pattern[str] | None = None
 ) -> int | None:
-    """Return the number of the port or slot that a device is in; None if it has gone.
+    """Return the number of the port or place that a device is in; None if it has gone.
 
     Parameters
     ----------
     port
-        Finds the number in the path of a port; None for slots alone.
+        Finds the number in the path of a port; None for slots of a pc alone.
     """
-    path = f"{PLACE}/{device}"
     try:
-        words = {"path": path, "property": "parent_bus"}
-        bus = await monitor.read(shapes.Path, "qom-get", **words)
+        bus = await monitor.read(shapes.Path, "qom-get", **_of(device, "parent_bus"))
         if bus.endswith(f"/{slots.BUS}"):
-            words["property"] = "addr"
-            return await monitor.read(shapes.Devfn, "qom-get", **words) >> _FUNCTION
+            return await _number(monitor, device, "addr") >> _FUNCTION
+        if port and (ide := _IDE.search(bus)):
+            return 2 * int(ide[1]) + await _number(monitor, device, "unit")
+        if port and bus.endswith(f"/{slots.SCSI}.0"):
+            return await _number(monitor, device, "scsi-id")
     except Refusal:
         return None
     found = port.search(bus) if port else None
     return int(found[1]) if found else None
+
+
+async def _number(monitor: Monitor, device: str, name: str) -> int:
+    return await monitor.read(shapes.Devfn, "qom-get", **_of(device, name))
+
+
+def _of(device: str, name: str) -> dict[str, str]:
+    return {"path": f"{PLACE}/{device}", "property": name}
 
 
 async def taken(monitor: Monitor) -> set[int]:

@@ -83,7 +83,7 @@ def _port_for(
 ) -> int:
     port = free_port(drive.slot, taken, slots.of_disks(given))
     if port is None and given.is_pc:
-        raise slots.full(guest, given)
+        raise slots.full_of_disks(guest, given)
     if port is None:
         raise Failed(
             f"{guest} has no free port for disk {drive.disk}: all {MOST_DISKS} are "
@@ -100,7 +100,10 @@ async def plug(
     ports = await layout(monitor)
     if drive.disk in ports:
         return
-    taken = await devices.taken(monitor) if given.is_pc else {*ports.values()}
+    if given.on_ide:
+        raise Failed(f"guest {monitor.guest} has its disks on IDE: none can be plugged")
+    own = given.is_pc and given.disk_places is None
+    taken = await devices.taken(monitor) if own else {*ports.values()}
     port = _port_for(drive, taken, f"guest {monitor.guest}", given)
     await let_go(monitor, drive.disk)  # of what an interrupted attempt left
     stack = blockdev.stacks(drive.disk)[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import GuestState, hvparams
+from moorage.model import GuestState, hvdisks, hvparams
 from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
 
@@ -97,6 +97,8 @@ def _machine(home: Home, spec: GuestSpec) -> dict[str, bool | int | str]:
         return {}
     pid = home.pid()
     told["use_guest_agent"] = told["use_guest_agent"] and has_agents_port(pid)
+    if not _was_told(pid, hvdisks.DRIVERS[str(told["disk_type"])]) and spec.drives:
+        told["disk_type"] = hvdisks.PARAVIRTUAL
     told["balloon"] = told["balloon"] and _was_told(pid, ballooning.DEVICE)
     told["usb_devices"] = told["usb_devices"] if _was_told(pid, screen.ON_USB) else ""
     return told if is_arranged(pid) else told | dict.fromkeys(_ARRANGED, 0)

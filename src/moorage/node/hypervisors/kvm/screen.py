@@ -12,6 +12,8 @@ from typing import Any
 from moorage.model.hvparams import Parameters
 from moorage.model.hvscreen import CARDS, DRIVES, MEDIA, NO_CARD, POINTERS, USB
 
+from . import slots
+
 X509 = ("ca-cert.pem", "server-cert.pem", "server-key.pem")
 """What QEMU looks for in the directory of its certificates."""
 ON_USB = "on-usb"
@@ -69,6 +71,7 @@ def media(given: Parameters, sets: Mapping[str, int]) -> Iterator[str]:
     if discs and not own:
         kind = "ich9-ahci" if bus == "ide" else "virtio-scsi-pci"
         at = _PC_CD_ADDRESS if given.is_pc else _CD_ADDRESS
+        at = slots.of_own(2, given) if given.on_scsi else at
         yield from _device(driver=kind, id="cd", addr=at)
     for number, name in enumerate(discs):
         yield from _image(name, sets[name])

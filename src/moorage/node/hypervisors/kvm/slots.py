@@ -15,12 +15,19 @@ from moorage.node.hypervisors.base import GuestSpec
 
 BUS = "pci.0"
 """The bus of a pc; that of a q35 is called otherwise."""
+FIRST = 3
+"""The first slot of a pc that its chips and its screen leave free."""
+SCSI = "scsi"
+"""The controller of a pc's SCSI disks."""
 
 
 def of_disks(given: Parameters) -> range:
-    """Return the numbers of the places that a disk can have."""
+    """Return the numbers of the places that a disk can have.
+
+    On a pc they are slots, places on its IDE (two a cable), or SCSI's numbers.
+    """
     if given.is_pc:
-        return given.slots
+        return given.slots if given.disk_places is None else given.disk_places
     return range(MOST_DISKS)
 
 
@@ -36,7 +43,8 @@ def seats(spec: GuestSpec, given: Parameters) -> dict[str, int] | None:
     """
     if spec.waits or not given.is_pc:
         return spec.seats
-    slots = of_disks(given)[len(spec.drives) :]
+    # in Ganeti disks on IDE leave slots empty that they would have had
+    slots = given.slots if given.on_scsi else given.slots[len(spec.drives) :]
     if len(slots) < len(spec.cards):
         raise full(f"guest {spec.name}", given)
     return dict(zip((card.uuid for card in spec.cards), slots, strict=False))
@@ -50,7 +58,20 @@ def beside(given: Parameters, others: Collection[int]) -> Collection[int]:
     others
         The places that the one kind has.
     """
-    return others if given.is_pc else ()
+    return others if given.is_pc and given.disk_places is None else ()
+
+
+def of_own(function: int, given: Parameters) -> str:
+    """Return the address of a pc's device that is ours, or the balloon.
+
+    They share the slot where Ganeti's balloon is, so that no other is taken: it is the
+    first, or the next one where that has a SCSI controller.
+    """
+    slot = FIRST + given.on_scsi
+    if function:
+        return f"{slot:#x}.{function:#x}"
+    several = given.balloon or given.on_scsi
+    return f"{slot:#x}{',multifunction=on' if several else ''}"
 
 
 def address(slot: int) -> dict[str, str]:
@@ -58,10 +79,31 @@ def address(slot: int) -> dict[str, str]:
     return {"bus": BUS, "addr": f"{slot:#x}"}
 
 
+def of_a_disk(place: int, given: Parameters) -> dict[str, str | int]:
+    """Return where on a pc a disk is, in QEMU's words."""
+    if given.on_ide:
+        cable, unit = divmod(place, 2)
+        return {"bus": f"ide.{cable}", "unit": unit}
+    if given.on_scsi:
+        return {"bus": f"{SCSI}.0", "channel": 0, "scsi-id": place, "lun": 0}
+    return dict(address(place))
+
+
+def full_of_disks(guest: str, given: Parameters) -> Failed:
+    """Return what is said of a pc without a free place for a disk."""
+    if given.disk_places is None:
+        return full(guest, given)
+    return Failed(
+        f"{guest} has no free place: with disk_type={given.disk_type} it has "
+        f"{len(given.disk_places)} disks",
+        hint="detach a disk; or, where its system can, -H disk_type=paravirtual",
+    )
+
+
 def full(guest: str, given: Parameters) -> Failed:
     """Return what is said of a pc without a free slot."""
     return Failed(
-        f"{guest} has no free slot: as a pc it has {len(of_disks(given))} for disks "
+        f"{guest} has no free slot: as a pc it has {len(given.slots)} for disks "
         "and network cards",
         hint="detach a disk or remove a card; or, where its system can, "
         "-H machine_version=q35",

@@ -22,9 +22,14 @@ async def throttle(monitor: Monitor, disk: str, limits: Mapping[str, int]) -> No
     Failed
         If the guest does not have the disk.
     """
-    device = f"{devices.PLACE}/{blockdev.device_name(disk)}/"
+    name = blockdev.device_name(disk)
+    device = f"{devices.PLACE}/{name}/"
     told = await monitor.read(shapes.Drives, "query-block")
-    found = [one.qdev for one in told if f"{one.qdev}/".startswith(device)]
+    found = [
+        one.qdev
+        for one in told
+        if one.qdev == name or f"{one.qdev}/".startswith(device)
+    ]
     if not found:
         raise Failed(f"guest {monitor.guest} does not have disk {disk}")
     await monitor.ask(
