@@ -35,8 +35,8 @@ def check(view: View, instance: Instance, wanted: Mib, *, force: bool) -> None:
     if found.now is None:
         raise WrongState(
             f"the guest of instance {instance.name} has no balloon: its memory stays "
-            "as it is until it starts anew",
-            hint=f"gnt-instance reboot {instance.name}, unless -H balloon=false",
+            "as it is until it starts anew, with the parameter 'balloon'",
+            hint=f"gnt-instance reboot {instance.name}",
         )
     backend = node_tasks.beparams(view.config, instance)
     least = 1 if force else int(backend["minmem"])
