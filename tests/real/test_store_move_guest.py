@@ -38,7 +38,7 @@ while [ ! -e /tmp/end ] && [ $n -lt {most} ]; do
   set -- $(dd if={disk} bs=512 skip=$n count=1)
   [ "$*" = "stamp $n" ] || echo "$n: $*" >> /tmp/wrong
   n=$((n + 1)); echo $n > /tmp/next; mv /tmp/next /tmp/written
-  usleep 50000
+  usleep 200000
 done 2>/dev/null
 touch /tmp/ended
 """
