@@ -136,7 +136,7 @@ def with_work(
     town: Any, waits: dict[str, str] | None, happens: Callable[[], object]
 ) -> None:
     """Let something happen while disks are added, a job runs, and one waits for it."""
-    account = Account(town.scratch.master, prefix=secrets.token_hex(2))
+    account = Account(town.scratch.master, prefix=f"d{secrets.token_hex(2)}")
     assert process.wait_until(lambda: len(account.acknowledged) > 2, LONG)
     delay = {"OP_ID": "OP_TEST_DELAY", "duration": 2.0, "on_master": True}
     with LuxiClient(str(town.scratch.master.socket)) as luxi:
