@@ -225,7 +225,7 @@ run: $(INSTALLED) ## Start a cluster and show the tour; CLOUD=1 takes two and vo
 stop: ## End what make run has started; nothing stays behind
 	@if [ ! -d $(RUN_DIR) ] && [ ! -d $(CLOUD_DIR) ]; then \
 	  echo "Nothing to stop: there is no cluster in $(RUN_DIR), and no cloud in $(CLOUD_DIR)"; \
-	else $(MAKE) -s all; \
+	else [ -x $(BIN)/moorage ] || $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
 histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60 CLIENTS=24 CALM=20
