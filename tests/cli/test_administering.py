@@ -323,7 +323,7 @@ def test_the_cpu_models_that_all_nodes_of_a_group_have(at: Harbour) -> None:
         "CPU models that some lack:",
         "  Haswell: node2 lacks hle",
     ]
-    at.types("gnt-instance startup web2")
     at.types("gnt-instance modify -H cpu_type=Haswell web2")
+    at.types("gnt-instance startup web2")
     told = at.refuses("gnt-instance migrate -f -n node2 web2")
     assert "its processor lacks hle" in told

@@ -35,6 +35,24 @@ pauses.sweep(whole=True)
 print([one() is None for one in known], gc.get_freeze_count() > 1000)
 """
 
+_LOADED = """
+import gc
+from moorage.daemons import pauses
+
+pauses.begin()
+before = gc.get_stats()[2]["collections"]
+kept = [[number] for number in range(500_000)]  # ten thousand jobs are as many
+pauses.keep_short()
+print(gc.get_stats()[2]["collections"] - before)
+"""
+
+
+def test_while_much_is_loaded_nobody_waits_for_a_look_through_all_of_it() -> None:
+    """A thread that has a lead to renew would lose it."""
+    argv = [sys.executable, "-c", _LOADED]
+    seen = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert seen.stdout == "0\n"
+
 
 def test_what_was_there_is_not_searched_and_what_came_later_is_swept() -> None:
     argv = [sys.executable, "-c", _SEEN]

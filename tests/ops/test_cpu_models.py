@@ -36,8 +36,12 @@ async def modify(cluster: SimCluster, cpu_type: str) -> None:
     await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web1", hvparams=given)
 
 
-async def migrate(cluster: SimCluster, node: str) -> Any:
-    fields = {"instance_name": "web1", "target_node": node}
+async def anew(cluster: SimCluster) -> None:
+    await cluster.run("OP_INSTANCE_REBOOT", instance_name="web1", reboot_type="full")
+
+
+async def migrate(cluster: SimCluster, node: str, **more: Any) -> Any:
+    fields = {"instance_name": "web1", "target_node": node, **more}
     return await cluster.run("OP_INSTANCE_MIGRATE", **fields)
 
 
@@ -45,18 +49,29 @@ async def test_a_guest_does_not_migrate_to_where_it_would_miss_features(
     cluster: SimCluster,
 ) -> None:
     await modify(cluster, "Haswell")
+    await anew(cluster)
     with pytest.raises(WrongState) as caught:
         await migrate(cluster, "node2")
     assert caught.value.message == (
         "instance web1 cannot migrate to node node2: its processor lacks hle, rtm"
     )
     assert "gnt-group cpu-models default" in caught.value.hint
+    await migrate(cluster, "node2", ignore_processor=True)
+    await migrate(cluster, "node1")
     await migrate(cluster, "node3")
 
 
 async def test_what_it_has_done_without_it_does_not_miss(cluster: SimCluster) -> None:
     await modify(cluster, "Haswell")
+    await anew(cluster)
     has(cluster, "node1", OLD)
+    await migrate(cluster, "node2")
+
+
+async def test_what_a_guest_runs_with_counts_and_not_what_is_for_its_next_start(
+    cluster: SimCluster,
+) -> None:
+    await modify(cluster, "Haswell")
     await migrate(cluster, "node2")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.errors import NoCapacity
 from moorage.jobs import Run
-from moorage.model import GuestState
+from moorage.model import GuestState, hvparams
 from moorage.ops.instance.migrate import _machine
 from moorage.protocol import PrepareMigration, RunMigration
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -75,12 +75,7 @@ def test_a_node_says_of_a_guest_nothing_that_names_files_or_users() -> None:
     guest = GuestState(
         uuid="g1", name="web", state="running", memory=Mib(1), vcpus=1, machine=lies
     )
-    assert _machine(guest) == {
-        "cpu_type": "host",
-        "use_guest_agent": False,
-        "usb_devices": "",
-        "balloon": False,
-    }
+    assert _machine(guest) == {"cpu_type": "host", **hvparams.ABSENT}
 
 
 async def lowered(cluster: SimCluster, *names: str) -> None:

@@ -257,10 +257,8 @@ def test_ctrl_c_in_a_move_of_the_state_leaves_the_lead_here(town: Scratch) -> No
     others = [one for one in NAMES if one != old]
     assert process.wait_until(lambda: all(waits(town, one) for one in others), LONG)
     at = places(town, old)
-    began = process.holder(at.lock)
     interrupted(on(town, old), "moorage store move sqlite", at.moving.exists)
     assert leads(town, old)
-    assert process.holder(at.lock) != began  # it was stopped, and started again
     on(town, old).type(f"moorage store move {at.etcd}")
     assert not at.moving.exists()
     assert leads(town, old)

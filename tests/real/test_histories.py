@@ -67,15 +67,36 @@ def _unlike_one(history: History, sizes: dict[str, int]) -> Iterator[str]:
 
 
 def _jobs(history: History, town: Town) -> Iterator[str]:
-    """Yield each job that is not stored as it was told, and each that stays."""
-    rows = on(town.scratch, town.leader()).ask("gnt-job list -o id,status")
+    """Yield each job that is not stored as it was told, and each that stays.
+
+    A master whose clock is ahead puts jobs away that are six hours old by that.
+    """
+    rows = on(town.scratch, town.leader()).ask("gnt-job list --archived -o id,status")
     stored = {one["id"]: one["status"] for one in rows}
     for job, status in history.told.items():
-        if stored[job] != status:
-            yield f"job {job} was told as {status}, and is {stored[job]}"
+        if stored.get(job) != status:
+            yield f"job {job} was told as {status}, and is {stored.get(job)}"
     for job, status in stored.items():
         if status not in ENDED:
             yield f"job {job} stays {status}"
+
+
+def _struck(town: Town, dice: Random) -> Counter[str]:
+    """Let the lead move, each time in another way; return how often in which."""
+    events: Counter[str] = Counter()
+    while events.total() < CHANGES:
+        time.sleep(dice.uniform(0, CALM))
+        names = [*BLOWS]
+        event = (names[events.total() :] or [dice.choice(names)])[0]
+        events[event] += 1
+        before = town.term()
+        mend = town.strike(BLOWS[event])
+        if not town.moved(before):
+            town.faults.append(f"{event}: nobody leads after {LONG:g} s")
+            return events
+        time.sleep(dice.uniform(0, LEASE))
+        mend()
+    return events
 
 
 def test_whoever_leads_the_history_is_that_of_one_master(town: Town) -> None:
@@ -94,17 +115,7 @@ def test_whoever_leads_the_history_is_that_of_one_master(town: Town) -> None:
     ]
     for client in clients:
         client.start()
-    events: Counter[str] = Counter()
-    while events.total() < CHANGES:
-        time.sleep(dice.uniform(0, CALM))
-        names = [*BLOWS]
-        event = (names[events.total() :] or [dice.choice(names)])[0]
-        events[event] += 1
-        before = town.term()
-        mend = town.strike(BLOWS[event])
-        assert town.moved(before), event
-        time.sleep(dice.uniform(0, LEASE))
-        mend()
+    events = _struck(town, dice)
     for client in clients:
         client.over.set()
     for client in clients:

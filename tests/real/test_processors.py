@@ -34,6 +34,7 @@ async def test_a_guest_without_a_type_has_what_there_is(kvm: Kvm) -> None:
     found = await kvm.processor({"cpu_type": ""} | TCG)
     assert found.lacking == ()
     assert {"aes", "ssse3"} <= {*found.features}
+    assert "avx512f" in found.without
 
 
 async def test_a_model_that_there_is_not(kvm: Kvm) -> None:

@@ -84,7 +84,8 @@ DEFAULTS = fill("-N/--nic-parameters=nicparams", convert=_params)
 MODIFIED = fill(
     "--net=nics",
     help="N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the "
-    "card is there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
+    "card is there already; mac=, ip=, name=, network=, mode=, link=, vlan=, "
+    "filter=",
     metavar="N:ACTION,KEY=VALUE,...",
     convert=net_option,
     repeats=True,
@@ -92,7 +93,7 @@ MODIFIED = fill(
 )
 NEW = Option(
     ("--net",),
-    "a network card: mac=, ip=, name=, network=, mode=, link=, vlan=",
+    "a network card: mac=, ip=, name=, network=, mode=, link=, vlan=, filter=",
     "N:KEY=VALUE,...",
     ident_key_values,
     repeats=True,

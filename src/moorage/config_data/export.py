@@ -11,7 +11,6 @@ from msgspec import Struct, json
 from msgspec.structs import fields
 
 from moorage.api.query import defaults
-from moorage.disk_templates import LIMITED
 from moorage.errors import BadInput
 from moorage.model import (
     KINDS,
@@ -34,6 +33,7 @@ from moorage.model.networks import outside, subnet
 from moorage.model.pair import PORTS, pair_of
 from moorage.units import counted
 
+from . import own_words
 from .document import NEWEST, Document, Part, Version
 from .downgrade import downgrade
 from .foreign import PLACES, restored
@@ -220,6 +220,7 @@ def written(config: Config, address: MasterAddress | None) -> Document:
         "filters": {},
     }
     found: Document = json.decode(json.encode(document))
+    own_words.leave_out(found)
     return found
 
 
@@ -354,22 +355,11 @@ def _left(config: Config, beside: Mapping[str, Mapping[str, Any]]) -> Iterator[s
         if field in _NAMED:
             told += f" ({', '.join(sorted(config.disk(one).label for one in having))})"
         yield told
-    if places := _limited(config):
-        told = counted(places, "place")
-        yield f"the limits of what guests may ask of disks, set in {told}"
+    yield from own_words.told(config)
     for name in sorted(_OWN_HVPARAMS):
         places = sum(name in _names(one) for one in beside["hvparams"].values())
         if places:
             yield f"the hypervisor parameter {name}, set in {counted(places, 'place')}"
-
-
-def _limited(config: Config) -> int:
-    """Return in how many places a limit of disks is set."""
-    given = [disk.params for disk in config.all(Disk)]
-    given += config.cluster.diskparams.values()
-    for group in config.all(NodeGroup):
-        given += group.diskparams.values()
-    return sum(not one.keys().isdisjoint(LIMITED) for one in given)
 
 
 def _names(params: Mapping[str, Any]) -> set[str]:

@@ -64,7 +64,7 @@ BACK_END: Types = {
     **dict.fromkeys(("vcpus", "spindle_use"), _WHOLE),
     **dict.fromkeys(("auto_balance", "always_failover"), _TRUTH),
 }
-CARDS: Types = dict.fromkeys(("mode", "link", "vlan"), _TEXT)
+CARDS: Types = dict.fromkeys(("mode", "link", "vlan", "filter"), _TEXT)
 NODES: Types = {
     "oob_program": _TEXT,
     **dict.fromkeys(("ovs_name", "ovs_link"), _TEXT_OR_NONE),

@@ -80,6 +80,7 @@ def run(places: MasterPlaces) -> None:
     """
     check_cluster(places)
     claim(places.root, KEPT)
+    pauses.begin()
     log_limit.write_log()
     log_limit.allow_descriptors()
     refusal = f"a master serves {places.root} already"

@@ -3,8 +3,10 @@
 
 Everybody waits while Python looks for cyclic garbage. Left to itself, it looks through
 the whole configuration whenever the planner has made enough rows: a tenth of a second
-at 10,000 instances, several times a plan. What is there when the master begins to serve
-stays, so it is looked through no more; what comes later is small.
+at 10,000 instances, several times a plan; and seconds while ten thousand jobs are
+loaded, longer than a lead lasts that a thread has to renew. What is there when the
+master begins to serve stays, so it is looked through no more; what comes later is
+small.
 """
 
 import gc
@@ -18,13 +20,20 @@ _TURN = 0.0002
 """Seconds that a thread which plans goes on when the event loop wants its turn."""
 
 
-def keep_short() -> None:
-    """Keep pauses short from now on; call it when all is loaded."""
-    gc.collect()
-    gc.freeze()
-    give_back()
+def begin() -> None:
+    """Keep pauses short while much is loaded, of which nothing becomes garbage."""
     gc.set_threshold(*_YOUNG)
     sys.setswitchinterval(_TURN)
+
+
+def keep_short() -> None:
+    """Keep pauses short from now on; call it when all is loaded.
+
+    All of that is put out of sight unseen: one look would take a second.
+    """
+    begin()
+    gc.freeze()
+    give_back()
 
 
 def sweep(*, whole: bool = False) -> None:

@@ -467,6 +467,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         Uuids of guests that ended of their own will: nobody else asked them to.
     links
         What network cards can be connected to; None from an older agent.
+    filters
+        Whether network cards can be held to their addresses there.
     lead
         None from an older agent, where it is asked over no network, and in brief.
     """
@@ -486,6 +488,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     certificate_ends: float | None = None
     powered_off: tuple[str, ...] = ()
     links: tuple[Link, ...] | None = None
+    filters: bool = False
     lead: LeadFacts | None = None
 
     @property

@@ -17,7 +17,12 @@ from moorage.errors import BadInput
 from .objects import Cluster, Nic, NodeGroup
 
 BRIDGED, ROUTED, OPENVSWITCH = MODES = ("bridged", "routed", "openvswitch")
-NAMES = ("mode", "link", "vlan")
+WAYS = ("mode", "link", "vlan")
+"""The parameters that say where a card is connected."""
+NAMES = (*WAYS, "filter")
+BY_MAC, BY_IP = "mac", "ip"
+FILTERS = ("", BY_MAC, BY_IP)
+"""What a card is held to, the laxest first: nothing, its MAC, its IP addresses, too."""
 INITIAL = {"mode": BRIDGED, "link": "br0", "vlan": ""}
 """The defaults of a new cluster. One that has none connects a card to nothing."""
 DEFAULT = "default"
@@ -40,11 +45,15 @@ class NicParams(Struct, frozen=True):
         card has no cable, without a table its route is in the main one.
     vlan
         ``.5`` untagged, ``:10:20`` tagged, ``.5:10:20`` both; empty for none.
+    filter
+        ``mac``, and nothing is heard from the card under another MAC address; ``ip``,
+        nor under another IP address; empty for neither.
     """
 
     mode: str = BRIDGED
     link: str = ""
     vlan: str = ""
+    filter: str = ""
 
     @property
     def connected(self) -> bool:
@@ -72,7 +81,11 @@ class NicParams(Struct, frozen=True):
 def filled(cluster: Cluster, group: NodeGroup, nic: Nic) -> NicParams:
     """Return how a card is connected in a node group."""
     network = group.networks.get(nic.network, {}) if nic.network else {}
-    return over(over(defaults(cluster), network), nic.nicparams).params()
+    usual = over(defaults(cluster), network)
+    found = over(usual, nic.nicparams)
+    filters = (one.get("filter", "") for one in (usual, found))
+    found["filter"] = max(filters, key=FILTERS.index)
+    return found.params()
 
 
 class Given(dict[str, str]):
@@ -86,10 +99,10 @@ class Given(dict[str, str]):
 def over(usual: Mapping[str, Any], own: Mapping[str, Any]) -> Given:
     """Return parameters that cover others.
 
-    Another mode stands alone: a bridge is no routing table.
+    Another mode stands alone: a bridge is no routing table. A filter holds in any.
     """
     same = own.get("mode", usual.get("mode")) == usual.get("mode")
-    kept = usual if same else {}
+    kept = usual if same else {"filter": usual.get("filter", "")}
     return Given({name: str(one or "") for name, one in {**kept, **own}.items()})
 
 
@@ -112,12 +125,16 @@ def checked(given: Mapping[str, Any]) -> dict[str, str]:
             known = ", ".join(NAMES)
             raise BadInput(f"a network card has no parameter '{name}': it has {known}")
     found = {name: str(value) for name, value in given.items()}
+    if found.get("filter") == "none":
+        found["filter"] = ""
     if "mode" in found and found["mode"] not in MODES:
         raise BadInput(f"a mode is {', '.join(MODES)}, not '{found['mode']}'")
     if found.get("link") and not _LINK.fullmatch(found["link"]):
         raise BadInput(f"'{found['link']}' is not the name of a bridge or table")
     if "vlan" in found:
         found["vlan"] = _vlan(found["vlan"])
+    if found.get("filter", "") not in FILTERS:
+        raise BadInput(f"a filter is mac, ip or none, not '{found['filter']}'")
     return found
 
 
@@ -125,6 +142,17 @@ def check_whole(params: NicParams) -> None:
     """Raise `BadInput` for parameters that do not go together."""
     if params.vlan and params.mode == ROUTED:
         raise BadInput(f"a routed network card is in no VLAN: vlan={params.vlan}")
+    if params.filter and params.mode == OPENVSWITCH:
+        raise BadInput(
+            f"filter={params.filter} does not hold in Open vSwitch, which has rules of "
+            "its own"
+        )
+    if params.filter == BY_IP and params.trunks():
+        raise BadInput(
+            f"filter={BY_IP} does not hold behind the tags of a VLAN: "
+            f"vlan={params.vlan}",
+            hint=f"filter={BY_MAC}",
+        )
 
 
 def _vlan(word: str) -> str:

@@ -28,9 +28,10 @@ class Processor(Struct, frozen=True, kw_only=True):
         ``kvm`` or ``tcg``.
     lacking
         The features that are asked for and that the node does not have.
-    features
-        All that a guest has, where that is whatever the node offers (`WHATEVER`); empty
-        for a model with a name of its own.
+    features, without
+        What a guest has and has not of all that this node's QEMU has a name for, where
+        that is whatever the node offers (`WHATEVER`); empty for a model with a name of
+        its own.
     problem
         Why there is no such processor there, in QEMU's words; empty when there is.
     """
@@ -38,6 +39,7 @@ class Processor(Struct, frozen=True, kw_only=True):
     accelerator: str
     lacking: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     problem: str = ""
 
 
@@ -58,13 +60,14 @@ class ProcessorModels(Struct, frozen=True, kw_only=True):
 def lost(here: Processor, there: Processor) -> tuple[str, ...]:
     """Return the features that a guest has on one node and would not find on another.
 
+    Of one that the other node's QEMU has no name for, nobody can tell.
+
     >>> old, new = (Processor(accelerator="kvm", lacking=x) for x in (("aes",), ()))
     >>> lost(new, old), lost(old, new), lost(old, old)
     (('aes',), (), ())
     """
     away = set(there.lacking) - set(here.lacking)
-    if there.features:
-        away |= set(here.features) - set(there.features)
+    away |= set(here.features) & set(there.without)
     return tuple(sorted(away))
 
 

@@ -20,7 +20,7 @@ from moorage.model.export import Dump, Export, Exported, Form
 from moorage.units import Mib
 
 Sections = Mapping[str, Mapping[str, Any]]
-_NICPARAMS = ("mode", "link", "vlan")
+_NICPARAMS = ("mode", "link", "vlan", "filter")
 _VERSION = "0"
 """Of Ganeti's format."""
 

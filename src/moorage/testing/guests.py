@@ -468,8 +468,11 @@ def _places(drives: Iterable[Drive]) -> dict[str, str]:
 
 
 def _wires(cards: Iterable[Card]) -> dict[str, list[str]]:
-    """Return how each card is connected: mode, link and VLAN."""
-    return {card.uuid: [card.mode, card.link, card.vlan] for card in cards}
+    """Return how each card is connected: mode, link, VLAN, and its filter, if any."""
+    return {
+        card.uuid: [card.mode, card.link, card.vlan, *filter(None, [card.filter])]
+        for card in cards
+    }
 
 
 def _state(spec: GuestSpec, state: str) -> GuestState:

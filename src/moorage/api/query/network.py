@@ -3,7 +3,7 @@
 
 from moorage.model import Network, nice
 from moorage.model.networks import in_order, outside, subnet, usage
-from moorage.model.nicparams import NAMES
+from moorage.model.nicparams import WAYS
 from moorage.ops.network.base import groups_of
 
 from .field import number, other, text
@@ -14,7 +14,7 @@ from .snapshot import Snapshot
 def _groups(snapshot: Snapshot, one: Network) -> list[list[str]]:
     """Return each node group with mode, link and VLAN, as Ganeti does."""
     return [
-        [group.name, *(str(group.networks[one.uuid].get(name) or "") for name in NAMES)]
+        [group.name, *(str(group.networks[one.uuid].get(name) or "") for name in WAYS)]
         for group in groups_of(snapshot.config, one)
     ]
 

@@ -18,6 +18,7 @@ _PARTS = {
     "link": ("Link", "Link"),
     "bridge": ("Bridge", "Bridge"),
     "vlan": ("VLAN", "VLAN"),
+    "filter": ("Filter", "Filter"),
     "network": ("Network", "Uuid of the network"),
     "network.name": ("NetworkName", "Name of the network"),
 }

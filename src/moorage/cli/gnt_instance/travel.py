@@ -101,7 +101,7 @@ COMMANDS = (
             *fills(
                 "-n/--target-node -I/--iallocator --cleanup --allow-failover",
                 "--migration-mode=mode",
-                "--ignore-ipolicy --ignore-capacity",
+                "--ignore-ipolicy --ignore-capacity --ignore-processor",
             ),
             NON_LIVE._replace(help="pause the guest while it moves"),
             moot("--no-runtime-changes", "a migration changes nobody's memory"),

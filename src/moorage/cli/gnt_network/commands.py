@@ -24,7 +24,7 @@ _INFO = (
     *("mac_prefix", "free_count", "reserved_count", "map", "external_reservations"),
     *("group_list", "inst_list"),
 )
-_CONNECTION = ("mode", "link", "vlan")
+_CONNECTION = ("mode", "link", "vlan", "filter")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
 

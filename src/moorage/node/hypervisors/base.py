@@ -83,6 +83,8 @@ class Card(Struct, frozen=True, kw_only=True):
         Ganeti's words: ``.5`` untagged, ``:10:20`` tagged, ``.5:10:20`` both.
     network
         What scripts are told of the network that it is in.
+    filter
+        What it is held to; see :class:`.NicParams`.
     """
 
     mac: str
@@ -94,11 +96,12 @@ class Card(Struct, frozen=True, kw_only=True):
     link: str = ""
     vlan: str = ""
     network: NetworkOf | None = None
+    filter: str = ""
 
     @property
     def wires(self) -> NicParams:
         """How it is connected."""
-        return NicParams(self.mode, self.link, self.vlan)
+        return NicParams(self.mode, self.link, self.vlan, self.filter)
 
 
 class GuestSpec(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ from moorage.model import Link
 
 OVS = "ovs-vsctl"
 """Open vSwitch's program."""
+NFT = "nft"
+"""The program of nftables."""
 _INTERFACES = Path("/sys/class/net")
 _PATIENCE = 5.0
 """Seconds that Open vSwitch gets to answer; without its daemon it never does."""

@@ -20,6 +20,7 @@ from moorage.model import (
     Unit,
 )
 from moorage.model.processors import Processor, ProcessorModels
+from moorage.node.machine.links import NFT
 from moorage.protocol import (
     GetDevices,
     GetFacts,
@@ -59,6 +60,7 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         accelerator=next(filter(None, _known(at)), None),
         powered_off=() if args.brief else tuple(await _powered_off(at)),
         links=await at.machine.links(),
+        filters=at.machine.has_program(NFT),
         lead=None if args.brief else _lead(at),
     )
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from moorage.jobs import Ask
-from moorage.model import Config, Instance, Network, NodeGroup
+from moorage.model import Config, Instance, Network, NodeGroup, nicparams
 from moorage.model.networks import contains, outside
 from moorage.model.nicparams import NicParams
 from moorage.ops.planning import links
@@ -35,6 +35,28 @@ def bridges(seen: Seen) -> Iterator[Finding]:
                     f"on {node.name}: {links.remedy(facts.links, want)}",
                     warning=not users,
                 )
+
+
+def filters(seen: Seen) -> Iterator[Finding]:
+    """Find nodes that cannot hold their guests' network cards to an address."""
+    for node, facts in seen.nodes():
+        if facts.filters:
+            continue
+        users = [
+            one.name
+            for one in seen.config.instances_on(node)
+            if any(
+                nicparams.filled(seen.config.cluster, group, nic).filter
+                for group in [seen.config.group(node.group)]
+                for nic in one.nics
+            )
+        ]
+        if users:
+            yield Finding(
+                f"node {node.name}",
+                f"it has no nftables, which {_needed_by(users)}",
+                f"on {node.name}: apt-get install nftables",
+            )
 
 
 def _wanted(config: Config, group: NodeGroup) -> dict[Wanted, list[str]]:

@@ -58,6 +58,7 @@ CHECKS: dict[Callable[[Seen], Iterable[Finding]], str] = {
     checks_processors.processors: "",
     checks_networks.reached: "ENODENET",
     checks_networks.bridges: "",
+    checks_networks.filters: "",
     checks_networks.addresses: "",
     checks_ssconf.written: "",
     checks_address.moves: "EMASTERIP",

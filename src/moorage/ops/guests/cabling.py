@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, View
 from moorage.model import Config, Nic, Node, NodeGroup, nicparams
-from moorage.model.nicparams import ROUTED, NicParams
+from moorage.model.nicparams import BY_IP, ROUTED, NicParams
 
 _NONE = ("", "none")
 
@@ -55,6 +55,34 @@ def check_routed(config: Config, node: Node, nics: Iterable[Nic]) -> None:
                 f"network card {number} is routed, and has no IP address",
                 hint=f"--net {number}:ip=ADDRESS",
             )
+
+
+def check_filtered(config: Config, node: Node, nics: Iterable[Nic]) -> bool:
+    """Return whether one of some cards is held to anything on a node.
+
+    Raises
+    ------
+    BadInput
+        If one is to be held to its IP address, and has none; or cannot be held there.
+    """
+    group, found = config.group(node.group), False
+    for number, nic in enumerate(nics):
+        params = nicparams.filled(config.cluster, group, nic)
+        if not params.connected or not params.filter:
+            continue
+        found = True
+        try:
+            nicparams.check_whole(params)
+        except BadInput as error:
+            what = f"network card {number}: {error.message}"
+            raise BadInput(what, hint=error.hint) from None
+        if params.filter == BY_IP and not nic.ip:
+            raise BadInput(
+                f"network card {number} is held to its IP address (filter={BY_IP}), "
+                "and has none",
+                hint=f"--net {number}:ip=ADDRESS",
+            )
+    return found
 
 
 def default_cards(config: Config) -> list[dict[str, Any]]:

@@ -42,6 +42,8 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         The network that it is in, which says how it is connected.
     mode, link, vlan
         How it is connected, where it is in no network; else as the cluster says.
+    filter
+        What it is held to, besides what the cluster or its network says.
     """
 
     mac: str | None = None
@@ -50,6 +52,7 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: str | None = None
     link: str | None = None
     vlan: str | None = None
+    filter: str | None = None
     network: str | None = None
 
     def params(self) -> dict[str, str]:
@@ -189,7 +192,9 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
         making.take((MAC, nic.mac), what)
     else:
         mac = take_mac(making, what, card, network)
-    own = {} if card.network is not None and network else nic.nicparams
+    own = nic.nicparams
+    if card.network is not None and network:
+        own = {name: one for name, one in own.items() if name not in nicparams.WAYS}
     new = _params(config, what, card, network)
     kept = {name: one for name, one in own.items() if name not in card.params()}
     params = {**kept, **new}
@@ -212,10 +217,11 @@ def _params(
     config: Config, what: str, card: Card, network: Network | None
 ) -> dict[str, str]:
     given = card.params()
-    if network and given:
+    ways = [name for name in given if name in nicparams.WAYS]
+    if network and ways:
         raise BadInput(
             f"{what} is in network '{network.name}', which says how it is connected: "
-            f"leave {', '.join(given)} out"
+            f"leave {', '.join(ways)} out"
         )
     try:
         own = nicparams.checked(given)
@@ -229,7 +235,7 @@ def _params(
             f"{what} is {card.mode}, and names no bridge", hint="add link=br0"
         )
     usual = nicparams.defaults(config.cluster)
-    return {name: value for name, value in own.items() if value or usual[name]}
+    return {name: value for name, value in own.items() if value or usual.get(name)}
 
 
 def _name(what: str, card: Card) -> str | None:

@@ -59,6 +59,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         and record that.
     allow_failover
         Fail over an instance that does not run.
+    ignore_processor
+        Whether it may go where its guest would miss features of its processors.
     """
 
     op_id = "OP_INSTANCE_MIGRATE"
@@ -74,6 +76,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     ignore_hvversions: Annotated[
         bool, Moot("no version of a hypervisor is compared")
     ] = False
+    ignore_processor: bool = False
 
     def candidates(self, view: View) -> list[Node]:
         """Return the target; to find out where it runs, every node that is on."""
@@ -114,8 +117,11 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     def check_processor(self, view: View, node: Node) -> None:
         """Raise `WrongState` if its guest would miss features, or cannot start."""
-        if runs(view, self.instance(view)) and not self._fails_over(view):
-            cpu_models.check_move(view, self.instance(view), node)
+        instance = self.instance(view)
+        found = guest(view, instance) if runs(view, instance) else None
+        if found and not self._fails_over(view):
+            if not self.ignore_processor:
+                cpu_models.check_move(view, instance, found, node)
         else:
             ToAnotherNode.check_processor(self, view, node)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-network connect`` and ``disconnect``: how a node group's nodes reach it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View
@@ -54,6 +54,9 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         defaults without it.
     network_vlan
         The VLAN of its cards there; that of the cluster's defaults without it.
+    network_filter
+        What its cards are held to there: ``mac``, ``ip`` or ``none``; as the cluster's
+        defaults say without it.
     conflicts_check
         Whether no instance of the group may have one of its addresses already, nor
         another network that is connected there in the same way.
@@ -64,6 +67,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
     network_mode: NicMode | None = None
     network_link: str | None = None
     network_vlan: str | None = None
+    network_filter: str | None = None
     conflicts_check: bool = True
 
     def params(self, view: View) -> NicParams:
@@ -72,6 +76,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
             "mode": self.network_mode,
             "link": self.network_link,
             "vlan": self.network_vlan,
+            "filter": self.network_filter,
         }
         own = nicparams.checked({k: v for k, v in given.items() if v is not None})
         found = nicparams.over(nicparams.defaults(view.config.cluster), own).params()
@@ -91,13 +96,15 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
 
     def _told(self, view: View) -> dict[str, str]:
         found = self.params(view)
-        return {name: getattr(found, name) for name in nicparams.NAMES}
+        told = {name: getattr(found, name) for name in nicparams.WAYS}
+        asked = self.network_filter is not None
+        return told | ({"filter": found.filter} if asked else {})
 
     def check(self, view: View) -> None:
         """Refuse another way than it is connected, and addresses that are in use."""
         network, group = self.known(view), self.group(view)
         now = group.networks.get(network.uuid)
-        if now is not None and now != self._told(view):
+        if now is not None and _way(now) != _way(self._told(view)):
             raise WrongState(
                 f"network '{network.name}' is connected to node group {group.name} "
                 f"already: mode {now.get('mode')}, link {now.get('link')}",
@@ -110,7 +117,8 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         network, group = self.known(view), self.group(view)
         for uuid, told in group.networks.items():
             other = view.config.network(uuid)
-            if told == self._told(view) and subnet(other).overlaps(subnet(network)):
+            alike = _way(told) == _way(self._told(view))
+            if alike and subnet(other).overlaps(subnet(network)):
                 raise WrongState(
                     f"network '{network.name}' shares addresses with network "
                     f"'{other.name}', which is connected to node group {group.name} "
@@ -139,13 +147,19 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
                     yield f"node {node.name} is not fit for it: {why}"
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the connection."""
+        """Record the connection; of one that is there, what its cards are held to."""
         network, group = self.known(view), self.group(view)
-        if network.uuid in group.networks:
+        now = group.networks.get(network.uuid, {})
+        if now and self.network_filter is None:
             return
-        networks = {**group.networks, network.uuid: self._told(view)}
+        networks = {**group.networks, network.uuid: {**now, **self._told(view)}}
         what = f"connect network {network.name} to node group {group.name}"
         yield view.change(what, group, networks=networks)
+
+
+def _way(told: Mapping[str, str]) -> dict[str, str]:
+    """Return where a connection leads, whatever its cards are held to."""
+    return {name: told.get(name, "") for name in nicparams.WAYS}
 
 
 class NetworkDisconnect(OfGroup, frozen=True, kw_only=True):

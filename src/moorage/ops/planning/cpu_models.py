@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from moorage.errors import BadInput, WrongState
 from moorage.hypervisors import KVM
 from moorage.jobs import Ask, View
-from moorage.model import Config, Instance, Node, hvparams
+from moorage.model import Config, GuestState, Instance, Node, hvparams
 from moorage.model.processors import WHATEVER, Processor, lost
 from moorage.ops.asking import node_tasks
 from moorage.protocol import TryProcessor
@@ -64,11 +64,15 @@ def ask_move(
             yield Ask(one.uuid, found)
 
 
-def check_move(view: View, instance: Instance, node: Node) -> None:
+def check_move(view: View, instance: Instance, running: GuestState, node: Node) -> None:
     """Raise `WrongState` if a guest that runs would miss features on another node.
 
-    What it has had to do without so far, it does not miss.
+    What it has had to do without so far, it does not miss. Of one that runs with
+    another ``cpu_type`` than is on record by now, nobody has asked.
     """
+    what = wanted(view.config, instance)
+    if what is None or running.machine.get("cpu_type") != what.cpu_type:
+        return
     asked = list(ask_move(view.config, instance, node))
     told = [found for found in map(view.told, asked) if found]
     if len(told) != len(asked) or not told:
@@ -76,8 +80,9 @@ def check_move(view: View, instance: Instance, node: Node) -> None:
     if why := told[-1].problem or _lacks(lost(*told)):
         raise WrongState(
             f"instance {instance.name} cannot migrate to node {node.name}: {why}",
-            hint=f"gnt-instance failover {instance.name}; or a cpu_type that both "
-            f"have: gnt-group cpu-models {view.config.group(node.group).name}",
+            hint="a cpu_type that all nodes have (gnt-group cpu-models "
+            f"{view.config.group(node.group).name}); to do it all the same: "
+            "--ignore-processor",
             node=node.name,
         )
 

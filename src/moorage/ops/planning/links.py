@@ -75,15 +75,25 @@ def check(view: View, node: Node, cards: Sequence[Nic]) -> None:
     Raises
     ------
     WrongState
-        If a network is not connected to its node group, or a bridge is missing.
+        If a network is not connected to its node group, or a bridge is missing; or the
+        node cannot hold a card to its addresses.
     BadInput
-        If a routed card has no address.
+        If a card has no address, and is routed or held to one.
     """
     config = view.config
     cabling.check_connected(config, config.group(node.group), cards)
     cabling.check_routed(config, node, cards)
+    filtered = cabling.check_filtered(config, node, cards)
     wants = list(needed(config, node, cards))
-    facts = view.answer(placement.room_on(config, node)) if wants else None
+    facts = None
+    if wants or filtered:
+        facts = view.answer(placement.room_on(config, node))
+    if facts and filtered and not facts.filters:
+        raise WrongState(
+            f"network cards cannot be filtered on node {node.name}: it has no nftables",
+            hint=f"on {node.name}: apt-get install nftables",
+            node=node.name,
+        )
     if facts is None or facts.links is None:
         return
     for want in wants:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from msgspec import DecodeError, json
 
@@ -16,9 +17,10 @@ from moorage.errors import MoorageError
 from moorage.model.hvparams import Parameters
 from moorage.model.nicparams import ROUTED
 from moorage.node.hypervisors.base import Card, GuestSpec
+from moorage.node.hypervisors.filtering import Filters, filtered
 from moorage.node.hypervisors.wiring import Wiring
 
-from .guest_dir import Home
+from .guest_dir import Home, homes
 from .taps import Tap, tap
 
 _NOTE = "cables"
@@ -42,6 +44,7 @@ class Cables:
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
+        self._filters = Filters()
 
     @asynccontextmanager
     async def to_start(
@@ -75,9 +78,7 @@ class Cables:
         if not card.wires.connected:
             return None
         made = tap(given)
-        stack.callback(made.close)
         laid = _laid(card, made.name)
-        _write(home, [*(one for one in _read(home) if one.uuid != card.uuid), laid])
 
         async def leave(kind: type[BaseException] | None, *_rest: object) -> None:
             if kind is not None:
@@ -85,9 +86,28 @@ class Cables:
                 _write(home, [one for one in _read(home) if one.uuid != laid.uuid])
 
         stack.push_async_exit(leave)
+        stack.callback(made.close)  # before that
+        _write(home, [*(one for one in _read(home) if one.uuid != card.uuid), laid])
+        await self._filters.put(spec.name, card, made.name)  # before it is heard
         if not (spec.waits and card.mode == ROUTED):  # the guest is elsewhere still
             await self._wiring.up(spec.name, spec.tags, card, made.name)
         return made
+
+    async def keep_filtered(self, run_dir: Path) -> None:
+        """Make the rules of cards here anew that somebody took away, with all others.
+
+        Until then such a card is held to nothing.
+        """
+        known = [(home, one) for home in homes(run_dir) for one in _read(home)]
+        wanted = [(home, one) for home, one in known if one.filter]
+        there = await filtered() if wanted else frozenset()
+        for home, laid in wanted:
+            lost = laid.interface not in there
+            if lost and home.has_process() and laid in _read(home):
+                try:
+                    await self._filters.put(home.spec().name, laid, laid.interface)
+                except (MoorageError, OSError) as error:
+                    _LOG.error("%s is not filtered: %s", laid.interface, error)
 
     async def arrived(self, home: Home) -> None:
         """Route to a guest that runs here since just now."""
@@ -116,6 +136,7 @@ class Cables:
     async def _down(self, spec: GuestSpec, laid: Laid) -> None:
         """Take away what is left of a cable; a guest's end does not fail for it."""
         try:
+            await self._filters.lift(laid.interface)
             await self._wiring.down(spec.name, spec.tags, laid, laid.interface)
         except (MoorageError, OSError):
             _LOG.exception("something of %s is left", laid.interface)

@@ -172,6 +172,14 @@ class Home:
             return GuestSpec(uuid=self.uuid, name=self.uuid, memory=Mib(0))
 
 
+def homes(run_dir: Path) -> list[Home]:
+    """Return the directories of a run directory's guests."""
+    if not run_dir.is_dir():
+        return []
+    names = sorted(path.name for path in run_dir.iterdir())
+    return [one for one in (Home(run_dir, name) for name in names) if one.is_guest()]
+
+
 def _birth(pid: str) -> list[str]:
     """Return the process id, when it was given, and in which run of the machine.
 

@@ -51,8 +51,8 @@ from .processors import Processors
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
 
-_CUTTING = 5.0
-"""Seconds between two looks at the consoles' logs."""
+_TENDING = 5.0
+"""Seconds between two looks at the consoles' logs, and at the cards' filters."""
 
 
 class Kvm:
@@ -186,11 +186,16 @@ class Kvm:
             )
 
     async def tend(self) -> None:
-        """Find out the accelerator, and keep the consoles' logs short from then on."""
+        """Find out the accelerator, and from then on keep order.
+
+        Consoles' logs stay short, and network cards filtered.
+        """
+        await self._cables.keep_filtered(self.run_dir)
         await self._launcher.accelerators.verdict()
         while True:
             consoles.cut(self.run_dir)
-            await asyncio.sleep(_CUTTING)
+            await self._cables.keep_filtered(self.run_dir)
+            await asyncio.sleep(_TENDING)
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """Ask the guest to power down; after `timeout` seconds, end its process.

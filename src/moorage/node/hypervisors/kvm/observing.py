@@ -13,7 +13,7 @@ from moorage.node.hypervisors.base import GuestSpec
 
 from . import ballooning, cards, guest_state, hotplug, screen
 from .commandline import AGENTS_PORT
-from .guest_dir import Home
+from .guest_dir import Home, homes
 from .monitor import conversation
 
 _LOOK = 8.0
@@ -28,13 +28,7 @@ _ARRANGED = ("cpu_sockets", "cpu_cores", "cpu_threads")
 
 async def guests(run_dir: Path) -> list[GuestState]:
     """Return the guests of a run directory that have a process."""
-    if not run_dir.is_dir():
-        return []
-    names = sorted(path.name for path in run_dir.iterdir())
-    homes = [
-        home for home in (Home(run_dir, name) for name in names) if home.is_guest()
-    ]
-    found = await asyncio.gather(*map(find, homes))
+    found = await asyncio.gather(*map(find, homes(run_dir)))
     return [replace(guest, machine={}) for guest in found if guest]
 
 

@@ -123,16 +123,21 @@ class Processors:
             return Processor(accelerator=accel, problem=error.message)
         lacking = tuple(sorted(_read(_Features, answer)))
         whatever = model_of(cpu) in WHATEVER
-        features = await self._features(accel, model_of(cpu)) if whatever else ()
-        return Processor(accelerator=accel, lacking=lacking, features=features)
+        known = await self._features(accel, model_of(cpu)) if whatever else {}
+        return Processor(
+            accelerator=accel,
+            lacking=lacking,
+            features=tuple(sorted(name for name, has in known.items() if has)),
+            without=tuple(sorted(name for name, has in known.items() if not has)),
+        )
 
-    async def _features(self, accel: str, model: str) -> tuple[str, ...]:
-        """Return the features that a model has which is what there is."""
+    async def _features(self, accel: str, model: str) -> dict[str, bool]:
+        """Return which features a model has that is what there is."""
         asked = {"type": "full", "model": {"name": model}}
         ask = {"execute": "query-cpu-model-expansion", "arguments": asked}
         answer = await self._ask(accel, ("-machine", "none"), ask)
         found = _read(_Expanded, answer).model.props
-        return tuple(sorted(name for name, value in found.items() if value is True))
+        return {name: has for name, has in found.items() if isinstance(has, bool)}
 
     async def _ask(
         self, accel: str, words: tuple[str, ...], command: Mapping[str, Any]
