@@ -60,6 +60,14 @@ def test_a_failover_that_is_on_record_is_a_notice() -> None:
     assert changes(*late, node3=took(102, "p2")) == []
 
 
+def test_what_was_before_the_oldest_on_record_accuses_nobody() -> None:
+    """The record ends somewhere; masters that take over by themselves fill it."""
+    old = [Lead(term=one, node="node1", time=NOW - 50) for one in range(30, 50)]
+    found = changes(*old, node3=took(4, "p3"), node1=took(29, "p2"))
+    assert all(one.notice for one in found)
+    assert any(not one.notice for one in changes(*old, node3=took(31, "p2")))
+
+
 def test_a_failover_that_was_typed_again_is_one() -> None:
     leads = (Lead(term=0, node="node1"), Lead(term=202, node="node2", time=NOW))
     assert all(one.notice for one in changes(*leads, node3=took(102, "p2")))

@@ -69,12 +69,15 @@ def _known(
 ) -> bool:
     """Whether who led in a term, by the record, has the key that a node heard then.
 
-    A failover that was broken off, and typed there again, is on record as one.
+    A failover that was broken off, and typed there again, is on record as one. Of terms
+    before the oldest on record nobody knows: the record keeps the last changes alone.
     """
     cluster = config.cluster
     before = [one for one in cluster.leads if one.term <= seen.term]
     after = [one for one in cluster.leads if one.term > seen.term]
-    here = before[-1] if before else _first(config, cluster)
+    if after and not before:
+        return True
+    here = before[-1] if before else _first(config)
     again = [one for one in after[:1] if abs(one.time - seen.time) < _SAME]
     return any(
         not {*one.pins, *led.get(one.node, ())}.isdisjoint(seen.pins)
@@ -82,11 +85,9 @@ def _known(
     )
 
 
-def _first(config: Config, cluster: Cluster) -> Lead:
+def _first(config: Config) -> Lead:
     """Return the lead of who had it before any was noted."""
-    if cluster.leads:
-        return cluster.leads[0]
-    return Lead(term=0, node=config.node(cluster.master_node).name)
+    return Lead(term=0, node=config.node(config.cluster.master_node).name)
 
 
 def keys(seen: Seen) -> Iterator[Finding]:
