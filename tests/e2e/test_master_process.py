@@ -8,20 +8,22 @@ import io
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import devcluster, master, process
+from moorage.daemons import devcluster, master, master_process, process
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.master_process import _answers as answers
+from moorage.errors import Failed
 from moorage.node.records.state_copy import StateCopy
 from moorage.store import inspect
 
@@ -263,6 +265,19 @@ def test_a_damaged_store_is_said_to_be_so(
     refused(hands, "gnt-cluster init --token x again")
     refused(hands, "gnt-cluster destroy --yes-do-it")
     assert town.master.store.read_bytes() == data
+
+
+def test_a_master_that_waits_for_its_store_is_said_to_run(
+    town: Scratch, hands: Typist, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hands.type("moorage master stop")
+    monkeypatch.setattr(master_process, "_START", 15.0)  # SQLite itself waits for 5
+    with closing(sqlite3.connect(town.master.store)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        said = "the master runs, process .*, and serves nobody yet: .* database is lock"
+        with pytest.raises(Failed, match=said):
+            master_process.start(town.master)
+    assert process.wait_until(lambda: answers(town.master), LONG)
 
 
 @pytest.fixture

@@ -59,7 +59,8 @@ def start(places: MasterPlaces) -> int:
     MoorageError
         If there is no cluster, its store is damaged, or others could write to it.
     Failed
-        If it does not come up; the sentence ends with its last words.
+        If it does not come up; the sentence ends with its last words. If it runs, and
+        waits until it can write its store, that is said.
     """
     check_cluster(places)
     said = _length(places.log)
@@ -82,8 +83,13 @@ def start(places: MasterPlaces) -> int:
         return _answers(places) or not (begun or any(map(process.holder, locks)))
 
     process.wait_until(settled, _START)
-    pid = process.holder(places.lock)
-    if pid is None or not _answers(places):
+    pid, why = process.holder(places.lock), _why_not(places)
+    if pid and why and "waits" in why.facts:
+        raise Failed(
+            f"the master runs, process {pid}, and serves nobody yet: {why.message}",
+            hint=why.hint,
+        )
+    if pid is None or why:
         if systemd.has_master(places):
             raise Failed("the master does not come up", hint=systemd.LOOK)
         with places.log.open(errors="replace") as log:
@@ -99,14 +105,17 @@ def _length(log: Path) -> int:
 
 def _answers(places: MasterPlaces) -> bool:
     """Whether the master that holds the lock has opened its store."""
-    if not process.holder(places.lock):
-        return False
+    return bool(process.holder(places.lock)) and _why_not(places) is None
+
+
+def _why_not(places: MasterPlaces) -> MoorageError | None:
+    """Return why the master serves nobody; None if it does, or waits as it is to."""
     try:
         with LuxiClient(str(places.socket)) as luxi:
             luxi.call("QueryConfigValues", ["drain_flag"])
     except MoorageError as error:
-        return bool(error.facts.keys() & {"led", "barred"})  # it waits, and is to
-    return True
+        return None if error.facts.keys() & {"led", "barred"} else error
+    return None
 
 
 def runs(places: MasterPlaces) -> bool:

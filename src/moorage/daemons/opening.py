@@ -71,6 +71,7 @@ def _waiting(places: MasterPlaces, why: str, since: float) -> MoorageError:
     return Unreachable(
         f"the master waits until it can write, for {so_far} now: {why}",
         hint=there or f"make room in {places.root}",
+        waits=True,
     )
 
 

@@ -55,7 +55,7 @@ def failover(
     if "led" not in why.facts:
         raise WrongState(
             f"the master here does not wait for the lead: {why.message}",
-            hint="moorage master start",
+            hint=why.hint if "waits" in why.facts else "moorage master start",
         )
     if why.facts.get("late"):
         raise WrongState(
