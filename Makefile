@@ -225,7 +225,7 @@ run: $(INSTALLED) ## Start a cluster and show the tour; CLOUD=1 takes two and vo
 stop: ## End what make run has started; nothing stays behind
 	@if [ ! -d $(RUN_DIR) ] && [ ! -d $(CLOUD_DIR) ]; then \
 	  echo "Nothing to stop: there is no cluster in $(RUN_DIR), and no cloud in $(CLOUD_DIR)"; \
-	else $(MAKE) -s all; \
+	else [ -x $(BIN)/moorage ] || $(MAKE) -s all; \
 	  for one in $(RUN_DIR) $(CLOUD_DIR); do [ ! -d $$one ] || $(BIN)/moorage down $$one; done; fi
 
 histories: $(INSTALLED) ## Clients' histories are checked while the lead in etcd moves: SEED=1 CHANGES=60 CLIENTS=24 CALM=20
@@ -258,8 +258,8 @@ parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; S
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \
 	  --keep $(BUILD)/parity $(if $(PROGRAMS),--programs $(PROGRAMS))
 
-chaos: $(INSTALLED) $(if $(REAL),guest) ## Break clusters of processes under load for long; SEED=1 KILLS=1000 REAL=1 (real guests) ACCOUNT=DIR
-	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --account $(ACCOUNT) \
+chaos: $(INSTALLED) $(if $(REAL),guest) $(if $(STORE),real-packages) ## Break clusters of processes under load for long; SEED=1 KILLS=1000 REAL=1 (real guests) STORE=etcd ACCOUNT=DIR
+	$(BIN)/python tests/chaos/run.py $(if $(STORE),--store $(STORE)) --seed $(SEED) --kills $(KILLS) --account $(ACCOUNT) \
 	  $(if $(REAL),--guest $(GUEST) --clients 4 --each 60,--clients 12) --keep $(CHAOS)
 
 power-cuts: $(INSTALLED) guest ## Cut the power of an emulated node, and look at its disk; SEED=1 CUTS=30

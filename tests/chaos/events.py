@@ -8,6 +8,7 @@ from random import Random
 
 import rooms
 from answers import Account
+from etcd_yard import EtcdYard
 from failovers import Failovers
 from proxy import CUT, LATE, PASS, REFUSE
 from yard import Yard
@@ -36,6 +37,15 @@ EVENTS = {
     "agent's directory full": 0.7,
 }
 """What happens, and how often in proportion."""
+OVER_ETCD = {"member killed": 4, "member stopped": 2, "leader stopped": 3}
+"""What happens besides, where the state is in etcd."""
+OVER_SQLITE = frozenset(
+    {
+        *("planned failover", "machine lost", "lost after start", "machine stalls"),
+        *("master cannot write", "master's directory full", "copies' directory full"),
+    }
+)
+"""What happens only where it is in a file, of which candidates keep copies."""
 WIRE = {"replies cut": CUT, "requests late": LATE, "connections refused": REFUSE}
 FULL = ("master's directory full", "copies' directory full", "agent's directory full")
 
@@ -56,10 +66,12 @@ class Chaos:
         self._account = account
         self._dice = Random(f"{seed}/chaos")  # noqa: S311
         self.failovers = Failovers(yard, account, self._dice)
+        spared = OVER_SQLITE if yard.over_etcd else OVER_ETCD.keys()
         self._events = {
             what: weight
-            for what, weight in EVENTS.items()
+            for what, weight in (EVENTS | OVER_ETCD).items()
             if what not in without
+            and what not in spared
             and (not only or what in only)
             and (what not in FULL or rooms.there())
         }
@@ -84,8 +96,25 @@ class Chaos:
                 "machine stalls": lambda _: self.failovers.stalled(),
                 "all killed": self._all,
                 "killed while it starts": self._again,
+                **dict.fromkeys(OVER_ETCD, lambda _: self._over_etcd(what)),
             }
             ways.get(what, lambda at: self._kill(what, at))(node)
+
+    def _over_etcd(self, what: str) -> None:
+        """Let a member of etcd die or stand still, or the master that leads."""
+        yard, number = self._yard, self._dice.randrange(3)
+        seconds = self._dice.choice((0.1, 1.0, 3.0, 6.0))
+        assert isinstance(yard, EtcdYard)
+        if what == "leader stopped":
+            yard.stop_leader(seconds)
+        elif what == "member stopped":
+            yard.stop_member(number, seconds)
+        else:
+            if self._dice.random() < 0.5:  # etcd's own leader, in half of all cases
+                number = yard.members.leader() or number
+            yard.kill_member(number)
+            time.sleep(seconds)
+            yard.start_member(number)
 
     def _stop(self, node: str) -> None:
         pid = self._yard.agent_pid(node)

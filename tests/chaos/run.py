@@ -22,10 +22,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+sys.path.append(str(Path(__file__).parents[1]))
 import rooms
 from account import Fault, Watch, check, quarantined
 from answers import Account
 from clients import Client
+from etcd_yard import EtcdYard
 from events import Chaos
 from ledger import USUAL, Ledger
 from yard import Yard
@@ -49,7 +51,8 @@ class Round:
         self.checks = 0
         seed = f"{args.seed}/{number}" if number else f"{args.seed}"
         guest = str(Path(args.guest).absolute()) if args.guest else ""
-        self.yard = Yard(self.root, nodes=args.nodes, slow=args.slow, guest=guest)
+        kind = EtcdYard if args.store == "etcd" else Yard
+        self.yard = kind(self.root, nodes=args.nodes, slow=args.slow, guest=guest)
         self.account = Account(ledger)
         self.chaos = Chaos(self.yard, self.account, seed, args.without, args.only)
         self._args = args
@@ -210,6 +213,7 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--slow", type=int, default=60, help="a script's pause, ms")
+    parser.add_argument("--store", default="sqlite", choices=("sqlite", "etcd"))
     parser.add_argument("--guest", default="", help="directory of the tiny guest")
     parser.add_argument("--keep", action="store_true", help="keep files that broke")
     parser.add_argument("--go-on", action="store_true", help="also after a fault")
@@ -224,7 +228,8 @@ def main() -> int:
     args = _parsed()
     rooms.enter()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    ledger = Ledger(args.account, "real" if args.guest else "chaos", args.seed)
+    kind = "etcd" if args.store == "etcd" else "real" if args.guest else "chaos"
+    ledger = Ledger(args.account, kind, args.seed)
     sums = Sums()
     try:
         rounds(args, ledger, sums)

@@ -53,6 +53,11 @@ class Yard:
         The node whose master leads, or is to.
     """
 
+    over_etcd = False
+    """Whether the state is in etcd, and masters on other nodes wait."""
+    store = ""
+    """What says where in etcd; empty for a file of SQLite's."""
+
     def __init__(self, root: Path, *, nodes: int, slow: int, guest: str = "") -> None:
         self.scratch: Scratch = scratches.up(
             root / "c",
@@ -104,7 +109,9 @@ class Yard:
         }
         first, *others = self.scratch.names
         settings = scratches.cluster_settings(self.scratch) | {"node_name": first}
-        bootstrap.init("chaos", settings=settings, token=tokens[first])
+        bootstrap.init(
+            "chaos", settings=settings, token=tokens[first], store=self.store
+        )
         for name in others:
             with self.luxi() as luxi:
                 add = {"OP_ID": "OP_NODE_ADD", "node_name": name, "token": tokens[name]}

@@ -27,7 +27,7 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 ADDRESS = MasterAddress("198.51.100.9", "eth0", 24)
 MIRRORED = {"disk_template": "drbd", "pnode": "node1", "snode": "node2"}
 MADE: list[tuple[str, dict[str, Any]]] = [
-    ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0"}}),
+    ("OP_CLUSTER_SET_PARAMS", {"nicparams": {"link": "br0", "filter": "mac"}}),
     (
         "OP_NETWORK_ADD",
         {"network_name": "lan", "network": "192.0.2.0/24", "gateway": "192.0.2.1"},
@@ -39,6 +39,7 @@ MADE: list[tuple[str, dict[str, Any]]] = [
             "group_name": "default",
             "network_mode": "bridged",
             "network_link": "br0",
+            "network_filter": "ip",
         },
     ),
     (
@@ -46,7 +47,7 @@ MADE: list[tuple[str, dict[str, Any]]] = [
         {
             "instance_name": "db",
             "disks": [{"size": 64}],
-            "nics": [{"network": "lan", "ip": "192.0.2.7"}],
+            "nics": [{"network": "lan", "ip": "192.0.2.7", "filter": "ip"}],
             "hvparams": {"vnc_bind_address": "127.0.0.1"},
             **MIRRORED,
         },
@@ -129,6 +130,11 @@ async def test_what_ganeti_has_no_place_for_is_counted_and_kept(
     assert "the tags of 1 disk" in made.left
     assert "the hypervisor parameter accel, set in 1 place" in made.left
     assert "the limits of what guests may ask of disks, set in 2 places" in made.left
+    assert "the filters of network cards, set in 3 places" in made.left
+    cards = [made.document["cluster"]["nicparams"]["default"]]
+    (db,) = (one for one in made.document["instances"].values() if one["nics"])
+    cards += [nic["nicparams"] for nic in db["nics"]]
+    assert not any("filter" in one for one in cards)
     data1 = sim.config.disk("data1")
     assert made.beside["disks"][data1.uuid]["tags"] == ("mine",)
     assert made.beside["hvparams"] == {

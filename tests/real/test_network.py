@@ -63,16 +63,20 @@ class Street(Typist):
         super().__init__(environ, io.StringIO())
         self.path = path
         self.agents: list[subprocess.Popen[bytes]] = []
+        self.made: list[tuple[str, ...]] = []
+        """What takes away that this run made, and no other run."""
 
     # -- the network ------------------------------------------------------------------
 
     def lay(self) -> None:
         """Make the namespaces, their bridges, and the cables."""
         ip("link", "add", HUB, "type", "bridge")
+        self.made.append(("link", "del", HUB))
         ip("addr", "add", f"{NET}.254/24", "dev", HUB)
         ip("link", "set", HUB, "up")
         for number, space in enumerate(SPACES, 1):
             ip("netns", "add", space)
+            self.made.append(("netns", "del", space))
             veth(f"mrgm{number}", "eth0", space)
             ip("link", "set", f"mrgm{number}", "master", HUB, "up")
             at = ("-n", space)
@@ -120,9 +124,8 @@ class Street(Typist):
         for agent in self.agents:
             agent.kill()
             agent.wait()
-        for space in SPACES:
-            ip("netns", "del", space, check=False)
-        ip("link", "del", HUB, check=False)
+        for words in reversed(self.made):
+            ip(*words, check=False)
 
     # -- guests -----------------------------------------------------------------------
 
@@ -216,6 +219,42 @@ def test_cards_are_plugged_connected_anew_and_unplugged(street: Any) -> None:
     taps = [one for one in members("mrgnet2") if one.startswith("tap")]
     assert len(taps) == 2 + len(street.ask("gnt-instance list -o name 'there'"))
     street.type("gnt-instance shutdown --timeout 0 left right")
+
+
+def test_a_guest_is_not_heard_in_its_neighbours_name(street: Any) -> None:
+    """Nor after a migration; honest packets are heard all the time."""
+    street.type("gnt-network add --network=203.0.113.64/28 held")
+    street.type("gnt-network connect -N mode=bridged,link=br0,filter=ip held default")
+    for name, node in (("honest", "node1"), ("liar", "node2")):
+        street.add(name, node, "0:network=held,ip=pool")
+    honest, liar = street.ask("gnt-instance list -o nic.ip/0,nic.mac/0 honest liar")
+    for name, row in (("honest", honest), ("liar", liar)):
+        addressed(street, name, row["nic.ip/0"])
+    forged = "203.0.113.77"  # nobody's, so that nobody else answers for it
+    street.inside("liar", f"ip addr add {forged}/24 dev eth0")
+    mine, short = (f"ping -c 2 -W {n} {honest['nic.ip/0']}" for n in (5, 1))
+
+    def check() -> None:
+        assert " 0% packet loss" in street.inside("liar", mine)
+        lost = street.inside("honest", f"ping -c 1 -W 1 {forged}; true")
+        assert "100% packet loss" in lost
+        lost = street.inside("liar", f"{short} -I {forged}; true")
+        assert "100% packet loss" in lost
+        other = (
+            "ip link set eth0 down; ip link set eth0 address {}; ip link set eth0 up"
+        )
+        street.inside("liar", other.format("aa:00:00:00:00:99"))
+        lost = street.inside("liar", f"{short}; true")
+        assert "100% packet loss" in lost
+        street.inside("liar", other.format(liar["nic.mac/0"]))
+        assert " 0% packet loss" in street.inside("liar", mine)
+
+    check()
+    street.type("gnt-instance migrate -f liar")
+    check()
+    assert "tap" not in inside_space("mrgnet2", "nft", "list", "ruleset")
+    street.type("gnt-instance shutdown --timeout 0 honest liar")
+    assert "tap" not in inside_space("mrgnet1", "nft", "list", "ruleset")
 
 
 def members(space: str) -> list[str]:

@@ -38,7 +38,7 @@ while [ ! -e /tmp/end ] && [ $n -lt {most} ]; do
   set -- $(dd if={disk} bs=512 skip=$n count=1)
   [ "$*" = "stamp $n" ] || echo "$n: $*" >> /tmp/wrong
   n=$((n + 1)); echo $n > /tmp/next; mv /tmp/next /tmp/written
-  usleep 50000
+  usleep 200000
 done 2>/dev/null
 touch /tmp/ended
 """
@@ -136,7 +136,7 @@ def with_work(
     town: Any, waits: dict[str, str] | None, happens: Callable[[], object]
 ) -> None:
     """Let something happen while disks are added, a job runs, and one waits for it."""
-    account = Account(town.scratch.master, prefix=secrets.token_hex(2))
+    account = Account(town.scratch.master, prefix=f"d{secrets.token_hex(2)}")
     assert process.wait_until(lambda: len(account.acknowledged) > 2, LONG)
     delay = {"OP_ID": "OP_TEST_DELAY", "duration": 2.0, "on_master": True}
     with LuxiClient(str(town.scratch.master.socket)) as luxi:
