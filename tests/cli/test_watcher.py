@@ -190,6 +190,23 @@ async def test_second_copies_follow_again_when_their_node_booted() -> None:
         await cluster.stop()
 
 
+async def test_second_copies_follow_again_with_a_watcher_that_is_new_here() -> None:
+    """As where the lead was on the node that booted: its last boot is unknown here."""
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = await pier(Path(directory) / "nodes")
+        async with desk(cluster, Path(directory)) as at:
+            assert await at.types("moorage watcher --dry-run") == ""
+            cluster.nodes.cut_power("node2")
+            cluster.nodes.nodes["node2"].boot()
+            assert not Path(directory, "watcher.json").exists()
+            out = await at.types("moorage watcher")
+            assert "OP_INSTANCE_ACTIVATE_DISKS for web1" in out
+            assert await at.types("moorage watcher") == ""
+            Path(directory, "watcher.json").unlink()
+            assert await at.types("moorage watcher") == ""  # nothing is missing
+        await cluster.stop()
+
+
 def test_an_instance_that_a_job_works_on_is_not_given_another() -> None:
     down = Guest("web1", "ERROR_down", "up", "node1")
     assert plan([down], {}, Memory(jobs={"web1": 7}), 0.0).starts == ()

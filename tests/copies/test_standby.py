@@ -14,6 +14,7 @@ from moorage.errors import BadInput, Exists, WrongState
 from moorage.model import Change, Node, successor
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
+from moorage.node.records.copies import read_keys
 from moorage.protocol import Standing
 from moorage.store import ConfigStore, MemoryStore, create
 from moorage.store.etcd import EtcdSettings, to_bytes
@@ -172,6 +173,30 @@ async def test_whom_the_master_before_trusted_is_trusted(
         config_store, records = await ConfigStore.open(store)
         await standby.taken(one.places, one.keys, config_store, records)
         assert {*one.keys.trusted} == {first.keys.certificate, mine}
+
+
+async def test_a_backup_where_a_master_waits_has_the_keys_of_now(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    """Not those of the day when it began to wait: nodes were signed anew since."""
+    config_store, _ = await ConfigStore.open(store)
+    first = Candidate(tmp_path / "1", config_store.config.cluster.master_node)
+    waits = Candidate(tmp_path / "2", config_store.config.node("node2").uuid)
+    renewed = Candidate(tmp_path / "3", config_store.config.node("node2").uuid)
+    text = (renewed.places.keys / "master.pem").read_bytes()
+    (waits.places.keys / "own.pem").write_bytes(text)
+    await recorded(store, master_candidate=True, master_certs=(renewed.certificate,))
+    config_store, records = await ConfigStore.open(store)
+    await standby.taken(first.places, first.keys, config_store, records)
+    config_store, records = await ConfigStore.open(store)
+    before = read_keys(waits.places.keys)
+    kept = standby.keys_of_now(waits.places, config_store.config, records, before)
+    assert tls.load_all(kept["ca.pem"]) == first.keys.trusted
+    assert kept["master.pem"] == text
+    assert "ca.key" not in kept  # of an authority that nobody trusts
+    assert read_keys(waits.places.keys) == before  # nothing is changed here
+    own = read_keys(first.places.keys)
+    assert standby.keys_of_now(first.places, config_store.config, records, own) == own
 
 
 def test_settings_that_say_no_cluster_make_no_master(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ from moorage.store.base import ADVICE
 from moorage.store.etcd import EtcdSettings, EtcdStore
 from moorage.store.records import copied
 
-from . import master_process, voting
+from . import master_process, standby, voting
 from .lead_record import hand_over
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim
@@ -124,6 +124,7 @@ def backup(places: MasterPlaces, target: Path, passphrase: bytes = b"") -> Manif
                 f"{places.store} is damaged: {found.faults[0]}",
                 hint=ADVICE,
             )
+        keys = standby.keys_of_now(places, *loaded(found.records), keys)
         members = {_STORE: copy.read_bytes()}
         for name, data in sorted(keys.items()):
             members[f"{_KEYS}{name}"] = _sealed(data, passphrase)

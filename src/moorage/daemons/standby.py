@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
@@ -26,7 +27,7 @@ from moorage.model.caller import MASTER
 from moorage.node.certificates import tls
 from moorage.node.certificates.authority import Authority
 from moorage.node.doors import enrolment
-from moorage.node.records.copies import OWN
+from moorage.node.records.copies import OWN, read_keys
 from moorage.protocol import GetStanding, silent
 from moorage.store import ConfigStore, etcd_of, loaded
 from moorage.store.etcd import EtcdSettings, EtcdStore, settings_from, to_bytes, wished
@@ -164,6 +165,35 @@ async def taken(
         await config_store.commit(change, deeds=[led])
     keys.complete()
     await _share(keys, config_store, recorded)
+
+
+def keys_of_now(
+    places: MasterPlaces,
+    config: Config,
+    records: dict[str, dict[str, bytes]],
+    kept: dict[str, bytes],
+) -> dict[str, bytes]:
+    """Return the keys by which the master here would lead, if it had the lead now.
+
+    Parameters
+    ----------
+    kept
+        What is in the master's directory, by name. Where it waits, that is of the day
+        when it led last, or began to wait; it is left as it is.
+    """
+    settings = etcd_of(places.store)
+    own = settings.node if settings else ""
+    if not own or own == config.cluster.master_node:
+        return kept
+    with TemporaryDirectory(dir=places.root) as scratch:
+        for name, data in kept.items():
+            durable.write(Path(scratch) / name, data)
+        keys = Authority(Path(scratch))
+        _take_renewed(places, keys, config, own)
+        recorded = records.get(KIND, {}).get(_TRUSTED)
+        if recorded:
+            keys.follow(recorded)
+        return read_keys(keys.directory)
 
 
 def _barred(config: Config, own: str, keys: Authority) -> str:

@@ -2,6 +2,7 @@
 """What the watcher does about what it sees. Pure: rows and a memory in, a plan out."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -115,11 +116,15 @@ def plan(
     rebooted = {
         node for node, boot in boots.items() if memory.boots.get(node, boot) != boot
     }
+    # The memory is this machine's: where the lead has come to it since, a node may have
+    # booted that it knows nothing of. What is attached there tells.
+    unknown = boots.keys() - memory.boots.keys()
+    lost = [one.name for one in idle if _lost_disks(one, rebooted, unknown)]
     later = {name: Tries(_count(tries, name) + 1, now) for name in starts}
     return Plan(
         starts=tuple(starts),
         ended=tuple(one.name for one in idle if _ended(one)),
-        activations=tuple(one.name for one in idle if _lost_disks(one, rebooted)),
+        activations=tuple(lost),
         warnings=tuple(_warnings(guests, tries)),
         memory=Memory(tries | later, memory.boots | boots, memory.jobs),
     )
@@ -152,15 +157,23 @@ def _may_start(one: Guest, tries: dict[str, Tries]) -> bool:
     return _count(tries, one.name) < MOST_TRIES and not _strangers(one)
 
 
-def _lost_disks(one: Guest, rebooted: set[str]) -> bool:
+def _lost_disks(
+    one: Guest, rebooted: AbstractSet[str], unknown: AbstractSet[str]
+) -> bool:
     """Whether disks that should be attached were on a node that booted.
 
     A guest that is started anyway gets its disks then.
+
+    Parameters
+    ----------
+    unknown
+        Nodes whose last boot is not known: they have booted if they have no disk of it.
     """
+    booted = rebooted | (unknown - {*one.holders})
     if one.status == "running":
-        return bool(rebooted & {*one.snodes})
+        return bool(booted & {*one.snodes})
     down = one.disks_active and one.admin_state != "up"
-    return down and bool(rebooted & {one.pnode, *one.snodes})
+    return down and bool(booted & {one.pnode, *one.snodes})
 
 
 def _warnings(guests: Sequence[Guest], tries: dict[str, Tries]) -> Iterator[str]:
