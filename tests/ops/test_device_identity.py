@@ -46,7 +46,8 @@ async def untouched(
     error = await cluster.refused(op_id, **fields)
     assert sentence in error.message
     asked = {verb for _, verb in cluster.nodes.calls[begun:]}
-    assert asked <= {"guest", "guests", "facts", "providers", "devices"}, asked
+    looks = {"guest", "guests", "facts", "providers", "devices", "processor"}
+    assert asked <= looks, asked
     assert (await picture(cluster)).differences(before) == []
     return error
 
