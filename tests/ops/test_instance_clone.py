@@ -82,7 +82,7 @@ async def test_it_is_as_the_other_one_but_for_what_is_said(
     cluster: SimCluster,
 ) -> None:
     mods = {"beparams": {"maxmem": 256, "minmem": 256}, "os_name": "tiny"}
-    nics = [["add", "0", {"network": "lan", "ip": "pool"}]]
+    nics = [["add", "0", {"network": "lan", "ip": "pool", "filter": "mac"}]]
     await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web1", nics=nics)
     await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web1", **mods)
     tags = {"kind": "instance", "name": "web1", "tags": ["prod"]}
@@ -95,6 +95,7 @@ async def test_it_is_as_the_other_one_but_for_what_is_said(
     assert made.admin_state == "down"
     (was,), (now,) = source.nics, made.nics
     assert now.network == was.network
+    assert now.nicparams.get("filter") == "mac"  # it sends no more than the other one
     assert now.mac != was.mac
     assert now.ip not in (None, was.ip)
     assert cluster.nodes.san.guests.keys().isdisjoint({f"node1 {made.uuid}"})

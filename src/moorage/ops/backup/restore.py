@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, Run, Task, View, once, rights
 from moorage.jobs.unread import check_unread
-from moorage.model import Claim, Config, Disk, Instance, Nic, Node
+from moorage.model import Config, Disk, Instance, Nic, Node
 from moorage.model.export import Dump, Export, Form
 from moorage.model.kinds import Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.guests import osparams
+from moorage.ops.instance.completed import Completed
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.planning.disk_checks import check_rate
 from moorage.ops.volumes import disk_words, pools
@@ -112,7 +113,7 @@ def load(
     )
 
 
-class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
+class InstanceImport(Completed, frozen=True, kw_only=True):
     """``OP_INSTANCE_CREATE`` in mode ``import``.
 
     Attributes
@@ -166,17 +167,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
 
     def settled(self, view: View) -> Self:
         """Return the same request, with its nodes named, and the export's."""
-        chosen = self.whole(view).settled(view)
-        return self.naming(
-            pnode=chosen.pnode,
-            snode=chosen.snode,
-            iallocator=None,
-            src_node=view.config.node(self.whole(view).found.node).name,
-        )
-
-    def allocator_request(self, view: View) -> dict[str, Any]:
-        """Return what an allocator is asked: of all that the export says."""
-        return self.whole(view).allocator_request(view)
+        node = view.config.node(self.whole(view).found.node)
+        return Completed.settled(self, view).naming(src_node=node.name)
 
     @once
     def whole(self, view: View) -> Restored:
@@ -259,10 +251,6 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
             dumps.check_rated(self.rate, whole.os_type, travels=travels)
         whole.check(view)
 
-    def claims(self, view: View) -> Iterator[Claim]:
-        """Claim what the instance takes."""
-        return self.whole(view).claims(view)
-
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is not as it was exported."""
         whole = self.whole(view)
@@ -306,11 +294,3 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         asked = self._asked_of_disks(export)
         for number, (one, dump) in enumerate(zip(asked, export.dumps, strict=True)):
             yield from as_exported.left_of_disk(dump, one, self.disk_template, number)
-
-    def tasks(self, view: View) -> Iterator[Task]:
-        """Make the disks, put the dumps on them, and record it all at the end."""
-        return self.whole(view).tasks(view)
-
-    def result(self, view: View, results: Sequence[Any]) -> list[str]:
-        """Return the nodes, as Ganeti does."""
-        return self.whole(view).result(view, results)

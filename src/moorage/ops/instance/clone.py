@@ -8,13 +8,13 @@ the rename script of its OS tells the system on them whose it is.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Sought, Task, View, once
-from moorage.model import Claim, Disk, Instance, Nic, Node
+from moorage.model import Disk, Instance, Nic, Node
 from moorage.model.kinds import Rate
 from moorage.ops.asking import node_tasks
 from moorage.ops.disk.clone import makes_clones
@@ -23,6 +23,7 @@ from moorage.ops.filling.conversion_tasks import copy
 from moorage.ops.guests import osparams
 from moorage.ops.guests.liveness import check_nowhere_else, holds, seek
 from moorage.ops.instance.base import ask, check_at_rest, check_usable, hold
+from moorage.ops.instance.completed import Completed
 from moorage.ops.instance.create import InstanceCreate
 from moorage.ops.instance.new_instance import NewInstance
 from moorage.ops.planning import disk_checks
@@ -139,7 +140,7 @@ class Clone(NewInstance):
         return [replace(disk, epoch=1, last_node=home) for disk in self.disks]
 
 
-class InstanceClone(InstanceCreate, frozen=True, kw_only=True):
+class InstanceClone(Completed, frozen=True, kw_only=True):
     """``OP_INSTANCE_CREATE`` in mode ``clone``.
 
     Attributes
@@ -179,15 +180,6 @@ class InstanceClone(InstanceCreate, frozen=True, kw_only=True):
         """Of the source's node, and of nodes that were named."""
         named = self.whole(view).asks_now(view)
         return None if named is None else named | {self._source(view).primary_node}
-
-    def settled(self, view: View) -> Self:
-        """Return the same request, with its nodes named."""
-        chosen = self.whole(view).settled(view)
-        return self.naming(pnode=chosen.pnode, snode=chosen.snode, iallocator=None)
-
-    def allocator_request(self, view: View) -> dict[str, Any]:
-        """Return what an allocator is asked: of all that the source has."""
-        return self.whole(view).allocator_request(view)
 
     @once
     def whole(self, view: View) -> Cloned:
@@ -250,10 +242,6 @@ class InstanceClone(InstanceCreate, frozen=True, kw_only=True):
                 _check_there(view, disk, source, view.config.node(self.pnode))
         whole.check(view)
 
-    def claims(self, view: View) -> Iterator[Claim]:
-        """Claim what the instance takes."""
-        return self.whole(view).claims(view)
-
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is copied bit by bit, and a system that nobody tells its name."""
         source, whole = self._source(view), self.whole(view)
@@ -263,14 +251,6 @@ class InstanceClone(InstanceCreate, frozen=True, kw_only=True):
                 f"{source.name} has no OS definition whose rename script could tell "
                 "the system on the disks its new name"
             )
-
-    def tasks(self, view: View) -> Iterator[Task]:
-        """Make the disks of the source's, tell the system, and record it all."""
-        return self.whole(view).tasks(view)
-
-    def result(self, view: View, results: Sequence[Any]) -> list[str]:
-        """Return the nodes, as Ganeti does."""
-        return self.whole(view).result(view, results)
 
 
 def _described(disk: Disk) -> dict[str, Any]:
@@ -283,8 +263,9 @@ def _described(disk: Disk) -> dict[str, Any]:
 def _card(view: View, nic: Nic) -> dict[str, Any]:
     found: dict[str, Any] = {"name": nic.name} if nic.name else {}
     if nic.network:
-        network = view.config.network(nic.network).name
-        return found | {"network": network, **({"ip": "pool"} if nic.ip else {})}
+        found["network"] = view.config.network(nic.network).name
+        held = {"filter": nic.nicparams.get("filter"), "ip": nic.ip and "pool"}
+        return found | {key: one for key, one in held.items() if one}
     return found | {key: one for key, one in nic.nicparams.items() if one}
 
 
