@@ -87,7 +87,7 @@ class Process:
         self, argv: list[str], log: Path, environment: Mapping[str, str] | None = None
     ) -> None:
         self._argv, self._log = argv, log
-        self._environment = dict(environment or os.environ)
+        self.environment = dict(environment or os.environ)
         self.start()
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=self._environment,
+                env=self.environment,
                 start_new_session=True,
             )
 
@@ -124,8 +124,8 @@ class Cloud:
             f'database = "{database}"\nkey_file = "{CONF.key_file}"\n'
             "look_after = 0.5\ntimeout = 5.0\nlease = 2.0\n"
         )
-        self._environment = {**os.environ, "MOORAGE_CLOUD": str(settings)}
-        self._nursery = Nursery(self._environment) if often else None
+        self.environment = {**os.environ, "MOORAGE_CLOUD": str(settings)}
+        self._nursery = Nursery(self.environment) if often else None
         self.port = free_port()
         self._processes: list[Process | Child] = []
 
@@ -137,7 +137,7 @@ class Cloud:
         else:
             module = "moorage_cloud.manage" if name == "snf-manage" else name
             argv = [sys.executable, "-m", module, *words]
-            made = Process(argv, log, self._environment)
+            made = Process(argv, log, self.environment)
         self._processes.append(made)
         return made
 

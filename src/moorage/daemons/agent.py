@@ -48,6 +48,7 @@ from moorage.node.records import leader
 from moorage.node.records.fence import forget_masters
 from moorage.node.records.ssconf import DIRECTORY as SSCONF
 from moorage.node.records.ssconf import SsconfFiles
+from moorage.record_types import look_at_types
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit, node_socket, own_address, process, systemd
@@ -171,6 +172,7 @@ def run(directory: Path) -> None:
     places = NodePlaces(directory.absolute())
     with process.held(places.lock, f"an agent serves {places.root} already"):
         log_limit.write_log()
+        look_at_types()  # before there are threads
         asyncio.run(_run(places))
 
 

@@ -31,6 +31,7 @@ from moorage.node.records.copies import public_keys
 from moorage.ops import certificates, hooks
 from moorage.ops.backup import carrying
 from moorage.protocol.sender import Sender, ourselves
+from moorage.record_types import look_at_types
 from moorage.store import ConfigStore, Elsewhere, StoreLost, etcd_of
 from moorage.store.etcd import health, troubles
 
@@ -83,6 +84,7 @@ def run(places: MasterPlaces) -> None:
     pauses.begin()
     log_limit.write_log()
     log_limit.allow_descriptors()
+    look_at_types()  # before there are threads
     refusal = f"a master serves {places.root} already"
     with process.held(places.lock, refusal, "moorage master stop"):
         try:

@@ -17,6 +17,7 @@ from moorage.api.rapi.serving import Certificate, look_after, serve
 from moorage.api.rapi.users import Users
 from moorage.jobs.turns import give_back
 from moorage.model.addresses import place
+from moorage.record_types import look_at_types
 from moorage.web.serving import WebPages
 
 from . import log_limit, pauses, systemd
@@ -37,6 +38,7 @@ def run(settings: Settings) -> None:
     """
     log_limit.write_log()
     log_limit.allow_descriptors()
+    look_at_types()  # before there are threads
     asyncio.run(_run(settings))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moorage_cloud.management.command import CloudCommand
 
-APPLICATION = "django.core.wsgi:get_wsgi_application()"
+APPLICATION = "moorage_cloud.web:application()"
 GRACE = 30
 """Seconds that requests have to end when the service is told to."""
 

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from moorage.record_types import look_at_types
 from moorage_cloud.management.command import CloudCommand
 from moorage_cloud.work import Doors, Worker, place_of_worker
 
@@ -27,6 +28,7 @@ class Command(CloudCommand):
             self._work(1 if alone else options["senders"])
 
     def _work(self, senders: int) -> None:
+        look_at_types()  # before there are threads
         doors = Doors()
         worker = Worker(doors, senders)
         for number in (signal.SIGTERM, signal.SIGINT):
