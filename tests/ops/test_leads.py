@@ -66,6 +66,8 @@ def test_what_was_before_the_oldest_on_record_accuses_nobody() -> None:
     found = changes(*old, node3=took(4, "p3"), node1=took(29, "p2"))
     assert all(one.notice for one in found)
     assert any(not one.notice for one in changes(*old, node3=took(31, "p2")))
+    assert found[0].message.startswith("10 changes of lead before these, since ")
+    assert [one.message.split()[5] for one in found[1:]] == [*map(str, range(40, 50))]
 
 
 def test_a_failover_that_was_typed_again_is_one() -> None:

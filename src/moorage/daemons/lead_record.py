@@ -10,6 +10,7 @@ from moorage import durable
 from moorage.model import Change, Config, Lead, Node, successor
 from moorage.model.audit import LEAD, deed
 from moorage.model.caller import MASTER
+from moorage.model.objects import MOST_LEADS
 from moorage.node.certificates.keys import listed
 from moorage.node.records.copies import OWN, read_keys
 from moorage.store import ConfigStore, raise_term, store_at
@@ -20,8 +21,6 @@ from .paths import KEPT, MasterPlaces
 from .state_directory import claim
 from .succession import drafted, put_aside
 
-_LEADS = 20
-"""Changes of lead that are on record."""
 _FORMER = 5
 """Masters that were followed, and are told so when they come back."""
 
@@ -80,7 +79,7 @@ def moved(config: Config, own: str, term: int, *, followed: bool = True) -> Chan
         "master_node": node.uuid,
         "master_ip": cluster.master_ip if cluster.master_netdev else node.primary_ip,
         "former_masters": tuple(dict.fromkeys(known))[-_FORMER:],
-        "leads": _leads(config, node, term, now)[-_LEADS:],
+        "leads": _leads(config, node, term, now)[-MOST_LEADS:],
     }
     cluster = successor(config.cluster, now, **where)
     if node.master_candidate:

@@ -358,6 +358,11 @@ class StoragePool(Entity, frozen=True, kw_only=True):
         return self.provider or self.template
 
 
+MOST_LEADS = 100
+"""Changes of lead that are on record, and that a node remembers: masters that take over
+by themselves make many, and what is on no record any more accuses nobody."""
+
+
 class Lead(Struct, frozen=True, kw_only=True):
     """From a term on, a node had the master.
 

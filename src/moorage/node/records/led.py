@@ -8,8 +8,7 @@ from msgspec import DecodeError, json
 
 from moorage import durable
 from moorage.model import LeadChange
-
-_KEPT = 20
+from moorage.model.objects import MOST_LEADS
 
 
 class Led:
@@ -33,9 +32,9 @@ class Led:
             found = json.decode(self._path.read_bytes(), type=tuple[LeadChange, ...])
         except (OSError, DecodeError):
             return ()
-        return found[-_KEPT:]
+        return found[-MOST_LEADS:]
 
     def note(self, term: int, pins: Collection[str], now: float) -> None:
         """Note that other keys lead from a term on."""
         kept = (*self.all(), LeadChange(term=term, pins=tuple(sorted(pins)), time=now))
-        durable.write(self._path, json.encode(kept[-_KEPT:]) + b"\n")
+        durable.write(self._path, json.encode(kept[-MOST_LEADS:]) + b"\n")

@@ -3,7 +3,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from moorage.errors import MoorageError
 from moorage.model import Cluster, Config, Lead, LeadChange, LeadFacts, Node, NodeFacts
@@ -14,6 +14,8 @@ from .observation import Finding, Seen
 
 _TOLD = 30 * 86400.0
 """Seconds for which a change of lead is told."""
+_SHOWN = 10
+"""Changes of lead that are told one by one."""
 _GIVEN = 120.0
 """Seconds that the master gets to give a candidate its key, and to tell nodes."""
 _SAME = 3600.0
@@ -25,10 +27,9 @@ _ENOUGH = 3
 def changes(seen: Seen) -> Iterator[Finding]:
     """Find changes of lead that the record does not know; note those that it does."""
     since = seen.view.now - _TOLD
-    for lead in seen.config.cluster.leads:
-        if lead.time >= since:
-            what = f"node {lead.node} leads from term {lead.term} on"
-            yield Finding("cluster", f"{what}, since {_moment(lead.time)}", notice=True)
+    yield from _on_record(
+        [one for one in seen.config.cluster.leads if one.time >= since]
+    )
     owners, led = _owners(seen), _owners(seen, former=True)
     if owners is None or led is None:
         return
@@ -40,6 +41,17 @@ def changes(seen: Seen) -> Iterator[Finding]:
     obeyed = {pin for _, told in _told(seen) for pin in told.masters}
     for (term, pins), where in sorted(odd.items()):
         yield _stranger(owners, term, pins, where, gone=obeyed.isdisjoint(pins))
+
+
+def _on_record(leads: Sequence[Lead]) -> Iterator[Finding]:
+    """Note the last changes of lead, and how many there were before them."""
+    if more := leads[:-_SHOWN]:
+        told = counted(len(more), "change")
+        text = f"{told} of lead before these, since {_moment(more[0].time)}"
+        yield Finding("cluster", text, notice=True)
+    for lead in leads[-_SHOWN:]:
+        what = f"node {lead.node} leads from term {lead.term} on"
+        yield Finding("cluster", f"{what}, since {_moment(lead.time)}", notice=True)
 
 
 def _stranger(
