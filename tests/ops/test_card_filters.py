@@ -8,6 +8,7 @@ import pytest
 
 from moorage.errors import BadInput, WrongState
 from moorage.testing.cluster import SimCluster
+from moorage.testing.scenarios import harbour
 
 DISKLESS = {"disk_template": "diskless", "pnode": "node1"}
 IP = "192.0.2.5"
@@ -108,3 +109,15 @@ async def test_a_node_without_nftables_takes_no_such_card(cluster) -> None:
     await cluster.run("OP_CLUSTER_SET_PARAMS", nicparams={"filter": "mac"})
     (found,) = (await cluster.run("OP_CLUSTER_VERIFY"))["errors"]
     assert "no nftables, which network cards of web1 need" in str(found)
+
+
+async def test_what_is_told_of_a_card_is_ganetis_list_of_nine(tmp_path: Path) -> None:
+    cluster = await harbour(tmp_path / "nodes")
+    card = [["modify", "0", {"filter": "mac"}]]
+    await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web2", nics=card)
+    told = await cluster.run("OP_INSTANCE_QUERY_DATA", instances=["web2"])
+    ((nic,),) = (one["nics"] for one in told.values())
+    own = cluster.config.instance("web2").nics[0]
+    assert nic[:7] == [own.name, own.uuid, own.ip, own.mac, "bridged", "br0", ""]
+    assert len(nic) == 9
+    await cluster.stop()

@@ -16,6 +16,7 @@ from moorage.model import (
     Nic,
     Node,
     hvwhole,
+    nicparams,
     pair_of,
     shown_id,
 )
@@ -65,9 +66,10 @@ def _nic(view: View, instance: Instance, nic: Nic) -> CardDescription:
     """Return a card with all its parameters, and what its network is."""
     config = view.config
     params = node_tasks.wired(config, instance, nic).nicparams
+    ways = {name: params[name] for name in nicparams.WAYS}  # Ganeti's; it has no filter
     told = _network(config.network(nic.network)) if nic.network else None
     return CardDescription(
-        nic.name, nic.uuid, nic.ip, nic.mac, **params, network=nic.network, netinfo=told
+        nic.name, nic.uuid, nic.ip, nic.mac, **ways, network=nic.network, netinfo=told
     )
 
 
