@@ -93,14 +93,16 @@ class Yard:
         """Return the task that the journal says may have begun; None at the end."""
         store = f"file:{self.town.scratch.master.store}?mode=ro"
         with closing(sqlite3.connect(store, uri=True)) as database:
-            ask = "SELECT value FROM records WHERE kind = 'job' AND name = ?"
-            (found,) = database.execute(ask, (str(job),)).fetchone()
+            ask = "SELECT value FROM records WHERE kind = ? AND name = ?"
+            (found,) = database.execute(ask, ("job", str(job))).fetchone()
+            apart = database.execute(ask, ("tasks", f"{job}.0")).fetchone()
         (op,) = json.loads(found)["ops"]
         if op["status"] in ENDED:
             return None
-        if op.get("undoing") or op["cursor"] >= len(op["tasks"]):
+        tasks = json.loads(apart[0]) if apart else []
+        if op.get("undoing") or op["cursor"] >= len(tasks):
             return ""
-        return str(op["tasks"][op["cursor"]]["what"])
+        return str(tasks[op["cursor"]]["what"])
 
     def status(self, job: int) -> str:
         """Wait for the end of a job; return its status."""
