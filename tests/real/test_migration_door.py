@@ -153,7 +153,7 @@ async def test_a_destination_that_says_nothing_is_given_up(lab, victim, monkeypa
 
     async with await asyncio.start_server(hold, HERE, 0) as server:
         port = server.sockets[0].getsockname()[1]
-        door = Door(port=port, key="ab" * 32)
+        door = Door(port=port, key="ab" * 32, machine={"balloon": True})
         with pytest.raises(Failed, match="runs here as before"):
             await asyncio.wait_for(
                 lab.one.migrate(victim.uuid, HERE, door, silent), 120
