@@ -23,7 +23,8 @@ def look_at_types() -> None:
             json.Decoder(kind)
 
 
-def _kinds(kind: type) -> Iterator[type]:
-    for one in kind.__subclasses__():
+def _kinds(kind: type[Struct]) -> Iterator[type[Struct]]:
+    below: list[type[Struct]] = kind.__subclasses__()
+    for one in below:
         yield one
         yield from _kinds(one)
