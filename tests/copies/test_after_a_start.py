@@ -6,6 +6,7 @@ one that it goes on without is struck off the record first, and named.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from candidates import LEDGER, PATIENT, Town, led, on_disk
@@ -129,7 +130,9 @@ async def test_a_copy_of_another_past_does_not_count_as_one_that_has_all(
         for key, one in town.store._sums.items()  # type: ignore[attr-defined]
         if key in records
     }
-    again = await led(town.directory, town.nodes, town.store, Slow(town, 0.1))
+    patient = replace(PATIENT, patience=10.0)  # nobody is to be left out here
+    way = Slow(town, 0.1)
+    again = await led(town.directory, town.nodes, town.store, way, patient)
     await again.commit(100)
     for name in ("node2", "node3"):
         assert _ledger(again, name) == {"1", "100"}
